@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Sets the project up and runs it. All it needs is Python 3.11 or newer with pip and venv.
+
+python3 dev.py run [arguments of detent run]   the main job, with the embedded model
+python3 dev.py test                            every check, the documentation, all the tests
+python3 dev.py test [arguments of pytest]      only the tests that these arguments choose
+python3 dev.py docs                            build the documentation into site/
+python3 dev.py setup                           only set up .venv, for an editor
+"""
+# The syntax is that of Python 3.8: an older Python must get as far as saying that it is too old.
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = str(BIN / "python")
+STAMP = VENV / "set-up-done"
+CONSTRAINTS = ROOT / "constraints.txt"
+QUIET = dict(os.environ, NO_COLOR="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+
+OLDEST = (3, 11)
+NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
+FOR_RUN = frozenset({"cli", "local"})
+FOR_WORK = FOR_RUN | {"dev"}
+INTERRUPTED = 130
+TAIL_LINES = 15
+GOODBYE_S = 10
+
+CHECKS = {
+    "ruff check": ("ruff", "check"),
+    "ruff format": ("ruff", "format", "--check"),
+    "mypy": ("mypy",),
+    "pyright": ("pyright", "--pythonpath", PYTHON),
+    "docs": ("zensical", "build", "--clean", "--strict"),
+}
+ALL_TESTS = ("-n", "auto", "--dist", "loadgroup", "--cov")
+
+# What a failed set-up says, and what to do about it; the first that matches is meant.
+ADVICE = {
+    r"No space left|Errno 28|not enough space": (
+        "the disk is full: free 2 GB for .venv and the temporary folder, and run this again"
+    ),
+    r"NewConnection|ConnectionError|Connect(ion)? ?Timeout|ReadTimeout|ProxyError|Max retries|"
+    r"Connection (refused|reset)|name resolution|getaddrinfo|Network is unreachable": (
+        "the package index cannot be reached: check network and proxy, and run this again"
+    ),
+    r"No matching distribution|Could not find a version": (
+        "the package index has not got what this Python and machine need: see `pip config list`; "
+        "wanted is CPython 3.11 to 3.14 on Linux, macOS or Windows"
+    ),
+    "": "put right what is said above, and run this again",
+}
+
+
+class DevError(Exception):
+    """What went wrong and how to put it right, with the exit code to end with."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out the command, end with one line that says how it went, give the exit code."""
+    command, rest = (arguments or ["help"])[0], arguments[1:]
+    if command not in COMMANDS:
+        say((__doc__ or "").strip())
+        return 0 if command in {"help", "-h", "--help"} else 2
+    started = time.monotonic()
+    try:
+        require_python()
+        outcome, code = COMMANDS[command](rest), 0
+    except DevError as error:
+        outcome, code = str(error), error.code
+    except KeyboardInterrupt:
+        outcome, code = "interrupted", INTERRUPTED
+    say(f"dev.py {command}: {outcome} ({time.monotonic() - started:.0f} s)", "31" if code else "32")
+    return code
+
+
+def run(arguments: list[str]) -> str:
+    """Do the main job, in the folder where the user stands."""
+    set_up(FOR_RUN)
+    in_sight([str(BIN / "detent"), "run", *arguments], Path.cwd())
+    return "done"
+
+
+def test(arguments: list[str]) -> str:
+    """Do all the checks and tests, or only the tests that the arguments choose."""
+    set_up(FOR_WORK)
+    if arguments:
+        in_sight([PYTHON, "-m", "pytest", *arguments], ROOT)
+        return "passed"
+    failed = [name for name in CHECKS if not passes(name)]
+    try:
+        in_sight([PYTHON, "-m", "pytest", *ALL_TESTS], ROOT)
+    except DevError:
+        failed.append("tests")
+    if failed:
+        raise DevError(f"failed: {', '.join(failed)}; put it right and run this again")
+    return f"{', '.join(CHECKS)} and all the tests passed"
+
+
+def docs(_: list[str]) -> str:
+    """Build the documentation; a warning fails it."""
+    set_up(FOR_WORK)
+    if not passes("docs"):
+        raise DevError("put right what is said above, and run this again")
+    return f"open {ROOT / 'site' / 'index.html'}"
+
+
+def setup(_: list[str]) -> str:
+    """Only set up."""
+    set_up(FOR_WORK)
+    return f"{VENV} is ready"
+
+
+COMMANDS = {"run": run, "test": test, "docs": docs, "setup": setup}
+
+
+def require_python() -> None:
+    """Refuse a Python that is too old or cannot make a virtual environment."""
+    needed = ".".join(map(str, OLDEST))
+    if sys.version_info < OLDEST:
+        this = ".".join(map(str, sys.version_info[:3]))
+        newer = next(filter(starts, NEWER), None)
+        advice = f"use {newer} in place of python3" if newer else f"install Python {needed}"
+        raise DevError(f"this is Python {this}, but {needed} or newer is needed: {advice}")
+    missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise DevError(
+            f"{sys.executable} comes without the standard module {missing[0]}: add it "
+            "(on Debian and Ubuntu: apt install python3-venv) and run this again"
+        )
+
+
+def starts(name: str) -> bool:
+    """Whether this program is here and starts: version managers leave some that do not."""
+    path = shutil.which(name)
+    return (
+        bool(path) and not subprocess.run([path, "-V"], check=False, capture_output=True).returncode
+    )
+
+
+def set_up(extras: frozenset[str]) -> None:
+    """See to it that .venv holds the project, editable, with these extras.
+
+    The stamp is taken away first and written last. Without it the set-up was never finished, and
+    with another fingerprint it is out of date; either way it starts afresh.
+    """
+    import tomllib
+
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = (pyproject["project"], pyproject["build-system"], CONSTRAINTS.read_text())
+    fingerprint = hashlib.sha256(
+        json.dumps((wanted, str(ROOT), sys.version, sys.base_prefix)).encode()
+    ).hexdigest()
+    stamped, *present = STAMP.read_text().split() if STAMP.exists() else [""]
+    if stamped == fingerprint and extras <= set(present):
+        return
+    say("setting up .venv, which takes a minute or two, once")
+    if stamped == fingerprint:
+        STAMP.unlink()
+        extras |= set(present)
+    else:
+        hidden([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    install(*pyproject["build-system"]["requires"])
+    install("--no-build-isolation", "--editable", f"{ROOT}[{','.join(sorted(extras))}]")
+    STAMP.write_text(" ".join([fingerprint, *sorted(extras)]))
+
+
+def install(*what: str) -> None:
+    """Have pip install it, at the versions of constraints.txt."""
+    hidden([PYTHON, "-m", "pip", "install", "--constraint", str(CONSTRAINTS), *what])
+
+
+def hidden(command: list[str]) -> None:
+    """Run it, showing only its latest line, and that only on a terminal.
+
+    Raises:
+        DevError: it failed; says the end of its output and what to do.
+    """
+    lines = []
+    with subprocess.Popen(
+        command, env=QUIET, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout or ():
+            lines.append(line.rstrip())
+            show_briefly(lines[-1])
+    show_briefly("")
+    if process.returncode:
+        output = "\n".join(lines)
+        say("\n".join(lines[-TAIL_LINES:]))
+        raise DevError(next(ADVICE[sign] for sign in ADVICE if re.search(sign, output)))
+
+
+def passes(name: str) -> bool:
+    """Run one of the checks and say whether it passes; show its output only if it does not."""
+    started = time.monotonic()
+    command = [PYTHON, "-m", *CHECKS[name]]
+    done = subprocess.run(command, check=False, cwd=ROOT, env=QUIET, capture_output=True, text=True)
+    good = done.returncode == 0
+    if not good:
+        say((done.stdout + done.stderr).rstrip())
+    verdict = "passed" if good else "FAILED"
+    say(f"{name:12} {verdict} ({time.monotonic() - started:.1f} s)", "32" if good else "31")
+    return good
+
+
+def in_sight(command: list[str], folder: Path) -> None:
+    """Run it with the terminal as its own; after Ctrl-C give it time to say goodbye.
+
+    Raises:
+        DevError: it failed; has its exit code.
+    """
+    with subprocess.Popen(command, cwd=folder) as process:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            try:
+                process.wait(GOODBYE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    if code:
+        raise DevError(f"failed with exit code {code}; see above", code)
+
+
+def say(text: str, colour: str = "") -> None:
+    """Tell the user, beside the output of the programs: on standard error."""
+    coloured = colour and sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    print(f"\033[{colour}m{text}\033[0m" if coloured else text, file=sys.stderr, flush=True)
+
+
+def show_briefly(line: str) -> None:
+    """Show a line that the next one replaces."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{line[:width]:{width}}\r", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,181 @@
+"""Detent: an agent runtime that can stop at any point and carry on, with nothing lost or done twice.
+
+Everything that users need is importable from here. A name is loaded when it is first used, so that
+``import detent`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from detent.adapters.agent import Agent as Agent
+    from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
+    from detent.adapters.confirmation.strategies import AlwaysAskPolicy as AlwaysAskPolicy
+    from detent.adapters.confirmation.strategies import (
+        BlockingConfirmationStrategy as BlockingConfirmationStrategy,
+    )
+    from detent.adapters.confirmation.strategies import ConfirmationPolicy as ConfirmationPolicy
+    from detent.adapters.confirmation.strategies import NeverAskPolicy as NeverAskPolicy
+    from detent.adapters.drivers.aio import drive_async as drive_async
+    from detent.adapters.drivers.pay import Purse as Purse
+    from detent.adapters.drivers.session import Session as Session
+    from detent.adapters.drivers.threads import drive as drive
+    from detent.adapters.functions import FunctionToolExecutor as FunctionToolExecutor
+    from detent.adapters.local.chat import LocalChatGenerator as LocalChatGenerator
+    from detent.adapters.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
+    from detent.adapters.printing import print_streaming_chunk as print_streaming_chunk
+    from detent.adapters.providers import chat_generator as chat_generator
+    from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
+    from detent.core.decisions import Allow as Allow
+    from detent.core.decisions import Answered as Answered
+    from detent.core.decisions import Ask as Ask
+    from detent.core.decisions import Confirmed as Confirmed
+    from detent.core.decisions import Decision as Decision
+    from detent.core.decisions import Modified as Modified
+    from detent.core.decisions import Rejected as Rejected
+    from detent.core.due import due as due
+    from detent.core.effects import AskHuman as AskHuman
+    from detent.core.effects import AskModel as AskModel
+    from detent.core.effects import Effect as Effect
+    from detent.core.effects import RunTool as RunTool
+    from detent.core.errors import DetentError as DetentError
+    from detent.core.errors import SchemaError as SchemaError
+    from detent.core.errors import StateError as StateError
+    from detent.core.errors import StateTypeError as StateTypeError
+    from detent.core.errors import ToolDefinitionError as ToolDefinitionError
+    from detent.core.errors import ToolInvocationError as ToolInvocationError
+    from detent.core.errors import UnknownEffectError as UnknownEffectError
+    from detent.core.errors import WiringError as WiringError
+    from detent.core.events import CancelRequested as CancelRequested
+    from detent.core.events import Event as Event
+    from detent.core.events import HumanDecided as HumanDecided
+    from detent.core.events import ModelFailed as ModelFailed
+    from detent.core.events import ModelReplied as ModelReplied
+    from detent.core.events import ToolRaised as ToolRaised
+    from detent.core.events import ToolReturned as ToolReturned
+    from detent.core.events import ToolStarted as ToolStarted
+    from detent.core.frozen import FrozenDict as FrozenDict
+    from detent.core.frozen import thaw as thaw
+    from detent.core.handlers import merge_lists as merge_lists
+    from detent.core.handlers import replace_values as replace_values
+    from detent.core.keys import Key as Key
+    from detent.core.keys import Write as Write
+    from detent.core.messages import ChatMessage as ChatMessage
+    from detent.core.messages import ChatRole as ChatRole
+    from detent.core.messages import FileContent as FileContent
+    from detent.core.messages import ImageContent as ImageContent
+    from detent.core.messages import ReasoningContent as ReasoningContent
+    from detent.core.messages import TextContent as TextContent
+    from detent.core.messages import ToolCall as ToolCall
+    from detent.core.messages import ToolCallResult as ToolCallResult
+    from detent.core.outcomes import Cancelled as Cancelled
+    from detent.core.outcomes import Exhausted as Exhausted
+    from detent.core.outcomes import Failed as Failed
+    from detent.core.outcomes import Finished as Finished
+    from detent.core.outcomes import Outcome as Outcome
+    from detent.core.replies import ChatReply as ChatReply
+    from detent.core.replies import ModelFailure as ModelFailure
+    from detent.core.replies import StreamingChunk as StreamingChunk
+    from detent.core.replies import ToolCallDelta as ToolCallDelta
+    from detent.core.replies import Usage as Usage
+    from detent.core.result import AgentResult as AgentResult
+    from detent.core.results import ToolFault as ToolFault
+    from detent.core.results import ToolResult as ToolResult
+    from detent.core.results import result_of as result_of
+    from detent.core.run import Acting as Acting
+    from detent.core.run import Done as Done
+    from detent.core.run import Run as Run
+    from detent.core.run import RunOptions as RunOptions
+    from detent.core.run import Thinking as Thinking
+    from detent.core.slots import CallRef as CallRef
+    from detent.core.slots import Slot as Slot
+    from detent.core.spec import AgentSpec as AgentSpec
+    from detent.core.spec import Limits as Limits
+    from detent.core.state import Field as Field
+    from detent.core.state import State as State
+    from detent.core.state import TypedState as TypedState
+    from detent.core.state import appended as appended
+    from detent.core.state import replaced as replaced
+    from detent.core.step import replay as replay
+    from detent.core.step import start as start
+    from detent.core.step import step as step
+    from detent.core.tools import Tool as Tool
+    from detent.core.tools import ToolSpec as ToolSpec
+    from detent.core.tools import create_tool_from_function as create_tool_from_function
+    from detent.core.tools import tool as tool
+    from detent.ports.chat import AsyncChatGenerator as AsyncChatGenerator
+    from detent.ports.chat import ChatGenerator as ChatGenerator
+    from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
+    from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
+    from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
+    from detent.ports.observer import Observer as Observer
+    from detent.ports.tool_execution import AsyncToolExecutor as AsyncToolExecutor
+    from detent.ports.tool_execution import ToolExecutor as ToolExecutor
+
+_HOMES = {
+    "adapters.agent": "Agent",
+    "adapters.confirmation.console": "SimpleConsoleUI",
+    "adapters.confirmation.strategies": (
+        "AlwaysAskPolicy BlockingConfirmationStrategy ConfirmationPolicy NeverAskPolicy"
+    ),
+    "adapters.drivers.aio": "drive_async",
+    "adapters.drivers.pay": "Purse",
+    "adapters.drivers.session": "Session",
+    "adapters.drivers.threads": "drive",
+    "adapters.functions": "FunctionToolExecutor",
+    "adapters.local.chat": "LocalChatGenerator",
+    "adapters.openai.chat": "OpenAIChatGenerator",
+    "adapters.printing": "print_streaming_chunk",
+    "adapters.providers": "chat_generator",
+    "adapters.testing.scripted": "ScriptedChatGenerator",
+    "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected",
+    "core.due": "due",
+    "core.effects": "AskHuman AskModel Effect RunTool",
+    "core.errors": (
+        "DetentError SchemaError StateError StateTypeError ToolDefinitionError "
+        "ToolInvocationError UnknownEffectError WiringError"
+    ),
+    "core.events": (
+        "CancelRequested Event HumanDecided ModelFailed ModelReplied ToolRaised "
+        "ToolReturned ToolStarted"
+    ),
+    "core.frozen": "FrozenDict thaw",
+    "core.handlers": "merge_lists replace_values",
+    "core.keys": "Key Write",
+    "core.messages": (
+        "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
+        "ToolCall ToolCallResult"
+    ),
+    "core.outcomes": "Cancelled Exhausted Failed Finished Outcome",
+    "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
+    "core.result": "AgentResult",
+    "core.results": "ToolFault ToolResult result_of",
+    "core.run": "Acting Done Run RunOptions Thinking",
+    "core.slots": "CallRef Slot",
+    "core.spec": "AgentSpec Limits",
+    "core.state": "Field State TypedState appended replaced",
+    "core.step": "replay start step",
+    "core.tools": "Tool ToolSpec create_tool_from_function tool",
+    "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError",
+    "ports.confirmation": "ConfirmationUI ConfirmationUIResult",
+    "ports.observer": "Observer",
+    "ports.tool_execution": "AsyncToolExecutor ToolExecutor",
+}
+"""Where each public name lives: the same as above, for the interpreter."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)  # type: ignore[misc]  # the checker reads the imports above
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'detent' has no attribute {name!r}")
+    value: object = getattr(import_module(f"detent.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

@@ -1,0 +1,129 @@
+"""Questions about a folder of text files: the tools that find the answer, and the agent that has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from attrs import frozen
+
+from detent.adapters.cli.arithmetic import evaluate
+from detent.core.state import Field, TypedState
+from detent.core.tools import Tool, create_tool_from_function
+
+SUFFIXES = frozenset({".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"})
+LINES_PER_READ = 40
+FILES_MAX = 2_000
+BYTES_MAX = 1_000_000
+HITS_MAX = 8
+
+
+def deduplicated(current: Sequence[str], update: list[str]) -> Sequence[str]:
+    """The current items, then those of the update that are new."""
+    return [*current, *(item for item in dict.fromkeys(update) if item not in current)]
+
+
+class Research(TypedState):
+    """What the agent has found out: the files that its answer rests on."""
+
+    sources: Field[Sequence[str], list[str]] = Field(list[str], (), deduplicated)
+
+
+@frozen
+class Folder:
+    """A folder whose text files may be listed, searched and read, and nothing outside it."""
+
+    root: Path
+
+    def files(self) -> list[Path]:
+        """Every text file, hidden ones left out, in order of name."""
+        found = (
+            path
+            for path in sorted(self.root.rglob("*"))
+            if path.suffix in SUFFIXES and path.is_file() and not _hidden(path.relative_to(self.root))
+        )
+        return [path for path, _ in zip(found, range(FILES_MAX), strict=False)]
+
+    def list_files(self) -> str:
+        """List the files in the folder."""
+        names = [self._name(path) for path in self.files()]
+        return "\n".join(names) or "The folder has no text files."
+
+    def search_files(
+        self, words: Annotated[str, "one to four words to look for"]
+    ) -> dict[str, object]:
+        """Find the places in all files that match the words best."""
+        terms = [term for term in re.findall(r"\w+", words.lower()) if len(term) > 1]
+        hits = [
+            (score, self._name(path), number, line.strip())
+            for path in self.files()
+            for number, line in enumerate(_lines(path), start=1)
+            if (score := sum(term in line.lower() for term in terms))
+        ]
+        best = sorted(hits, key=lambda hit: -hit[0])[:HITS_MAX]
+        shown = [f"{name}:{number}: {line[:160]}" for _, name, number, line in best]
+        text = "\n".join(shown) or f"No file has {words!r}. Try other words, or list_files."
+        return {"text": text, "sources": [name for _, name, _, _ in best]}
+
+    def read_file(
+        self,
+        file: Annotated[str, "the file's name, as listed"],
+        from_line: Annotated[int, "the first line to read"] = 1,
+    ) -> dict[str, object]:
+        """Read a piece of one file."""
+        path = self._inside(file)
+        lines = _lines(path)
+        first = min(max(from_line, 1), max(len(lines), 1))
+        piece = lines[first - 1 : first - 1 + LINES_PER_READ]
+        last = first + len(piece) - 1
+        more = f"\n(lines {first} to {last} of {len(lines)})" if last < len(lines) else ""
+        return {"text": "\n".join(piece) + more, "sources": [self._name(path)]}
+
+    def _inside(self, name: str) -> Path:
+        path = (self.root / name).resolve()
+        if path not in {known.resolve() for known in self.files()}:
+            raise ValueError(f"there is no file {name!r}; list_files tells which there are")
+        return path
+
+    def _name(self, path: Path) -> str:
+        return path.resolve().relative_to(self.root.resolve()).as_posix()
+
+
+def calculate(expression: Annotated[str, "e.g. (3 + 4) * 12.5"]) -> str:
+    """Calculate an arithmetic expression."""
+    return f"{evaluate(expression):.12g}"
+
+
+def answer_writer(target: Path) -> Tool:
+    """The tool that writes the answer to `target`; running it ends the agent's work."""
+
+    def write_answer(answer: Annotated[str, "the whole answer, as Markdown"]) -> str:
+        target.write_text(answer.rstrip() + "\n", encoding="utf-8")
+        return f"Written to {target}."
+
+    return create_tool_from_function(
+        write_answer, description=f"Write your final answer to the file {target.name}."
+    )
+
+
+def folder_tools(folder: Folder) -> list[Tool]:
+    """The tools that find things out about `folder`; what they read is noted as a source."""
+    kept = {"outputs_to_state": {"sources": {"source": "sources"}}, "outputs_to_string": {"source": "text"}}
+    return [
+        create_tool_from_function(folder.list_files),
+        create_tool_from_function(folder.search_files, **kept),
+        create_tool_from_function(folder.read_file, **kept),
+        create_tool_from_function(calculate),
+    ]
+
+
+def _lines(path: Path) -> list[str]:
+    if path.stat().st_size > BYTES_MAX:
+        return []
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "__")) for part in path.parts)

@@ -1,0 +1,1 @@
+"""Confirmation: who asks a human, and when."""

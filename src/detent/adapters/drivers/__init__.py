@@ -1,0 +1,1 @@
+"""Drivers: the loops that pay what a run is owed."""

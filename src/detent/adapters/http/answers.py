@@ -1,0 +1,132 @@
+"""Reading one HTTP answer: bytes go in as they come, pieces come out, and at the end the reply.
+
+Everything here is pure, so that both colours of the caller share it. What differs between providers
+is a `Fold` over the JSON values of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from attrs import evolve
+
+from detent.adapters.http.failures import failure_of_status, request_id
+from detent.adapters.http.payloads import PayloadDecoder
+from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.ports.chat import ChatGeneratorError
+
+MAX_ERROR_BYTES = 1024 * 1024
+EXCERPT_BYTES = 200
+SUCCESS = range(200, 300)
+
+Ending: TypeAlias = tuple[Sequence[StreamingChunk], ChatReply]
+"""The last pieces of an answer, and the whole reply."""
+
+# What a fold meets in values of another shape than the protocol says, and what is no JSON at all.
+MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+
+
+class Fold(Protocol):
+    """A provider's way to read the JSON values of one answer, streamed or whole. Pure."""
+
+    def add(self, value: Mapping[str, object], /) -> Sequence[StreamingChunk]:
+        """Take in the next value; give what can be shown of it.
+
+        Raises:
+            ChatGeneratorError: the value is an error of the provider.
+        """
+        ...
+
+    def finish(self, *, ended: bool) -> Ending:
+        """The reply. `ended` says that the answer was one whole body, or had its end mark.
+
+        Raises:
+            ChatGeneratorError: the answer was cut off, or is none.
+        """
+        ...
+
+
+class Answer:
+    """One answer while it comes in."""
+
+    def __init__(self, fold: Fold, *, redact: Callable[[str], str]) -> None:
+        self._fold = fold
+        self._redact = redact
+        self._payloads = PayloadDecoder()
+        self._status = 0
+        self._headers: Mapping[str, str] = {}
+        self._error_body = bytearray()
+        self._beginning = b""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the head of the answer has come."""
+        return self._status > 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of worth can follow: a connection that breaks now does no harm."""
+        return self._payloads.ended
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take in the status, and the headers by lower-case name."""
+        self._status = status
+        self._headers = headers
+
+    def feed(self, data: bytes) -> Sequence[StreamingChunk]:
+        """Take in the next bytes; give the pieces that they complete.
+
+        Raises:
+            ChatGeneratorError: the provider sent an error, or something that is no answer.
+        """
+        if self._status not in SUCCESS:
+            self._error_body += data[: MAX_ERROR_BYTES - len(self._error_body)]
+            return ()
+        if len(self._beginning) < EXCERPT_BYTES:
+            self._beginning += data[: EXCERPT_BYTES - len(self._beginning)]
+        try:
+            return self._pieces(self._payloads.feed(data))
+        except ChatGeneratorError as error:
+            raise self._signed(error.failure) from None
+        except MALFORMED as error:
+            raise self._malformed(error) from error
+
+    def finish(self) -> Ending:
+        """The last pieces and the reply, when no more bytes come.
+
+        Raises:
+            ChatGeneratorError: there is none; its failure says why.
+        """
+        if self._status not in SUCCESS:
+            raise self._signed(
+                failure_of_status(self._status, self._headers, bytes(self._error_body))
+            )
+        try:
+            pieces = self._pieces(self._payloads.close())
+            last, reply = self._fold.finish(ended=self.ended)
+        except ChatGeneratorError as error:
+            raise self._signed(error.failure) from None
+        except MALFORMED as error:
+            raise self._malformed(error) from error
+        return [*pieces, *last], reply
+
+    def _pieces(self, values: Iterable[Mapping[str, object]]) -> list[StreamingChunk]:
+        return [piece for value in values for piece in self._fold.add(value)]
+
+    def _malformed(self, error: Exception) -> ChatGeneratorError:
+        expected = "expected a chat completion as JSON or as server-sent events"
+        got = self._beginning.decode(errors="replace")
+        text = f"{expected}, got {got!r}… ({error}); check that the base URL is that of an API"
+        return self._signed(ModelFailure("bad_response", text))
+
+    def _signed(self, failure: ModelFailure) -> ChatGeneratorError:
+        """The failure with the answer's status and name, and with every secret taken out."""
+        return ChatGeneratorError(
+            evolve(
+                failure,
+                message=self._redact(failure.message),
+                status=failure.status or self._status,
+                request_id=failure.request_id or request_id(self._headers),
+            )
+        )

@@ -1,0 +1,173 @@
+"""The thin caller: one request goes out through httpx, the bytes of the answer go to its reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from detent.adapters.http.answers import Answer
+from detent.adapters.http.clients import Clients
+from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.ports.chat import ChatGeneratorError, StreamingCallback
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@frozen
+class Timeouts:
+    """How long a call may take, in seconds.
+
+    Attributes:
+        connect_s: until the connection stands, or one of the pool is free.
+        read_s: between two pieces of the answer, and until the first; a model that does not stream
+            is silent until it has finished.
+        total_s: for the whole call. It is checked when bytes come; silence is a matter of `read_s`.
+    """
+
+    connect_s: float = 10.0
+    read_s: float = 300.0
+    total_s: float = 600.0
+
+    def httpx(self) -> httpx.Timeout:
+        """The same in httpx's terms, which know no total."""
+        import httpx
+
+        return httpx.Timeout(self.read_s, connect=self.connect_s, pool=self.connect_s)
+
+
+def as_timeouts(value: float | Timeouts) -> Timeouts:
+    """`value` as time-outs: a number of seconds is for the whole call."""
+    if isinstance(value, Timeouts):
+        return value
+    return Timeouts(connect_s=min(value, Timeouts().connect_s), read_s=value, total_s=value)
+
+
+@frozen
+class Request:
+    """One POST request, complete."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)  # one of them is a secret
+    body: bytes = field(repr=False)
+
+    @property
+    def host(self) -> str:
+        """Host and port, for messages; a URL can hold secrets."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+
+class HttpCaller:
+    """Sends requests and folds their answers."""
+
+    def __init__(self, clients: Clients, timeouts: Timeouts) -> None:
+        self._clients = clients
+        self._timeouts = timeouts
+
+    def call(
+        self, request: Request, answer: Answer, callback: StreamingCallback | None
+    ) -> ChatReply:
+        """The reply to `request`, read by `answer`; `callback` receives its pieces.
+
+        Raises:
+            ChatGeneratorError: there is none. The connection is released in any case.
+        """
+        client = self._clients.blocking()
+        deadline = _Deadline(self._timeouts.total_s, request.host)
+        post = client.stream(
+            "POST",
+            request.url,
+            headers=request.headers,
+            content=request.body,
+            timeout=self._timeouts.httpx(),
+        )
+        with _failures(request, answer), post as response:
+            answer.begin(response.status_code, response.headers)
+            for data in response.iter_bytes():
+                deadline.check()
+                _show(answer.feed(data), callback)
+        return _finished(answer, callback)
+
+    async def call_async(
+        self, request: Request, answer: Answer, callback: StreamingCallback | None
+    ) -> ChatReply:
+        """As `call`. Cancelling closes the connection."""
+        client = await self._clients.of_running_loop()
+        deadline = _Deadline(self._timeouts.total_s, request.host)
+        post = client.stream(
+            "POST",
+            request.url,
+            headers=request.headers,
+            content=request.body,
+            timeout=self._timeouts.httpx(),
+        )
+        with _failures(request, answer):
+            async with post as response:
+                answer.begin(response.status_code, response.headers)
+                async for data in response.aiter_bytes():
+                    deadline.check()
+                    _show(answer.feed(data), callback)
+        return _finished(answer, callback)
+
+
+def _finished(answer: Answer, callback: StreamingCallback | None) -> ChatReply:
+    pieces, reply = answer.finish()
+    _show(pieces, callback)
+    return reply
+
+
+def _show(pieces: Sequence[StreamingChunk], callback: StreamingCallback | None) -> None:
+    if callback is not None:
+        for piece in pieces:
+            callback(piece)
+
+
+class _Deadline:
+    """The end of the time for the whole call."""
+
+    def __init__(self, total_s: float, host: str) -> None:
+        self._at = time.monotonic() + total_s
+        self._text = f"{host} was still answering after {total_s:g} s; give it more with timeout="
+
+    def check(self) -> None:
+        if time.monotonic() > self._at:
+            raise ChatGeneratorError(ModelFailure("timeout", self._text, retryable=True))
+
+
+@contextmanager
+def _failures(request: Request, answer: Answer) -> Iterator[None]:
+    """Turn what httpx raises into typed failures, unless the answer had come to its end."""
+    import httpx
+
+    try:
+        yield
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        if not answer.ended:
+            # The cause is not chained: its text can hold a header, and so the key.
+            raise ChatGeneratorError(_failure(error, request.host, begun=answer.begun)) from None
+
+
+def _failure(error: Exception, host: str, *, begun: bool) -> ModelFailure:
+    import httpx
+
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    match error:
+        case httpx.TimeoutException():
+            text = f"{host} did not answer in time ({said}); give it more with timeout="
+            return ModelFailure("timeout", text, retryable=True)
+        case httpx.UnsupportedProtocol() | httpx.LocalProtocolError() | httpx.InvalidURL():
+            text = f"the request to {host!r} cannot be sent; check base URL and headers"
+            return ModelFailure("bad_request", text)
+        case httpx.DecodingError():
+            return ModelFailure("bad_response", f"{host} sent bytes that do not decompress")
+        case _ if begun:
+            text = f"the connection to {host} broke while the answer came in ({said})"
+            return ModelFailure("cut_stream", text, retryable=True)
+        case _:
+            text = f"no connection to {host} ({said}); check that it runs and can be reached"
+            return ModelFailure("connection", text, retryable=True)

@@ -1,0 +1,1 @@
+"""OpenAI Chat Completions, as OpenAI and every compatible server speak it."""

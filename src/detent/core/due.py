@@ -1,0 +1,56 @@
+"""What the world owes a run now. RULE: no other module makes effects."""
+
+from __future__ import annotations
+
+from detent.core.effects import AskHuman, AskModel, Effect, RunTool
+from detent.core.frozen import FrozenDict
+from detent.core.run import Acting, Done, Run, Thinking
+from detent.core.slots import AwaitingDecision, Ready, Running
+from detent.core.spec import AgentSpec, S
+from detent.core.tools import ToolSpec
+
+
+def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
+    """Everything that the world owes `run` now; empty when it has ended.
+
+    The same run always owes the same effects, in the same order, each with a key of its own. A driver
+    performs those that are not under way, gives up those that are no longer owed, and passes what
+    happened to `step`.
+    """
+    match run.phase:
+        case Thinking(attempt):
+            return (_ask_model(spec, run, attempt),)
+        case Acting():
+            tools = _tools_to_run(spec, run)[: spec.limits.parallel_tool_calls]
+            return (*_humans_to_ask(spec, run), *tools)
+        case Done():
+            return ()
+
+
+def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
+    chosen = run.options.generation_kwargs
+    options = FrozenDict({**spec.generation_kwargs, **chosen}) if chosen else spec.generation_kwargs
+    return AskModel(run.turn, attempt, run.messages, _offered(spec, run), options)
+
+
+def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
+    chosen = run.options.tools
+    if chosen is None:
+        return spec.offered
+    return tuple(tool.spec for name, tool in spec.tools.items() if name in chosen)
+
+
+def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:
+    return [
+        AskHuman(slot.ref, slot.call, spec.tools[slot.call.tool_name], status.digest, status.reason)
+        for slot in run.slots
+        if isinstance(status := slot.status, AwaitingDecision)
+    ]
+
+
+def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
+    return [
+        RunTool(slot.ref, status.attempt, slot.call, spec.tools[slot.call.tool_name], run.state)
+        for slot in run.slots
+        if isinstance(status := slot.status, Ready | Running)
+    ]

@@ -1,0 +1,72 @@
+"""Effects: what a run is owed by the world, in the imperative. A driver performs them and reports events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from attrs import field, frozen
+
+from detent.core.frozen import FrozenDict
+from detent.core.messages import ChatMessage, ToolCall
+from detent.core.slots import CallRef
+from detent.core.state import BaseState
+from detent.core.tools import Tool, ToolSpec
+
+
+
+class EffectKey(NamedTuple):
+    """The identity of an effect within its run: two effects with one key are the same effect."""
+
+    kind: str
+    turn: int
+    place: int
+    attempt: int
+
+
+@frozen
+class AskModel:
+    """Ask the model to answer the conversation."""
+
+    turn: int
+    attempt: int
+    messages: Sequence[ChatMessage] = field(repr=lambda messages: f"<{len(messages)} messages>")
+    tools: tuple[ToolSpec, ...] = field(repr=False)
+    generation_kwargs: FrozenDict[str, object]
+
+    @property
+    def key(self) -> EffectKey:
+        return EffectKey("model", self.turn, 0, self.attempt)
+
+
+@frozen
+class RunTool:
+    """Run a tool with the model's (or the human's) arguments; `state` fills what is wired to it."""
+
+    ref: CallRef
+    attempt: int
+    call: ToolCall
+    tool: Tool
+    state: BaseState = field(repr=False)
+
+    @property
+    def key(self) -> EffectKey:
+        return EffectKey("tool", *self.ref, self.attempt)
+
+
+@frozen
+class AskHuman:
+    """Ask a human whether a call may run. The decision must carry `digest`."""
+
+    ref: CallRef
+    call: ToolCall
+    tool: Tool
+    digest: str
+    reason: str
+
+    @property
+    def key(self) -> EffectKey:
+        return EffectKey("human", *self.ref, 1)
+
+
+Effect: TypeAlias = AskModel | RunTool | AskHuman

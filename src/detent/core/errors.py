@@ -1,0 +1,46 @@
+"""What can go wrong by somebody's mistake, named by whose it is. Expected failures are values, not these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class DetentError(Exception):
+    """Base of every error that Detent raises itself."""
+
+
+class SchemaError(DetentError, ValueError):
+    """A state schema is not one: the fault is in the schema."""
+
+
+class StateError(DetentError, ValueError):
+    """A state was asked for, or given, what its schema does not have."""
+
+
+class StateTypeError(StateError, TypeError):
+    """A value does not have the type that the schema declares for its key."""
+
+
+class WiringError(DetentError, ValueError):
+    """The parts of an agent do not fit together. `faults` holds one sentence for each misfit."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        lines = "\n".join(f"  - {fault}" for fault in self.faults)
+        super().__init__(f"the agent's parts do not fit together:\n{lines}")
+
+
+class UnknownEffectError(DetentError, LookupError):
+    """An event answers something that this run never asked for: it belongs to another run."""
+
+
+class ToolDefinitionError(DetentError, ValueError):
+    """A function or a description cannot be made into a tool."""
+
+
+class ToolInvocationError(DetentError, RuntimeError):
+    """A tool failed in a run that ends when one does. `tool_name` says which."""
+
+    def __init__(self, message: str, tool_name: str) -> None:
+        super().__init__(message)
+        self.tool_name = tool_name

@@ -1,0 +1,226 @@
+"""What a conversation is made of: messages and their parts, all immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from detent.core.frozen import FrozenDict, freeze
+
+Part = TypeVar("Part")
+
+
+class ChatRole(StrEnum):
+    """Who speaks."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """The converter of every field that holds a mapping of JSON values."""
+    if type(value) is FrozenDict:
+        return value
+    return FrozenDict({key: freeze(item) for key, item in value.items()})
+
+
+@frozen
+class TextContent:
+    """Plain text."""
+
+    text: str
+
+
+@frozen
+class ReasoningContent:
+    """What the model thought before it answered.
+
+    `extra` is the provider's own data (signatures, ids, encrypted text), given back to it unchanged.
+    """
+
+    reasoning_text: str
+    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+
+@frozen
+class ImageContent:
+    """An image, base64 encoded. `detail` is the provider's hint for resolution ("low", "high", "auto")."""
+
+    base64_image: str = field(repr=lambda text: f"<{len(text)} characters>")
+    mime_type: str = "image/png"
+    detail: str | None = None
+    meta: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+
+@frozen
+class FileContent:
+    """A file (a PDF, say), base64 encoded."""
+
+    base64_data: str = field(repr=lambda text: f"<{len(text)} characters>")
+    mime_type: str
+    filename: str | None = None
+    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+
+@frozen
+class ToolCall:
+    """The model asks for a tool to be run.
+
+    `id` pairs the call with its result. A run gives an id to a call whose provider gave none. `extra` is
+    the provider's own data, given back to it unchanged. `unreadable` is what the model wrote where its
+    arguments are no JSON object: such a call is never run, and the model is told.
+    """
+
+    tool_name: str
+    arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    id: str | None = None
+    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    unreadable: str | None = None
+
+
+ResultPart: TypeAlias = TextContent | ImageContent | FileContent
+
+
+def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
+    return value if isinstance(value, str) else tuple(value)
+
+
+@frozen
+class ToolCallResult:
+    """What came of a tool call: text, or parts, for the model to read."""
+
+    result: str | tuple[ResultPart, ...] = field(converter=_result)
+    origin: ToolCall
+    error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The textual part of the result."""
+        if isinstance(self.result, str):
+            return self.result
+        return "\n".join(part.text for part in self.result if isinstance(part, TextContent))
+
+
+Content: TypeAlias = (
+    TextContent | ReasoningContent | ImageContent | FileContent | ToolCall | ToolCallResult
+)
+UserPart: TypeAlias = str | TextContent | ImageContent | FileContent
+
+
+def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
+    return tuple(parts)
+
+
+@frozen
+class ChatMessage:
+    """One message of a conversation. Make one with a `from_…` constructor."""
+
+    role: ChatRole = field(converter=ChatRole)
+    content: tuple[Content, ...] = field(converter=_contents)
+    name: str | None = None
+    meta: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+    @classmethod
+    def from_system(cls, text: str, *, name: str | None = None) -> ChatMessage:
+        """Instructions for the model."""
+        return cls(ChatRole.SYSTEM, (TextContent(text),), name)
+
+    @classmethod
+    def from_user(
+        cls,
+        text: str | None = None,
+        *,
+        content_parts: Sequence[UserPart] = (),
+        name: str | None = None,
+    ) -> ChatMessage:
+        """What the user says: a text, or parts (texts, images, files) in order.
+
+        Raises ValueError unless exactly one of the two is given.
+        """
+        if (text is None) == (not content_parts):
+            raise ValueError("from_user takes either a text or content_parts, one of the two")
+        parts = (text,) if text is not None else content_parts
+        content = tuple(TextContent(part) if isinstance(part, str) else part for part in parts)
+        return cls(ChatRole.USER, content, name)
+
+    @classmethod
+    def from_assistant(
+        cls,
+        text: str | None = None,
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        reasoning: str | ReasoningContent | None = None,
+        name: str | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> ChatMessage:
+        """What the model says: its reasoning, its text and its tool calls, in this order."""
+        thought = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
+        said = None if text is None else TextContent(text)
+        lead = tuple(part for part in (thought, said) if part is not None)
+        return cls(ChatRole.ASSISTANT, (*lead, *tool_calls), name, meta or {})
+
+    @classmethod
+    def from_tool(
+        cls, tool_result: str | Sequence[ResultPart], origin: ToolCall, *, error: bool = False
+    ) -> ChatMessage:
+        """The answer to the tool call `origin`."""
+        return cls(ChatRole.TOOL, (ToolCallResult(tool_result, origin, error),))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text part, in order."""
+        return tuple(part.text for part in self._parts(TextContent))
+
+    @property
+    def text(self) -> str | None:
+        """The text of the message, its parts joined; None when it has none."""
+        texts = self.texts
+        return "".join(texts) if texts else None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Every tool call, in the model's order."""
+        return self._parts(ToolCall)
+
+    @property
+    def tool_call(self) -> ToolCall | None:
+        """The first tool call, or None."""
+        return next(iter(self.tool_calls), None)
+
+    @property
+    def tool_call_results(self) -> tuple[ToolCallResult, ...]:
+        """Every tool result, in order."""
+        return self._parts(ToolCallResult)
+
+    @property
+    def tool_call_result(self) -> ToolCallResult | None:
+        """The first tool result, or None."""
+        return next(iter(self.tool_call_results), None)
+
+    @property
+    def images(self) -> tuple[ImageContent, ...]:
+        """Every image, in order."""
+        return self._parts(ImageContent)
+
+    @property
+    def files(self) -> tuple[FileContent, ...]:
+        """Every file, in order."""
+        return self._parts(FileContent)
+
+    @property
+    def reasonings(self) -> tuple[ReasoningContent, ...]:
+        """Every piece of reasoning, in order."""
+        return self._parts(ReasoningContent)
+
+    @property
+    def reasoning(self) -> ReasoningContent | None:
+        """The first piece of reasoning, or None."""
+        return next(iter(self.reasonings), None)
+
+    def _parts(self, kind: type[Part]) -> tuple[Part, ...]:
+        return tuple(part for part in self.content if isinstance(part, kind))

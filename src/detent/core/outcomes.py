@@ -1,0 +1,50 @@
+"""Outcomes: how a run ended, as data."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from attrs import frozen
+
+from detent.core.replies import ModelFailure
+from detent.core.results import ToolFault
+
+
+@frozen
+class Finished:
+    """The agent did what it was asked. `exit_reason` is "text", an exit tool's name, or the provider's
+    reason for stopping early: "length", "content_filter" or "refusal"."""
+
+    exit_reason: str
+
+
+@frozen
+class Exhausted:
+    """A limit was reached. `exit_reason` names it."""
+
+    exit_reason: str
+
+
+@frozen
+class Failed:
+    """The model gave no answer, or a tool failed that must not."""
+
+    failure: ModelFailure | ToolFault
+
+    @property
+    def exit_reason(self) -> str:
+        return "model_failure" if isinstance(self.failure, ModelFailure) else "tool_failure"
+
+
+@frozen
+class Cancelled:
+    """Somebody ended the run."""
+
+    reason: str
+
+    @property
+    def exit_reason(self) -> str:
+        return "cancelled"
+
+
+Outcome: TypeAlias = Finished | Exhausted | Failed | Cancelled

@@ -1,0 +1,104 @@
+"""Slots: each tool call of a turn, together with how far it has come."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from attrs import frozen
+
+from detent.core.messages import ToolCall, ToolCallResult
+from detent.core.results import ToolFault, ToolResult
+
+
+class CallRef(NamedTuple):
+    """Which call of a run: the turn, from 1, and the place among that turn's calls, from 0."""
+
+    turn: int
+    place: int
+
+
+@frozen
+class AwaitingDecision:
+    """A human must decide. Only a decision that carries `digest` counts."""
+
+    digest: str
+    reason: str = ""
+
+
+@frozen
+class Ready:
+    """May run; not started."""
+
+    attempt: int = 1
+
+
+@frozen
+class Running:
+    """Started, not yet answered."""
+
+    attempt: int = 1
+
+
+@frozen
+class Succeeded:
+    """Ran, and gave a result."""
+
+    result: ToolResult
+
+
+@frozen
+class Faulted:
+    """Could not run, or failed."""
+
+    fault: ToolFault
+
+
+@frozen
+class Refused:
+    """A human said no; `text` tells the model."""
+
+    text: str
+
+
+@frozen
+class AnsweredByHuman:
+    """A human answered in the tool's place."""
+
+    text: str
+
+
+Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman
+Status: TypeAlias = AwaitingDecision | Ready | Running | Settled
+
+
+@frozen
+class Slot:
+    """One tool call and its status. `note` tells the model what a human changed about the call."""
+
+    ref: CallRef
+    call: ToolCall
+    status: Status
+    note: str | None = None
+
+
+def is_settled(slot: Slot) -> bool:
+    """Whether the slot's call has its answer."""
+    return not isinstance(slot.status, AwaitingDecision | Ready | Running)
+
+
+def answer(slot: Slot) -> ToolCallResult | None:
+    """What the model is told about the call; None while it is open."""
+    match slot.status:
+        case AwaitingDecision() | Ready() | Running():
+            return None
+        case Succeeded(result):
+            content = result.content
+            if slot.note is not None and isinstance(content, str):
+                content = f"{slot.note}\n{content}"
+            return ToolCallResult(content, slot.call)
+        case Faulted(fault):
+            return ToolCallResult(fault.message, slot.call, error=True)
+        case Refused(text):
+            return ToolCallResult(text, slot.call, error=True)
+        case AnsweredByHuman(text):
+            return ToolCallResult(text, slot.call)

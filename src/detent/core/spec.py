@@ -1,0 +1,86 @@
+"""The part of an agent that never changes: what may happen, never what has happened."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from attrs import field, frozen
+
+from detent.core.decisions import Policy
+from detent.core.errors import WiringError
+from detent.core.frozen import FrozenDict
+from detent.core.messages import frozen_mapping
+from detent.core.state import BaseState, unknown_key
+from detent.core.tools import Tool, ToolSpec
+
+S = TypeVar("S", bound=BaseState)
+
+
+@frozen
+class Limits:
+    """What a run may spend. `max_agent_steps` counts model calls; `parallel_tool_calls` tools at once."""
+
+    max_agent_steps: int = 100
+    parallel_tool_calls: int = 32
+
+
+@frozen
+class AgentSpec(Generic[S]):
+    """What an agent is: its tools, its state when nothing has happened, its rules.
+
+    Args:
+        state: the state that a run starts from; its type is the agent's schema.
+        tools: the tools by name.
+        system_prompt: instructions that open every conversation.
+        exit_conditions: tools that end the run once they have succeeded. A reply without tool calls
+            always ends it.
+        policies: for each guarded tool, who must be asked before it runs.
+        limits: what a run may spend.
+        generation_kwargs: options for every model call.
+        fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
+
+    Raises:
+        WiringError: tools, state and rules do not fit together; every misfit is named.
+    """
+
+    state: S
+    tools: FrozenDict[str, Tool] = field(factory=FrozenDict)
+    system_prompt: str | None = None
+    exit_conditions: frozenset[str] = frozenset({"text"})
+    policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
+    limits: Limits = Limits()
+    generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    fail_on_tool_fault: bool = False
+    offered: tuple[ToolSpec, ...] = field(init=False, eq=False, repr=False)
+
+    @offered.default
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self.tools.values())
+
+    def __attrs_post_init__(self) -> None:
+        faults = self._rule_faults()
+        for tool in self.tools.values():
+            faults += self._tool_faults(tool)
+        if faults:
+            raise WiringError(faults)
+
+    def _rule_faults(self) -> list[str]:
+        known = {"text", *self.tools}
+        names = ", ".join(sorted(known))
+        exits = [
+            f"exit condition {name!r} is neither 'text' nor a tool; there is: {names}"
+            for name in sorted(self.exit_conditions - known)
+        ]
+        rules = [
+            f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools) or 'none'}"
+            for name in self.policies.keys() - self.tools.keys()
+        ]
+        return exits + rules
+
+    def _tool_faults(self, tool: Tool) -> list[str]:
+        keys: dict[str, Any] = {**tool.inputs_from_state, **tool.outputs_to_state}
+        return [
+            f"tool {tool.name!r}: {unknown_key(key, self.state.fields)}"
+            for key in keys
+            if key not in self.state.fields
+        ]

@@ -1,0 +1,66 @@
+"""The chat generator port: somebody who answers a conversation.
+
+A provider adapter implements one of the two protocols, or both. It is called with the whole conversation
+and gives one `ChatReply`; while it waits it may report pieces to `streaming_callback`. What goes wrong is
+raised as `ChatGeneratorError`, so that the core can tell what is worth another try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from detent.core.messages import ChatMessage
+from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.tools import ToolSpec
+
+StreamingCallback: TypeAlias = Callable[[StreamingChunk], None]
+"""Receives the pieces of a reply as they come. It must not keep the generator waiting."""
+
+
+class ChatGenerator(Protocol):
+    """Answers a conversation, blocking."""
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """The model's reply to `messages`.
+
+        Args:
+            messages: the conversation, oldest first; every tool call in it is answered.
+            tools: what the model may call, in this order.
+            generation_kwargs: options of this call; they win over the generator's own.
+            streaming_callback: receives the reply's pieces; None asks for no streaming.
+
+        Raises:
+            ChatGeneratorError: no reply came; its `failure` says why and whether to try again.
+        """
+        ...
+
+
+class AsyncChatGenerator(Protocol):
+    """Answers a conversation, as a coroutine."""
+
+    async def run_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """As `ChatGenerator.run`."""
+        ...
+
+
+class ChatGeneratorError(Exception):
+    """A model call gave no reply. `failure` is the same as a value; no key or secret is in it."""
+
+    def __init__(self, failure: ModelFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure

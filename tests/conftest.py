@@ -1,0 +1,43 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+IN_CI = bool(os.environ.get("CI"))
+
+# A shared machine may stall for a moment; hypothesis's own profile for CI adds derandomisation.
+settings.register_profile(
+    "calm", settings.get_profile(settings.get_current_profile_name()), deadline=None
+)
+settings.load_profile("calm")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder that holds pyproject.toml."""
+    return Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep in one worker what shares an expensive thing: a loaded model, a type checker's run."""
+    for item in items:
+        if item.get_closest_marker("model"):
+            item.add_marker(pytest.mark.xdist_group("model"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Nothing is skipped in CI: there a skip is a failure."""
+    report = yield
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and in CI nothing may be: {report.longrepr}"
+    return report

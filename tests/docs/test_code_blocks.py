@@ -1,0 +1,44 @@
+"""The code in README and documentation runs as it is printed.
+
+The Python blocks of a page run in order, as one module, in an empty folder. A block that cannot run
+here has the comment `<!-- not run: REASON -->` on the line before it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(
+    r"^(?P<excuse><!-- not run: \S.*-->\n)?"
+    r"(?P<indent> *)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks(page: Path) -> Iterator[str]:
+    """The code of the page, each block with as many empty lines before it as the page has."""
+    text = page.read_text(encoding="utf-8")
+    for block in BLOCK.finditer(text):
+        if not block["excuse"]:
+            code = re.sub(rf"^{block['indent']}", "", block["code"], flags=re.MULTILINE)
+            yield "\n" * text.count("\n", 0, block.start("code")) + code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_code_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From top to bottom, without an error; a traceback names page and line."""
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    monkeypatch.chdir(tmp_path)
+    for code in blocks(page):
+        exec(compile(code, page, "exec"), vars(module))  # noqa: S102  # the page is our own

@@ -1,0 +1,207 @@
+"""The rules that the code promises to keep, checked on the code itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from statistics import quantiles
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "detent"
+TESTS = ROOT / "tests"
+
+FUNCTION_LINES_MAX = 40
+FUNCTION_LINES_P90_MAX = 20
+MODULE_LINES_MAX = 400
+
+MAY_IMPORT = {
+    "core": {"core"},
+    "ports": {"core", "ports"},
+    "adapters": {"core", "ports", "adapters"},
+}
+LIBRARIES_OF_CORE = {"attrs", "cattrs", "docstring_parser", "returns", "typeguard"}
+# No clock, no randomness, no I/O, no threads, no environment: what is not named here is impure.
+PURE = {
+    *("__future__", "abc", "base64", "binascii", "bisect", "collections", "copy", "dataclasses"),
+    *("datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
+    *("heapq", "inspect", "itertools", "json", "keyword", "math", "numbers", "operator", "re"),
+    *("statistics", "string", "textwrap", "types", "typing", "unicodedata"),
+}
+IMPURE_CALLS = {
+    *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),
+    *("now", "today", "utcnow"),
+}
+SHARED_ADAPTERS = {"http"}
+COMPOSING_ADAPTERS = {"agent", "cli", "drivers"}
+
+SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")
+SHAPELESS_CLASS = re.compile(r"(Context|Engine|Helper|Impl|Manager|Utils?)$")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+SILENCED = re.compile(r"# (type: ?ignore|pyright: ?ignore|noqa|pragma: ?no)\b")
+REASONED = re.compile(
+    r"# ((type|pyright): ignore\[[\w, -]+\]|noqa: [A-Z\d, ]+|pragma: no \w+) +[#-] +\w"
+)
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TEST_MODULES = [
+    path for path in sorted(TESTS.rglob("*.py")) if not {"pass", "fail"} & set(path.parts)
+]
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def in_layer(layer: str) -> list[Path]:
+    return [path for path in MODULES if path.is_relative_to(PACKAGE / layer)]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The dotted name of everything that a module imports, at its top or inside a function."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layers_imported(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported(path) if name.startswith("detent.")}
+
+
+def functions(path: Path) -> Iterator[Function]:
+    return (node for node in ast.walk(tree_of(path)) if isinstance(node, Function))
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the end, the docstring left out."""
+    lines = (function.end_lineno or 0) - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        docstring = function.body[0]
+        lines -= (docstring.end_lineno or 0) - docstring.lineno + 1
+    return lines
+
+
+def called(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+                yield name
+            case _:
+                pass
+
+
+@pytest.mark.parametrize("path", [*MODULES, *TEST_MODULES], ids=shown)
+def test_a_module_says_what_it_is(path: Path) -> None:
+    """It begins with a docstring."""
+    assert ast.get_docstring(tree_of(path))
+
+
+@pytest.mark.parametrize("layer", MAY_IMPORT)
+def test_a_layer_is_there(layer: str) -> None:
+    """The rules below have something to hold for."""
+    assert in_layer(layer)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_imports_go_with_the_grain(path: Path) -> None:
+    """The core imports no other layer, ports import the core, adapters import both."""
+    layer = path.relative_to(PACKAGE).parts[0]
+    if layer in MAY_IMPORT:
+        assert layers_imported(path) <= MAY_IMPORT[layer]
+
+
+@pytest.mark.parametrize("path", in_layer("core"), ids=shown)
+def test_the_core_is_pure(path: Path) -> None:
+    """A module of the core imports and calls nothing that has to do with the world."""
+    libraries = {name.split(".")[0] for name in imported(path)}
+    assert libraries <= {"detent"} | LIBRARIES_OF_CORE | PURE
+    assert not set(called(path)) & IMPURE_CALLS
+
+
+def test_one_module_of_the_core_reads_docstrings() -> None:
+    """Only what makes tool parameters from a function knows the docstring parser."""
+    readers = [path.stem for path in in_layer("core") if "docstring_parser.parse" in imported(path)]
+    assert readers in ([], ["parameters"])
+
+
+@pytest.mark.parametrize("path", in_layer("adapters"), ids=shown)
+def test_an_adapter_leaves_its_siblings_alone(path: Path) -> None:
+    """Only what puts adapters together imports several of them."""
+    kind = path.relative_to(PACKAGE / "adapters").with_suffix("").parts[0]
+    ours = (name.split(".") for name in imported(path) if name.startswith("detent.adapters."))
+    siblings = {parts[2] for parts in ours}
+    assert kind in COMPOSING_ADAPTERS or siblings <= {kind} | SHARED_ADAPTERS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_a_module_and_its_functions_can_be_seen_whole(path: Path) -> None:
+    """No module and no function is too long to take in."""
+    assert path.read_text(encoding="utf-8").count("\n") <= MODULE_LINES_MAX
+    assert [one.name for one in functions(path) if length(one) > FUNCTION_LINES_MAX] == []
+
+
+def test_most_functions_are_short() -> None:
+    """Nine functions of ten stay far below the limit."""
+    lengths = [length(function) for path in MODULES for function in functions(path)]
+    assert quantiles(lengths, n=10)[-1] <= FUNCTION_LINES_P90_MAX
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_names_say_what_things_are(path: Path) -> None:
+    """No module or class has a name that would fit any other as well."""
+    classes = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
+    assert not SHAPELESS_MODULE.match(path.stem)
+    assert [name for name in classes if SHAPELESS_CLASS.search(name)] == []
+
+
+@pytest.mark.parametrize("path", [*MODULES, *TEST_MODULES], ids=shown)
+def test_nothing_is_unfinished_or_silenced_without_a_reason(path: Path) -> None:
+    """No notes to oneself, and a comment after each suppressed warning that says why."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if path != Path(__file__).resolve():
+        assert [line for line in lines if UNFINISHED.search(line)] == []
+    silenced = [line for line in lines if SILENCED.search(line)]
+    assert [line for line in silenced if not REASONED.search(line)] == []
+
+
+@pytest.mark.parametrize("path", in_layer("core"), ids=shown)
+def test_a_module_of_the_core_has_a_twin(path: Path) -> None:
+    """core/x.py is tested by tests/core/test_x.py."""
+    within = path.relative_to(PACKAGE)
+    if path.name != "__init__.py":
+        assert (TESTS / within.with_name(f"test_{path.name}")).is_file()
+
+
+@pytest.mark.parametrize("path", TEST_MODULES, ids=shown)
+def test_a_test_says_what_it_shows(path: Path) -> None:
+    """Each test has a docstring."""
+    tests = [function for function in functions(path) if function.name.startswith("test_")]
+    assert [test.name for test in tests if not ast.get_docstring(test)] == []
+
+
+@pytest.mark.parametrize("path", TEST_MODULES, ids=shown)
+def test_a_skip_has_a_reason(path: Path) -> None:
+    """Nobody has to guess why a test was not run."""
+    nodes = list(ast.walk(tree_of(path)))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    reasoned = [call.func for call in calls if any(word.arg == "reason" for word in call.keywords)]
+    skips = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Attribute) and node.attr in {"skip", "skipif", "xfail"}
+    ]
+    assert [skip.lineno for skip in skips if skip not in reasoned] == []

@@ -1,0 +1,81 @@
+"""What type checkers must accept, and what they must find.
+
+The files in `pass` and `fail` are read by mypy and pyright and never run. A file in `pass` has no
+error. In a file in `fail` each line that ends in `# E` has an error for both checkers, and no other
+line has one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+GOOD = sorted((HERE / "pass").glob("*.py"))
+BAD = sorted((HERE / "fail").glob("*.py"))
+EXPECTED = re.compile(r"# E$")
+
+Finding = tuple[Path, int, str]
+Found = Callable[[str, Path], dict[int, str]]
+
+pytestmark = pytest.mark.xdist_group("typing")  # one worker, one run of each checker
+
+
+def output(*command: str) -> str:
+    """What a checker prints about all the files; it fails only if it could not do its work."""
+    line = [sys.executable, "-m", *command, *map(str, [*GOOD, *BAD])]
+    done = subprocess.run(line, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in {0, 1}, done.stdout + done.stderr
+    return done.stdout
+
+
+def mypy() -> Iterator[Finding]:
+    for line in output("mypy", "--strict", "--output", "json").splitlines():
+        error = json.loads(line)
+        if error["severity"] == "error":
+            yield ROOT / error["file"], error["line"], error["message"]
+
+
+def pyright() -> Iterator[Finding]:
+    report = json.loads(output("pyright", "--outputjson", "--pythonpath", sys.executable))
+    for error in report["generalDiagnostics"]:
+        if error["severity"] == "error":
+            yield Path(error["file"]), error["range"]["start"]["line"] + 1, error["message"]
+
+
+CHECKERS = {"mypy": mypy, "pyright": pyright}
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """The errors of a checker in a file, by line."""
+    findings = {name: list(checker()) for name, checker in CHECKERS.items()}
+    return lambda checker, path: {
+        line: message for file, line, message in findings[checker] if file == path
+    }
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_right_program_is_accepted(checker: str, path: Path, found: Found) -> None:
+    """A checker has nothing to say about a file in `pass`."""
+    assert found(checker, path) == {}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_each_mistake_is_found(checker: str, path: Path, found: Found) -> None:
+    """A checker finds every marked mistake in a file in `fail`, and nothing else."""
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    expected = {number for number, line in lines if EXPECTED.search(line)}
+    errors = found(checker, path)
+    assert expected, "a file in `fail` has a line that ends in `# E`"
+    assert {number: errors[number] for number in errors.keys() - expected} == {}
+    assert expected - errors.keys() == set()
