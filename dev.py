@@ -31,12 +31,14 @@ CONSTRAINTS = ROOT / "constraints.txt"
 QUIET = dict(os.environ, NO_COLOR="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
 
 OLDEST = (3, 11)
+VENV_MODULES = ("venv", "ensurepip")
 NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
 FOR_RUN = frozenset({"cli", "local"})
 FOR_WORK = FOR_RUN | {"dev"}
 INTERRUPTED = 130
 TAIL_LINES = 15
 GOODBYE_S = 10
+SPACE_NEEDED_MB = 1000
 
 CHECKS = {
     "ruff check": ("ruff", "check"),
@@ -47,16 +49,16 @@ CHECKS = {
 }
 ALL_TESTS = ("-n", "auto", "--dist", "loadgroup", "--cov")
 
-# What a failed set-up says, and what to do about it; the first that matches is meant.
-ADVICE = {
-    r"No space left|Errno 28|not enough space": (
-        "the disk is full: free 2 GB for .venv and the temporary folder, and run this again"
-    ),
+NO_SPACE = r"No space left|Errno 28|not enough space"
+NO_NETWORK = (
     r"NewConnection|ConnectionError|Connect(ion)? ?Timeout|ReadTimeout|ProxyError|Max retries|"
-    r"Connection (refused|reset)|name resolution|getaddrinfo|Network is unreachable": (
-        "the package index cannot be reached: check network and proxy, and run this again"
-    ),
-    r"No matching distribution|Could not find a version": (
+    r"Connection (refused|reset)|name resolution|getaddrinfo|Network is unreachable"
+)
+NO_PACKAGE = r"No matching distribution|Could not find a version|ResolutionImpossible"
+ADVICE = {  # what a failed set-up says, and what to do then; the first that matches is meant
+    NO_SPACE: "the disk is full, or that of the temporary folder: free 1 GB and run this again",
+    NO_NETWORK: "the package index cannot be reached: check network and proxy, and run this again",
+    NO_PACKAGE: (
         "the package index has not got what this Python and machine need: see `pip config list`; "
         "wanted is CPython 3.11 to 3.14 on Linux, macOS or Windows"
     ),
@@ -138,7 +140,7 @@ def require_python() -> None:
         newer = next(filter(starts, NEWER), None)
         advice = f"use {newer} in place of python3" if newer else f"install Python {needed}"
         raise DevError(f"this is Python {this}, but {needed} or newer is needed: {advice}")
-    missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
+    missing = [name for name in VENV_MODULES if importlib.util.find_spec(name) is None]
     if missing:
         raise DevError(
             f"{sys.executable} comes without the standard module {missing[0]}: add it "
@@ -149,9 +151,19 @@ def require_python() -> None:
 def starts(name: str) -> bool:
     """Whether this program is here and starts: version managers leave some that do not."""
     path = shutil.which(name)
-    return (
-        bool(path) and not subprocess.run([path, "-V"], check=False, capture_output=True).returncode
-    )
+    if path is None:
+        return False
+    return subprocess.run([path, "-V"], check=False, capture_output=True).returncode == 0
+
+
+def require_space() -> None:
+    """Refuse to fill the disk to the brim."""
+    free_mb = shutil.disk_usage(ROOT).free // 10**6
+    if free_mb < SPACE_NEEDED_MB:
+        raise DevError(
+            f"the disk of {ROOT} has {free_mb} MB left, and setting up needs {SPACE_NEEDED_MB} MB: "
+            "free some and run this again"
+        )
 
 
 def set_up(extras: frozenset[str]) -> None:
@@ -170,6 +182,7 @@ def set_up(extras: frozenset[str]) -> None:
     stamped, *present = STAMP.read_text().split() if STAMP.exists() else [""]
     if stamped == fingerprint and extras <= set(present):
         return
+    require_space()
     say("setting up .venv, which takes a minute or two, once")
     if stamped == fingerprint:
         STAMP.unlink()
@@ -203,7 +216,7 @@ def hidden(command: list[str]) -> None:
     if process.returncode:
         output = "\n".join(lines)
         say("\n".join(lines[-TAIL_LINES:]))
-        raise DevError(next(ADVICE[sign] for sign in ADVICE if re.search(sign, output)))
+        raise DevError(next(advice for sign, advice in ADVICE.items() if re.search(sign, output)))
 
 
 def passes(name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,12 +15,6 @@ settings.register_profile(
     "calm", settings.get_profile(settings.get_current_profile_name()), deadline=None
 )
 settings.load_profile("calm")
-
-
-@pytest.fixture(scope="session")
-def root() -> Path:
-    """The folder that holds pyproject.toml."""
-    return Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

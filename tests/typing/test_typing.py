@@ -29,23 +29,24 @@ pytestmark = pytest.mark.xdist_group("typing")  # one worker, one run of each ch
 
 
 def output(*command: str) -> str:
-    """What a checker prints about all the files; it fails only if it could not do its work."""
-    line = [sys.executable, "-m", *command, *map(str, [*GOOD, *BAD])]
+    """What a checker prints about the two folders; fails only if it could not do its work."""
+    line = [sys.executable, "-m", *command]
     done = subprocess.run(line, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     return done.stdout
 
 
 def mypy() -> Iterator[Finding]:
-    for line in output("mypy", "--strict", "--output", "json").splitlines():
+    files = map(str, [*GOOD, *BAD])
+    for line in output("mypy", "--strict", "--output", "json", *files).splitlines():
         error = json.loads(line)
         if error["severity"] == "error":
             yield ROOT / error["file"], error["line"], error["message"]
 
 
 def pyright() -> Iterator[Finding]:
-    report = json.loads(output("pyright", "--outputjson", "--pythonpath", sys.executable))
-    for error in report["generalDiagnostics"]:
+    options = ("--project", str(HERE), "--pythonpath", sys.executable, "--outputjson")
+    for error in json.loads(output("pyright", *options))["generalDiagnostics"]:
         if error["severity"] == "error":
             yield Path(error["file"]), error["range"]["start"]["line"] + 1, error["message"]
 

@@ -19,6 +19,7 @@ from detent.core.messages import ChatMessage, ToolCall
 from detent.core.outcomes import Failed
 from detent.core.replies import ModelFailure
 from detent.core.result import AgentResult
+from detent.core.results import ToolFault
 from detent.core.run import Run, RunOptions
 from detent.core.spec import AgentSpec, Limits, S
 from detent.core.state import State, TypedState, initial_writes
@@ -136,7 +137,7 @@ class Agent(Generic[S]):
         )
         self.chat_generator = chat_generator
         self._streaming_callback = streaming_callback
-        self._executor = tool_executor or FunctionToolExecutor()
+        self._executor = FunctionToolExecutor() if tool_executor is None else tool_executor
         self._uis = {name: rule.confirmation_ui for name, rule in strategies.items()}
         self._observers = tuple(observers)
 
@@ -214,7 +215,7 @@ class Agent(Generic[S]):
     def _prepare(
         self, spec: AgentSpec[S], run: Run[S], streaming_callback: StreamingCallback | None
     ) -> tuple[Purse, Session[S]]:
-        tell = streaming_callback or self._streaming_callback
+        tell = self._streaming_callback if streaming_callback is None else streaming_callback
         observers = self._observers if tell is None else (*self._observers, _teller(tell))
         purse = Purse(self.chat_generator, self._executor, self._uis, tell)
         return purse, Session(spec, run, observers=observers)
@@ -248,8 +249,10 @@ def _chosen(
         return spec, None
     own = [tool for tool in tools if isinstance(tool, Tool)]
     if len(own) == len(tools):
-        policies = FrozenDict({k: v for k, v in spec.policies.items() if k in by_name(own)})
-        return evolve(spec, tools=by_name(own), policies=policies), None
+        given = by_name(own)
+        rules = FrozenDict({name: rule for name, rule in spec.policies.items() if name in given})
+        exits = spec.exit_conditions & {"text", *given}
+        return evolve(spec, tools=given, policies=rules, exit_conditions=exits), None
     names = tuple(name for name in tools if isinstance(name, str))
     if len(names) < len(tools):
         raise TypeError(f"tools must be all Tool objects or all tool names, got {list(tools)!r}")
@@ -267,14 +270,18 @@ def _teller(tell: StreamingCallback) -> Observer:
 
 
 def _result(run: Run[S], purse: Purse) -> AgentResult[S]:
-    outcome = run.outcome
-    if not isinstance(outcome, Failed):
+    if not isinstance(run.outcome, Failed):
         return AgentResult(run)
-    cause = next(reversed(purse.errors.values()), None)
-    if isinstance(outcome.failure, ModelFailure):
+    failure = run.outcome.failure
+    cause = purse.errors.get(failure)
+    if isinstance(failure, ModelFailure):
         if isinstance(cause, ChatGeneratorError):
             raise cause
-        raise ChatGeneratorError(outcome.failure) from cause
-    failed = [slot for slot in run.messages[-1].tool_call_results if slot.error]
-    name = failed[0].origin.tool_name if failed else ""
-    raise ToolInvocationError(outcome.failure.message, name) from cause
+        raise ChatGeneratorError(failure) from cause
+    raise ToolInvocationError(failure.message, _failed_tool(run, failure)) from cause
+
+
+def _failed_tool(run: Run[Any], fault: ToolFault) -> str:
+    """The tool that the run's last turn says has failed like this."""
+    answers = [result for message in run.messages for result in message.tool_call_results]
+    return next(one.origin.tool_name for one in reversed(answers) if one.text == fault.message)

@@ -14,7 +14,10 @@ def print_streaming_chunk(chunk: StreamingChunk) -> None:
     if chunk.content:
         print(chunk.content, end="", flush=True)
     if chunk.tool_call_result is not None:
-        name, mark = chunk.tool_call_result.origin.tool_name, " failed" if chunk.tool_call_result.error else ""
+        name, mark = (
+            chunk.tool_call_result.origin.tool_name,
+            " failed" if chunk.tool_call_result.error else "",
+        )
         print(f"\n[{name}{mark}] {chunk.tool_call_result.text}", flush=True)
     if chunk.finish_reason is not None:
         print(flush=True)

@@ -1,0 +1,1 @@
+"""The core: pure values and functions. No clock, no randomness, no I/O."""

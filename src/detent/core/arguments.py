@@ -56,7 +56,9 @@ def faults(value: object, schema: Mapping[str, Any], where: str = "") -> Iterato
         yield from _number_faults(value, schema, named)
 
 
-def _object_faults(value: dict[str, object], schema: Mapping[str, Any], where: str) -> Iterator[str]:
+def _object_faults(
+    value: dict[str, object], schema: Mapping[str, Any], where: str
+) -> Iterator[str]:
     properties = schema.get("properties", {})
     others = schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
@@ -111,7 +113,9 @@ def arguments_for(tool: Tool, call: ToolCall, state: BaseState) -> dict[str, obj
 
     A state key that was never written fills nothing, so that the function's own default holds.
     """
-    sent = {name: _convert(value, tool.types.get(name, Any)) for name, value in call.arguments.items()}
+    sent = {
+        name: _convert(value, tool.types.get(name, Any)) for name, value in call.arguments.items()
+    }
     filled = {
         parameter: state.read(key)
         for key, parameter in tool.inputs_from_state.items()

@@ -67,5 +67,5 @@ Decision: TypeAlias = Confirmed | Modified | Rejected | Answered
 def digest(run_id: str, turn: int, place: int, call: ToolCall, tool: Tool) -> str:
     """What a decision is bound to: this call of this run, this tool and exactly these arguments."""
     bound = [run_id, turn, place, call.id, tool.name, tool.parameters, call.arguments]
-    text = json.dumps(bound, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=repr)
+    text = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
     return sha256(text.encode()).hexdigest()

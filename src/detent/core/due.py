@@ -13,16 +13,15 @@ from detent.core.tools import ToolSpec
 def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     """Everything that the world owes `run` now; empty when it has ended.
 
-    The same run always owes the same effects, in the same order, each with a key of its own. A driver
-    performs those that are not under way, gives up those that are no longer owed, and passes what
-    happened to `step`.
+    The same run always owes the same effects, in the same order, each with a key of its own. A
+    driver performs those that are not under way, gives up those that are no longer owed, and passes
+    what happened to `step`.
     """
     match run.phase:
         case Thinking(attempt):
             return (_ask_model(spec, run, attempt),)
         case Acting():
-            tools = _tools_to_run(spec, run)[: spec.limits.parallel_tool_calls]
-            return (*_humans_to_ask(spec, run), *tools)
+            return (*_humans_to_ask(spec, run), *_tools_to_run(spec, run))
         case Done():
             return ()
 
@@ -49,8 +48,12 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
+    owed = [
+        (slot, status) for slot in run.slots if isinstance(status := slot.status, Ready | Running)
+    ]
+    # Started tools first: a call that is approved late waits, and takes the place of none.
+    owed.sort(key=lambda one: isinstance(one[1], Ready))
     return [
         RunTool(slot.ref, status.attempt, slot.call, spec.tools[slot.call.tool_name], run.state)
-        for slot in run.slots
-        if isinstance(status := slot.status, Ready | Running)
+        for slot, status in owed[: spec.limits.parallel_tool_calls]
     ]

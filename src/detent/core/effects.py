@@ -1,4 +1,4 @@
-"""Effects: what a run is owed by the world, in the imperative. A driver performs them and reports events."""
+"""Effects: what a run is owed by the world, in the imperative. A driver performs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from detent.core.messages import ChatMessage, ToolCall
 from detent.core.slots import CallRef
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
-
 
 
 class EffectKey(NamedTuple):
@@ -36,6 +35,7 @@ class AskModel:
 
     @property
     def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
         return EffectKey("model", self.turn, 0, self.attempt)
 
 
@@ -51,6 +51,7 @@ class RunTool:
 
     @property
     def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
         return EffectKey("tool", *self.ref, self.attempt)
 
 
@@ -66,6 +67,7 @@ class AskHuman:
 
     @property
     def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
         return EffectKey("human", *self.ref, 1)
 
 

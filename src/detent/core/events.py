@@ -32,7 +32,7 @@ class ModelFailed:
 
 @frozen
 class ToolStarted:
-    """A tool is about to run. Recorded before it does, so that a crash leaves a trace of the intent."""
+    """A tool is about to run: recorded first, so that a crash leaves a trace of the intent."""
 
     ref: CallRef
     attempt: int
@@ -74,5 +74,11 @@ class CancelRequested:
 
 
 Event: TypeAlias = (
-    ModelReplied | ModelFailed | ToolStarted | ToolReturned | ToolRaised | HumanDecided | CancelRequested
+    ModelReplied
+    | ModelFailed
+    | ToolStarted
+    | ToolReturned
+    | ToolRaised
+    | HumanDecided
+    | CancelRequested
 )

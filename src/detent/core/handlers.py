@@ -19,9 +19,7 @@ def replace_values(current: object, update: T) -> T:
     return update
 
 
-def merge_lists(
-    current: Sequence[T] | T | None, update: Sequence[T] | T | None
-) -> Sequence[T]:
+def merge_lists(current: Sequence[T] | T | None, update: Sequence[T] | T | None) -> Sequence[T]:
     """The update's items follow the current ones. The default for lists.
 
     A list or tuple adds its items, None adds nothing, any other value is one item. A current value that

@@ -123,9 +123,7 @@ def check(name: str, value: object, declared: Any) -> None:
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
     try:
-        check_type(
-            value, declared, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS
-        )
+        check_type(value, declared, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
     except TypeCheckError as error:
         raise StateTypeError(
             f"state key {name!r} holds {type_name(declared)}, got {type_name(type(value))}: {error}"

@@ -40,7 +40,8 @@ class TextContent:
 class ReasoningContent:
     """What the model thought before it answered.
 
-    `extra` is the provider's own data (signatures, ids, encrypted text), given back to it unchanged.
+    `extra` is the provider's own data (signatures, ids, encrypted text), given back to it
+    unchanged.
     """
 
     reasoning_text: str
@@ -49,7 +50,7 @@ class ReasoningContent:
 
 @frozen
 class ImageContent:
-    """An image, base64 encoded. `detail` is the provider's hint for resolution ("low", "high", "auto")."""
+    """An image, base64 encoded. `detail` asks for a resolution: "low", "high" or "auto"."""
 
     base64_image: str = field(repr=lambda text: f"<{len(text)} characters>")
     mime_type: str = "image/png"
@@ -71,9 +72,9 @@ class FileContent:
 class ToolCall:
     """The model asks for a tool to be run.
 
-    `id` pairs the call with its result. A run gives an id to a call whose provider gave none. `extra` is
-    the provider's own data, given back to it unchanged. `unreadable` is what the model wrote where its
-    arguments are no JSON object: such a call is never run, and the model is told.
+    `id` pairs the call with its result. A run gives an id to a call whose provider gave none.
+    `extra` is the provider's own data, given back to it unchanged. `unreadable` is what the model
+    wrote where its arguments are no JSON object: such a call is never run, and the model is told.
     """
 
     tool_name: str

@@ -12,8 +12,11 @@ from detent.core.results import ToolFault
 
 @frozen
 class Finished:
-    """The agent did what it was asked. `exit_reason` is "text", an exit tool's name, or the provider's
-    reason for stopping early: "length", "content_filter" or "refusal"."""
+    """The agent has answered.
+
+    `exit_reason` is "text", an exit tool's name, or the provider's reason for stopping early:
+    "length", "content_filter" or "refusal".
+    """
 
     exit_reason: str
 
@@ -33,6 +36,7 @@ class Failed:
 
     @property
     def exit_reason(self) -> str:
+        """Either "model_failure" or "tool_failure"."""
         return "model_failure" if isinstance(self.failure, ModelFailure) else "tool_failure"
 
 
@@ -44,6 +48,7 @@ class Cancelled:
 
     @property
     def exit_reason(self) -> str:
+        """Always "cancelled"."""
         return "cancelled"
 
 

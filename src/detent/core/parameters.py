@@ -108,7 +108,12 @@ def _container(declared: object, kind: object, arguments: tuple[object, ...]) ->
         return _record(kind)
     if kind is tuple and arguments and arguments[-1] is not Ellipsis:
         items = [schema_of(argument) for argument in arguments]
-        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+        return {
+            "type": "array",
+            "prefixItems": items,
+            "minItems": len(items),
+            "maxItems": len(items),
+        }
     if issubclass(kind, Mapping):
         values = schema_of(arguments[1]) if arguments else {}
         return {"type": "object", **({"additionalProperties": values} if values else {})}
@@ -130,7 +135,8 @@ def _record(kind: type) -> Json:
         required = [
             name
             for name, item in kind.__dataclass_fields__.items()  # type: ignore[attr-defined]  # as above
-            if not callable(item.default_factory) and repr(item.default).endswith("MISSING_TYPE object>")
+            if not callable(item.default_factory)
+            and repr(item.default).endswith("MISSING_TYPE object>")
         ]
     properties = {name: schema_of(hint) for name, hint in hints.items()}
     return {"type": "object", "properties": properties, "required": required}
@@ -162,11 +168,15 @@ def _property(
 ) -> Json:
     where = f"{_called(function)}: parameter {parameter.name!r}"
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise ToolDefinitionError(f"{where} takes any number of values; a model needs named parameters")
+        raise ToolDefinitionError(
+            f"{where} takes any number of values; a model needs named parameters"
+        )
     if parameter.kind is parameter.POSITIONAL_ONLY:
         raise ToolDefinitionError(f"{where} is positional only; a model passes arguments by name")
     if parameter.name not in hints:
-        raise ToolDefinitionError(f"{where} has no type annotation; write e.g. {parameter.name}: str")
+        raise ToolDefinitionError(
+            f"{where} has no type annotation; write e.g. {parameter.name}: str"
+        )
     try:
         schema = schema_of(hints[parameter.name])
     except TypeError as error:
@@ -180,7 +190,9 @@ def _property(
 
 def _default(value: object) -> object:
     plain = thaw(value.value if isinstance(value, Enum) else value)
-    return plain if isinstance(plain, str | int | float | bool | list | dict | None) else repr(plain)
+    return (
+        plain if isinstance(plain, str | int | float | bool | list | dict | None) else repr(plain)
+    )
 
 
 def _called(function: Callable[..., object]) -> str:

@@ -9,7 +9,9 @@ from attrs import field, frozen
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ToolCallResult, frozen_mapping
 
-FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "other"]
+FinishReason: TypeAlias = Literal[
+    "stop", "length", "tool_calls", "content_filter", "refusal", "other"
+]
 """Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept."""
 
 
@@ -17,8 +19,8 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 class Usage:
     """Tokens spent, in one shape for every provider.
 
-    `input_tokens` counts all tokens read, the cached ones included; `output_tokens` all tokens written,
-    reasoning included.
+    `input_tokens` counts all tokens read, the cached ones included; `output_tokens` all tokens
+    written, reasoning included.
     """
 
     input_tokens: int = 0
@@ -28,6 +30,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """All tokens, read and written."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -95,8 +98,8 @@ class ToolCallDelta:
 class StreamingChunk:
     """A piece of a run, as it happens: for showing, never part of the run itself.
 
-    At most one of `content`, `reasoning`, `tool_calls` and `tool_call_result` is set. `start` marks the
-    first piece of a text or of a tool result; `index` says which call or result it belongs to.
+    At most one of `content`, `reasoning`, `tool_calls` and `tool_call_result` is set. `start` marks
+    the first piece of a text or of a tool result; `index` says which call or result it belongs to.
     """
 
     content: str = ""

@@ -18,8 +18,8 @@ from detent.core.spec import S
 class AgentResult(Mapping[str, object], Generic[S]):
     """A run as its caller reads it.
 
-    As a mapping it has ``messages``, ``last_message`` and every key of the state's schema; a key that
-    nothing was written to reads None, or its default.
+    As a mapping it has ``messages``, ``last_message`` and every key of the state's schema; a key
+    that nothing was written to reads None, or its default.
     """
 
     run: Run[S] = field(repr=False)
@@ -46,12 +46,12 @@ class AgentResult(Mapping[str, object], Generic[S]):
 
     @property
     def exit_reason(self) -> str | None:
-        """Why the run ended: "text", an exit tool's name, "max_agent_steps"…; None while it is paused."""
+        """Why the run ended: "text", an exit tool, "max_agent_steps"…; None while it is paused."""
         return self.run.outcome.exit_reason if self.run.outcome is not None else None
 
     @property
     def step_count(self) -> int:
-        """How many times the model has answered."""
+        """How many turns the run has taken; one that failed or was cancelled counts."""
         return self.run.turn - isinstance(self.run.phase, Thinking)
 
     @property
@@ -66,6 +66,7 @@ class AgentResult(Mapping[str, object], Generic[S]):
 
     @property
     def run_id(self) -> str:
+        """The run's own id."""
         return self.run.id
 
     def __getitem__(self, key: str) -> object:

@@ -26,7 +26,8 @@ class Thinking:
 class Acting:
     """The model's calls are being answered.
 
-    The reply stands here, with a slot for each call, and enters the conversation together with all the
+    The reply stands here, with a slot for each call, and enters the conversation together with all
+    the
     answers: a conversation with an unanswered call cannot be written down.
     """
 
@@ -55,11 +56,15 @@ class RunOptions:
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
 
 
+NO_OPTIONS = RunOptions()
+
+
 @frozen
 class Run(Generic[S]):
     """Everything one execution knows.
 
-    `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the last.
+    `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
+    last.
     """
 
     id: str
@@ -68,7 +73,7 @@ class Run(Generic[S]):
     turn: int = 1
     usage: Usage = Usage()
     tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
-    options: RunOptions = RunOptions()
+    options: RunOptions = NO_OPTIONS
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from attrs import frozen
 
-from detent.core.messages import ToolCall, ToolCallResult
+from detent.core.messages import ResultPart, TextContent, ToolCall, ToolCallResult
 from detent.core.results import ToolFault, ToolResult
 
 
@@ -92,13 +92,16 @@ def answer(slot: Slot) -> ToolCallResult | None:
         case AwaitingDecision() | Ready() | Running():
             return None
         case Succeeded(result):
-            content = result.content
-            if slot.note is not None and isinstance(content, str):
-                content = f"{slot.note}\n{content}"
-            return ToolCallResult(content, slot.call)
+            return ToolCallResult(_noted(slot.note, result.content), slot.call)
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
         case Refused(text):
             return ToolCallResult(text, slot.call, error=True)
         case AnsweredByHuman(text):
             return ToolCallResult(text, slot.call)
+
+
+def _noted(note: str | None, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
+    if note is None:
+        return content
+    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from attrs import field, frozen
+from attrs.validators import ge
 
 from detent.core.decisions import Policy
 from detent.core.errors import WiringError
@@ -18,10 +19,10 @@ S = TypeVar("S", bound=BaseState)
 
 @frozen
 class Limits:
-    """What a run may spend. `max_agent_steps` counts model calls; `parallel_tool_calls` tools at once."""
+    """What a run may spend: `max_agent_steps` model calls, `parallel_tool_calls` tools at once."""
 
     max_agent_steps: int = 100
-    parallel_tool_calls: int = 32
+    parallel_tool_calls: int = field(default=32, validator=ge(1))
 
 
 @frozen
@@ -72,7 +73,7 @@ class AgentSpec(Generic[S]):
             for name in sorted(self.exit_conditions - known)
         ]
         rules = [
-            f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools) or 'none'}"
+            f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools)}"
             for name in self.policies.keys() - self.tools.keys()
         ]
         return exits + rules

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import count
 
 from attrs import evolve
 
@@ -29,13 +30,13 @@ from detent.core.events import (
     ToolReturned,
     ToolStarted,
 )
-from detent.core.frozen import FrozenDict, thaw
+from detent.core.frozen import FrozenDict
 from detent.core.keys import Write
-from detent.core.messages import ChatMessage, ChatRole, Content, ToolCall
+from detent.core.messages import ChatMessage, ChatRole, ToolCall
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply
 from detent.core.results import ToolFault, text_of
-from detent.core.run import Acting, Done, Run, RunOptions, Thinking
+from detent.core.run import NO_OPTIONS, Acting, Done, Run, RunOptions, Thinking
 from detent.core.slots import (
     AnsweredByHuman,
     AwaitingDecision,
@@ -59,7 +60,7 @@ def start(
     *,
     run_id: str,
     state: Iterable[Write] = (),
-    options: RunOptions = RunOptions(),
+    options: RunOptions = NO_OPTIONS,
 ) -> Run[S]:
     """A run in which nothing has happened yet: the conversation so far and the initial state.
 
@@ -95,7 +96,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
         case ModelFailed():
             return _on_model_failed(run, event)
         case ToolStarted():
-            return _on_tool_started(run, event)
+            return _on_tool_started(spec, run, event)
         case ToolReturned():
             return _on_tool_ended(spec, run, event, Succeeded(event.result))
         case ToolRaised():
@@ -128,13 +129,11 @@ def _on_model_failed(run: Run[S], event: ModelFailed) -> Run[S]:
     return _end(run, Failed(event.failure)) if _is_asked(run, event) else run
 
 
-def _on_tool_started(run: Run[S], event: ToolStarted) -> Run[S]:
+def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
     slot = _slot(run, event.ref)
     if slot is None or slot.status != Ready(event.attempt):
         return run
-    assert isinstance(run.phase, Acting)
-    slots = _replaced(run.slots, evolve(slot, status=Running(event.attempt)))
-    return evolve(run, phase=Acting(run.phase.reply, slots))
+    return _change(spec, run, evolve(slot, status=Running(event.attempt)))
 
 
 def _on_tool_ended(
@@ -151,7 +150,8 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
     awaited = slot.status if slot is not None else None
     if slot is None or not isinstance(awaited, AwaitingDecision) or awaited.digest != event.digest:
         return run
-    return _change(spec, run, _decided(spec, slot, event.decision))
+    decided = _decided(spec, slot, event.decision)
+    return run if decided is slot else _change(spec, run, decided)
 
 
 def _decided(spec: AgentSpec[S], slot: Slot, decision: Decision) -> Slot:
@@ -163,8 +163,9 @@ def _decided(spec: AgentSpec[S], slot: Slot, decision: Decision) -> Slot:
             call = evolve(slot.call, arguments=arguments)
             if _argument_faults(spec, call):
                 return slot
-            note = f"The parameters for tool '{name}' were updated by the user to:\n{text_of(arguments)}"
-            return evolve(slot, call=call, status=Ready(), note=_with_feedback(note, feedback))
+            lead = f"The parameters for tool '{name}' were updated by the user to:"
+            note = _with_feedback(f"{lead}\n{text_of(arguments)}", feedback)
+            return evolve(slot, call=call, status=Ready(), note=note)
         case Rejected(feedback):
             text = f"Tool execution for '{name}' was rejected by the user."
             return evolve(slot, status=Refused(_with_feedback(text, feedback)))
@@ -173,7 +174,7 @@ def _decided(spec: AgentSpec[S], slot: Slot, decision: Decision) -> Slot:
 
 
 def _open(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
-    """The slot of a call that the model has just made: checked first, then held against the policy."""
+    """The slot of a call that the model has just made: checked, then held against the policy."""
     chosen = run.options.tools
     tool = spec.tools.get(call.tool_name)
     if tool is None or (chosen is not None and tool.name not in chosen):
@@ -209,24 +210,20 @@ def _without_injected(call: ToolCall, injected: Iterable[str]) -> ToolCall:
 
 
 def _change(spec: AgentSpec[S], run: Run[S], changed: Slot) -> Run[S]:
-    assert isinstance(run.phase, Acting)
+    if not isinstance(run.phase, Acting):
+        return run
     return _advance(spec, run, run.phase.reply, _replaced(run.slots, changed))
 
 
 def _advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """Wait while a slot is open; then fold all results in the model's order, never in arrival order."""
+    """Wait while a slot is open; then fold all results, in the model's order."""
     if not all(map(is_settled, slots)):
         return evolve(run, phase=Acting(reply, tuple(slots)))
     state = run.state
-    folded = []
+    folded: list[Slot] = []
     for slot in slots:
-        if isinstance(slot.status, Succeeded):
-            try:
-                state = state.update(slot.status.result.writes)
-            except StateError as error:
-                text = f"The result of tool '{slot.call.tool_name}' was not stored: {error}"
-                slot = evolve(slot, status=Faulted(ToolFault("unmergeable", text)))
-        folded.append(slot)
+        state, settled = _merged(state, slot)
+        folded.append(settled)
     said = _say(evolve(run, state=state), _turn_messages(reply, folded))
     outcome = _outcome(spec, run, folded)
     if outcome is not None:
@@ -234,17 +231,26 @@ def _advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[
     return evolve(said, phase=Thinking(), turn=run.turn + 1)
 
 
+def _merged(state: S, slot: Slot) -> tuple[S, Slot]:
+    """The state with a result's writes merged; a result that does not fit it becomes a fault."""
+    if not isinstance(slot.status, Succeeded):
+        return state, slot
+    try:
+        return state.update(slot.status.result.writes), slot
+    except StateError as error:
+        text = f"The result of tool '{slot.call.tool_name}' was not stored: {error}"
+        return state, evolve(slot, status=Faulted(ToolFault("unmergeable", text)))
+
+
 def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
-    """The model's message with the calls as they were made or modified, then every answer in order."""
-    calls = iter([slot.call for slot in slots])
-    content = [next(calls) if isinstance(part, ToolCall) else part for part in reply.message.content]
+    """The model's message with its calls, as made or modified, then every answer in order."""
     results = [result for slot in slots if (result := answer(slot)) is not None]
     answers = [ChatMessage(ChatRole.TOOL, (result,)) for result in results]
-    return [evolve(reply.message, content=content), *answers]
+    return [_with_calls(reply.message, [slot.call for slot in slots]), *answers]
 
 
 def _outcome(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Outcome | None:
-    """How the turn ends the run, if it does: an exit tool that succeeded, a fault, or the last step."""
+    """How the turn ends the run, if it does: a fault, a successful exit tool, or the last step."""
     for slot in slots:
         if isinstance(slot.status, Faulted) and spec.fail_on_tool_fault:
             return Failed(slot.status.fault)
@@ -262,20 +268,24 @@ def _text_exit(reply: ChatReply) -> str:
 
 
 def _with_call_ids(reply: ChatReply, turn: int) -> ChatReply:
-    """The reply with an id for each call: a call without one, or with one used before, gets a new one."""
+    """The reply with an id for each call: one without, or with one used before, gets a new one."""
     calls = reply.message.tool_calls
     ids = [call.id for call in calls]
     if all(ids) and len(set(ids)) == len(ids):
         return reply
-    content: list[Content] = []
-    seen: set[str] = set()
-    for part in reply.message.content:
-        if isinstance(part, ToolCall) and (not part.id or part.id in seen):
-            part = evolve(part, id=f"call_{turn}_{len(seen)}")
-        if isinstance(part, ToolCall) and part.id:
-            seen.add(part.id)
-        content.append(part)
-    return evolve(reply, message=evolve(reply.message, content=content))
+    for place, call in enumerate(calls):
+        if not call.id or call.id in ids[:place]:
+            names = (f"call_{turn}_{number}" for number in count(place))
+            ids[place] = next(name for name in names if name not in ids)
+    named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
+    return evolve(reply, message=_with_calls(reply.message, named))
+
+
+def _with_calls(message: ChatMessage, calls: Iterable[ToolCall]) -> ChatMessage:
+    """The message with each of its calls, in order, replaced by one of `calls`."""
+    rest = iter(calls)
+    content = [next(rest) if isinstance(part, ToolCall) else part for part in message.content]
+    return evolve(message, content=content)
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
@@ -288,7 +298,7 @@ def _slot(run: Run[S], ref: CallRef) -> Slot | None:
     """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
     if ref.turn < run.turn:
         return None
-    if ref.turn > run.turn or ref.place >= len(run.slots):
+    if ref.turn > run.turn or not 0 <= ref.place < len(run.slots):
         raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
     return run.slots[ref.place]
 

@@ -10,7 +10,7 @@ from detent.core.run import Acting, Run
 
 
 def tool_result_chunks(before: Run[Any], after: Run[Any]) -> Iterator[StreamingChunk]:
-    """The results of a turn's tool calls, in the model's order, when an event has completed the turn."""
+    """The results of a turn's tool calls, in the model's order, once the turn is complete."""
     if len(after.messages) == len(before.messages) or isinstance(after.phase, Acting):
         return
     fresh = after.messages[len(before.messages) :]

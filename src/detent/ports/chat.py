@@ -1,8 +1,9 @@
 """The chat generator port: somebody who answers a conversation.
 
-A provider adapter implements one of the two protocols, or both. It is called with the whole conversation
-and gives one `ChatReply`; while it waits it may report pieces to `streaming_callback`. What goes wrong is
-raised as `ChatGeneratorError`, so that the core can tell what is worth another try.
+A provider adapter implements one of the two protocols, or both. It is called with the whole
+conversation and gives one `ChatReply`; while it waits it may report pieces to `streaming_callback`.
+What goes wrong is raised as `ChatGeneratorError`, so that the core can tell what is worth another
+try.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejec
 class ConfirmationUIResult:
     """What a human said.
 
-    `action` is "confirm", "reject", "modify" (with all of `new_tool_params`) or "respond" (`feedback`
-    answers in the tool's place). Any other action leaves the call pending.
+    `action` is "confirm", "reject", "modify" (with all of `new_tool_params`) or "respond"
+    (`feedback` answers in the tool's place). Any other action leaves the call pending.
     """
 
     action: str
@@ -28,12 +28,12 @@ class ConfirmationUI(Protocol):
     def get_user_confirmation(
         self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
     ) -> ConfirmationUIResult:
-        """Show the call and return what the human decides. `tool_params` is a copy to do with as one likes."""
+        """Show the call, return what the human decides. `tool_params` is a copy."""
         ...
 
 
 def decision_of(result: ConfirmationUIResult) -> Decision | None:
-    """The decision that a human's answer means; None, the call stays pending, when it means none."""
+    """The decision that a human's answer means; None, and the call stays pending, without one."""
     match result:
         case ConfirmationUIResult("confirm"):
             return Confirmed()

@@ -14,7 +14,8 @@ class ToolExecutor(Protocol):
     def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
         """What the tool's function returned. What it raised is raised.
 
-        `arguments` are complete: checked, converted to the declared types, and filled from the state.
+        `arguments` are complete: checked, converted to the declared types, and filled from the
+        state.
         """
         ...
 

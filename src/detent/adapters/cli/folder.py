@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
 from detent.core.state import Field, TypedState
 from detent.core.tools import Tool, create_tool_from_function
 
-SUFFIXES = frozenset({".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"})
+SUFFIXES = frozenset(
+    {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}
+)
 LINES_PER_READ = 40
 FILES_MAX = 2_000
 BYTES_MAX = 1_000_000
@@ -31,20 +35,20 @@ class Research(TypedState):
     sources: Field[Sequence[str], list[str]] = Field(list[str], (), deduplicated)
 
 
+def _resolved(path: Path) -> Path:
+    return path.resolve()
+
+
 @frozen
 class Folder:
     """A folder whose text files may be listed, searched and read, and nothing outside it."""
 
-    root: Path
+    root: Path = field(converter=_resolved)
 
     def files(self) -> list[Path]:
-        """Every text file, hidden ones left out, in order of name."""
-        found = (
-            path
-            for path in sorted(self.root.rglob("*"))
-            if path.suffix in SUFFIXES and path.is_file() and not _hidden(path.relative_to(self.root))
-        )
-        return [path for path, _ in zip(found, range(FILES_MAX), strict=False)]
+        """Every text file in order of name; hidden ones and links that lead out are left out."""
+        found = islice(self._texts(), FILES_MAX)
+        return sorted(found, key=lambda path: path.relative_to(self.root).as_posix())
 
     def list_files(self) -> str:
         """List the files in the folder."""
@@ -81,14 +85,22 @@ class Folder:
         more = f"\n(lines {first} to {last} of {len(lines)})" if last < len(lines) else ""
         return {"text": "\n".join(piece) + more, "sources": [self._name(path)]}
 
+    def _texts(self) -> Iterator[Path]:
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+            for path in (Path(folder, name) for name in sorted(names)):
+                text = path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file()
+                if text and path.resolve().is_relative_to(self.root):
+                    yield path
+
     def _inside(self, name: str) -> Path:
-        path = (self.root / name).resolve()
-        if path not in {known.resolve() for known in self.files()}:
+        path = self.root / name
+        if path not in self.files():
             raise ValueError(f"there is no file {name!r}; list_files tells which there are")
         return path
 
     def _name(self, path: Path) -> str:
-        return path.resolve().relative_to(self.root.resolve()).as_posix()
+        return path.relative_to(self.root).as_posix()
 
 
 def calculate(expression: Annotated[str, "e.g. (3 + 4) * 12.5"]) -> str:
@@ -110,20 +122,19 @@ def answer_writer(target: Path) -> Tool:
 
 def folder_tools(folder: Folder) -> list[Tool]:
     """The tools that find things out about `folder`; what they read is noted as a source."""
-    kept = {"outputs_to_state": {"sources": {"source": "sources"}}, "outputs_to_string": {"source": "text"}}
-    return [
-        create_tool_from_function(folder.list_files),
-        create_tool_from_function(folder.search_files, **kept),
-        create_tool_from_function(folder.read_file, **kept),
-        create_tool_from_function(calculate),
+    finders = [
+        create_tool_from_function(
+            function,
+            outputs_to_state={"sources": {"source": "sources"}},
+            outputs_to_string={"source": "text"},
+        )
+        for function in (folder.search_files, folder.read_file)
     ]
+    lister = create_tool_from_function(folder.list_files)
+    return [lister, *finders, create_tool_from_function(calculate)]
 
 
 def _lines(path: Path) -> list[str]:
     if path.stat().st_size > BYTES_MAX:
         return []
     return path.read_text(encoding="utf-8", errors="replace").splitlines()
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith((".", "__")) for part in path.parts)

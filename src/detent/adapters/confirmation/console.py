@@ -24,7 +24,7 @@ class SimpleConsoleUI:
             if tool_description:
                 print(visible(tool_description))
             for name, value in tool_params.items():
-                print(f"  {visible(name)} = {visible(_shown(value))}")
+                print(f"  {_quoted(name)} = {_quoted(value)}")
             return self._answer(tool_params)
 
     def _answer(self, tool_params: dict[str, Any]) -> ConfirmationUIResult:
@@ -54,7 +54,7 @@ def _modified(tool_params: dict[str, Any]) -> dict[str, Any]:
 
 def _retyped(name: str, value: object) -> object:
     while True:
-        text = input(f"  {visible(name)} [{visible(_shown(value))}]: ")
+        text = input(f"  {_quoted(name)} [{_quoted(value)}]: ")
         if not text:
             return value
         if isinstance(value, str):
@@ -63,6 +63,11 @@ def _retyped(name: str, value: object) -> object:
             return json.loads(text)
         except json.JSONDecodeError as error:
             print(f"  That is not JSON: {error}")
+
+
+def _quoted(value: object) -> str:
+    """The value for the screen; its further lines are barred, so that none passes for one of ours."""
+    return visible(_shown(value)).replace("\n", "\n    | ")
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
 
 from detent.adapters.drivers.session import Session
@@ -12,41 +12,60 @@ from detent.core.events import Event
 from detent.core.run import Run
 from detent.core.spec import S
 
-Flight: TypeAlias = "asyncio.Task[Event | None]"
+PayAsync: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
+Flight: TypeAlias = "asyncio.Task[Event | Exception | None]"
 AsyncInbox: TypeAlias = "asyncio.Queue[Event | Flight]"
-"""Where events from outside reach a run that is being driven: ``inbox.put_nowait(…)``."""
+"""Where events from outside reach a run that is being driven: ``inbox.put_nowait(…)``.
+
+Unbounded, and for the event loop's own thread; from another one call ``loop.call_soon_threadsafe``.
+"""
 
 
 async def drive_async(
-    session: Session[S],
-    pay: Callable[[Effect], Coroutine[Any, Any, Event | None]],
-    *,
-    inbox: AsyncInbox | None = None,
+    session: Session[S], pay: PayAsync, *, inbox: AsyncInbox | None = None
 ) -> Run[S]:
     """As `drive`, in the running event loop. Work on an effect that is no longer owed is cancelled."""
     mail: AsyncInbox = asyncio.Queue() if inbox is None else inbox
     flights: dict[Flight, Effect] = {}
+    session.open()
     try:
         while True:
+            while not mail.empty():
+                _receive(session, mail.get_nowait(), flights)
             fresh = session.take()
             if inbox is None and len(fresh) == len(session.under_way) == 1:
-                session.land(fresh[0], await pay(fresh[0]))
+                session.land(fresh[0], await _performed(pay, fresh[0]))
                 continue
             for effect in fresh:
-                flight = asyncio.create_task(pay(effect))
+                flight = asyncio.create_task(_performed(pay, effect))
                 flight.add_done_callback(mail.put_nowait)
                 flights[flight] = effect
+            _cancel(flight for flight in flights if flights[flight].key not in session.under_way)
             if not session.under_way:
-                return session.run
+                return session.close()
             _receive(session, await mail.get(), flights)
     finally:
-        for flight in flights:
-            flight.cancel()
+        _cancel(flights)
         await asyncio.gather(*flights, return_exceptions=True)
+        for flight in list(flights):
+            _receive(session, flight, flights)
+
+
+async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
+    try:
+        return await pay(effect)
+    except Exception as error:  # noqa: BLE001 - the driver raises it again
+        return error
+
+
+def _cancel(flights: Iterable[Flight]) -> None:
+    for flight in flights:
+        flight.cancel()
 
 
 def _receive(session: Session[S], item: Event | Flight, flights: dict[Flight, Effect]) -> None:
     if not isinstance(item, asyncio.Task):
         session.feed(item)
     elif item in flights:
-        session.land(flights.pop(item), item.result())
+        came = asyncio.CancelledError() if item.cancelled() else item.result()
+        session.land(flights.pop(item), came)

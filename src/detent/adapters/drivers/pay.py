@@ -1,4 +1,5 @@
-"""Paying: an effect is handed to the port that can perform it, and what came of it becomes an event.
+"""Paying: an effect is handed to the port that can perform it, and what came of it becomes an
+event.
 
 The two colours differ only in who waits; what an answer or an exception means is said once.
 """
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from detent.core.arguments import arguments_for
-from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, RunTool
+from detent.core.effects import AskHuman, AskModel, Effect, RunTool
 from detent.core.events import (
     Event,
     HumanDecided,
@@ -37,15 +38,16 @@ from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 class Purse:
     """The ports that one run's effects are paid from.
 
-    `uis` says by tool name who is asked; a question about any other tool stays unpaid. `errors` keeps
-    what the ports raised, by effect, for a caller who wants the cause of a failure.
+    `uis` says by tool name who is asked; a question about any other tool stays unpaid, and what a
+    UI raises is raised. `errors` keeps what the other ports raised, by the failure that the run
+    knows.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
     tools: ToolExecutor | AsyncToolExecutor
     uis: Mapping[str, ConfirmationUI] = field(factory=dict)
     streaming_callback: StreamingCallback | None = None
-    errors: dict[EffectKey, Exception] = field(factory=dict)
+    errors: dict[ModelFailure | ToolFault, BaseException] = field(factory=dict)
 
     def pay(self, effect: Effect) -> Event | None:
         """Perform `effect`, blocking. None says that nobody here can."""
@@ -58,7 +60,7 @@ class Purse:
                 case AskHuman():
                     ui = self.uis.get(effect.tool.name)
                     return None if ui is None else _decided(effect, _consult(ui, effect))
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             return self._failed(effect, error)
 
     async def pay_async(self, effect: Effect) -> Event | None:
@@ -71,8 +73,12 @@ class Purse:
                     return _returned(effect, await self._run_async(effect))
                 case AskHuman():
                     ui = self.uis.get(effect.tool.name)
-                    return None if ui is None else _decided(effect, await asyncio.to_thread(_consult, ui, effect))
-        except Exception as error:
+                    if ui is None:
+                        return None
+                    return _decided(effect, await asyncio.to_thread(_consult, ui, effect))
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             return self._failed(effect, error)
 
     def _ask(self, effect: AskModel) -> ChatReply:
@@ -98,7 +104,9 @@ class Purse:
     def _run(self, effect: RunTool) -> object:
         if not hasattr(self.tools, "execute"):
             return asyncio.run(self._run_async(effect))
-        return self.tools.execute(effect.tool, arguments_for(effect.tool, effect.call, effect.state))
+        return self.tools.execute(
+            effect.tool, arguments_for(effect.tool, effect.call, effect.state)
+        )
 
     async def _run_async(self, effect: RunTool) -> object:
         if not hasattr(self.tools, "execute_async"):
@@ -106,13 +114,16 @@ class Purse:
         arguments = arguments_for(effect.tool, effect.call, effect.state)
         return await self.tools.execute_async(effect.tool, arguments)
 
-    def _failed(self, effect: Effect, error: Exception) -> Event:
-        self.errors[effect.key] = error
+    def _failed(self, effect: Effect, error: BaseException) -> Event:
         match effect:
             case AskModel():
-                return ModelFailed(effect.turn, effect.attempt, _failure(error))
+                failure = _failure(error)
+                self.errors[failure] = error
+                return ModelFailed(effect.turn, effect.attempt, failure)
             case RunTool():
-                return ToolRaised(effect.ref, effect.attempt, _fault(effect, error))
+                fault = _fault(effect, error)
+                self.errors[fault] = error
+                return ToolRaised(effect.ref, effect.attempt, fault)
             case AskHuman():
                 raise error
 
@@ -133,13 +144,19 @@ def _decided(effect: AskHuman, said: ConfirmationUIResult) -> Event | None:
     return None if decision is None else HumanDecided(effect.ref, effect.digest, decision)
 
 
-def _failure(error: Exception) -> ModelFailure:
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this task: a CancelledError of a tool's own making is a failure."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failure(error: BaseException) -> ModelFailure:
     if isinstance(error, ChatGeneratorError):
         return error.failure
     return ModelFailure("bug", f"the chat generator raised {type(error).__name__}: {error}")
 
 
-def _fault(effect: RunTool, error: Exception) -> ToolFault:
+def _fault(effect: RunTool, error: BaseException) -> ToolFault:
     call = effect.call
     text = (
         f"Failed to invoke Tool `{call.tool_name}` with parameters {call.arguments}. "

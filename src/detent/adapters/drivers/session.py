@@ -1,4 +1,4 @@
-"""A session: the one mutable handle on a run, for drivers and for people with an event loop of their own."""
+"""A session: the one mutable handle on a run, for drivers and for people with a loop of their own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from detent.ports.observer import Observer
 class Session(Generic[S]):
     """Holds a run and knows which of its effects are under way.
 
-    A loop does three things, in any order and as often as it likes: `take` what is new and perform it,
-    `land` what came of it, and drop the work on keys that are no longer in `under_way`. When `take` gives
-    nothing and nothing is under way, the run has ended or waits for somebody.
+    A loop does three things, in any order and as often as it likes: `take` what is new and perform
+    it, `land` what came of it, and drop the work on keys that are no longer in `under_way`. When
+    `take` gives nothing and nothing is under way, the run has ended or waits for somebody.
     """
 
     def __init__(
@@ -27,31 +27,51 @@ class Session(Generic[S]):
     ) -> None:
         self.spec = spec
         self.run = run
-        self.under_way: set[EffectKey] = set()
-        self._left: set[EffectKey] = set()
         self._observers = tuple(observers)
+        self.open()
+
+    def open(self) -> None:
+        """A new loop begins: nothing is under way, and what an earlier one left is offered again."""
+        self.under_way: dict[EffectKey, Effect] = {}
+        self._left: set[EffectKey] = set()
+        self._raised: list[BaseException] = []
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
 
-        Tools are recorded as started first. Effects that are no longer owed are no longer under way.
+        Tools are recorded as started first. Effects that are no longer owed are no longer under
+        way. Once something was raised, nothing new is begun.
         """
-        owed = due(self.spec, self.run)
-        self.under_way &= {effect.key for effect in owed}
-        fresh = [effect for effect in owed if effect.key not in self.under_way | self._left]
-        for effect in fresh:
-            self.under_way.add(effect.key)
+        owed = {effect.key: effect for effect in due(self.spec, self.run)}
+        self.under_way = {key: self.under_way[key] for key in self.under_way if key in owed}
+        seen = owed.keys() if self._raised else self.under_way.keys() | self._left
+        fresh = {key: effect for key, effect in owed.items() if key not in seen}
+        self.under_way |= fresh
+        for effect in fresh.values():
             if isinstance(effect, RunTool):
                 self.feed(ToolStarted(effect.ref, effect.attempt))
-        return fresh
+        return list(fresh.values())
 
-    def land(self, effect: Effect, event: Event | None) -> None:
-        """Fold in what came of `effect`; with None it stays owed and is not offered again."""
-        self.under_way.discard(effect.key)
-        if event is None:
+    def put_back(self, effect: Effect) -> None:
+        """Give back an effect that was taken and not begun."""
+        del self.under_way[effect.key]
+
+    def land(self, effect: Effect, came: Event | BaseException | None) -> None:
+        """Fold in what came of `effect`, unless it is no longer under way.
+
+        Where that settles nothing (None, a decision that does not fit, an exception), the effect
+        stays owed and is not offered again. An exception is kept for `close`.
+        """
+        if self.under_way.get(effect.key) is not effect:
+            return
+        del self.under_way[effect.key]
+        before = self.run
+        if isinstance(came, BaseException):
+            self._raised.append(came)
+        elif came is not None:
+            self.feed(came)
+        if self.run is before:
             self._left.add(effect.key)
-        else:
-            self.feed(event)
 
     def feed(self, event: Event) -> None:
         """Fold in an event from anywhere."""
@@ -59,3 +79,9 @@ class Session(Generic[S]):
         self.run = step(self.spec, before, event)
         for observe in self._observers:
             observe(before, event, self.run)
+
+    def close(self) -> Run[S]:
+        """The run as it is now that nothing is under way. The first exception that landed is raised."""
+        if self._raised:
+            raise self._raised[0]
+        return self.run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import TypeAlias
@@ -16,62 +17,65 @@ from detent.core.events import Event
 from detent.core.run import Run
 from detent.core.spec import S
 
+Pay: TypeAlias = Callable[[Effect], Event | None]
 
-@frozen
+
+@frozen(eq=False)
 class Landed:
-    """An effect that has been performed: what came of it, or what was raised."""
+    """An effect that has been performed, and what came of it."""
 
     effect: Effect
-    event: Event | None
-    error: BaseException | None = None
+    came: Event | BaseException | None
 
 
 Inbox: TypeAlias = "SimpleQueue[Event | Landed]"
 """Where events from outside reach a run that is being driven: ``inbox.put(CancelRequested("…"))``."""
 
 
-def drive(
-    session: Session[S], pay: Callable[[Effect], Event | None], *, inbox: Inbox | None = None
-) -> Run[S]:
+def drive(session: Session[S], pay: Pay, *, inbox: Inbox | None = None) -> Run[S]:
     """Pay what the run is owed until nothing more can be paid; the run as it is then.
 
-    `pay` performs one effect and says what happened, or None to leave it owed. What it raises is raised
-    here. Without an `inbox`, effects that nobody can interrupt are performed in the caller's own thread.
+    `pay` performs one effect and says what happened, or None to leave it owed. What it raises is
+    raised here, once nothing else is under way. Without an `inbox`, humans are asked, one at a
+    time, and effects that are alone are performed in the caller's own thread. A thread cannot be
+    stopped: work that is no longer owed goes on unheard.
     """
     mail: Inbox = SimpleQueue() if inbox is None else inbox
+    session.open()
     while True:
-        fresh = session.take()
-        mine = None if inbox is not None else _for_this_thread(session, fresh)
-        for effect in fresh:
-            if effect is not mine:
-                run = copy_context().run
-                Thread(target=run, args=(_fly, pay, effect, mail), daemon=True).start()
-        if mine is not None:
-            session.land(mine, pay(mine))
+        while not mail.empty():
+            _receive(session, mail.get())
+        mine: list[Effect] = []
+        for effect in session.take():
+            alone = len(session.under_way) == 1
+            if inbox is None and (alone or isinstance(effect, AskHuman)):
+                mine.append(effect)
+            else:
+                fly = partial(copy_context().run, _fly, pay, effect, mail)
+                Thread(target=fly, daemon=True).start()
+        for effect in mine[1:]:
+            session.put_back(effect)
+        if mine:
+            session.land(mine[0], _performed(pay, mine[0]))
         elif session.under_way:
             _receive(session, mail.get())
         else:
-            return session.run
+            return session.close()
 
 
-def _for_this_thread(session: Session[S], fresh: list[Effect]) -> Effect | None:
-    """A question to the human, or an effect that is alone: nothing else can happen meanwhile."""
-    if len(fresh) == 1 and len(session.under_way) == 1:
-        return fresh[0]
-    return next((effect for effect in fresh if isinstance(effect, AskHuman)), None)
-
-
-def _fly(pay: Callable[[Effect], Event | None], effect: Effect, mail: Inbox) -> None:
+def _performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
     try:
-        mail.put(Landed(effect, pay(effect)))
-    except BaseException as error:  # noqa: BLE001  # it is raised again in the caller's thread
-        mail.put(Landed(effect, None, error))
+        return pay(effect)
+    except BaseException as error:  # noqa: BLE001 - the driver raises it again
+        return error
+
+
+def _fly(pay: Pay, effect: Effect, mail: Inbox) -> None:
+    mail.put(Landed(effect, _performed(pay, effect)))
 
 
 def _receive(session: Session[S], item: Event | Landed) -> None:
-    if not isinstance(item, Landed):
-        session.feed(item)
-    elif item.error is not None:
-        raise item.error
+    if isinstance(item, Landed):
+        session.land(item.effect, item.came)
     else:
-        session.land(item.effect, item.event)
+        session.feed(item)

@@ -6,7 +6,7 @@ is a `Fold` over the JSON values of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from attrs import evolve
@@ -24,7 +24,7 @@ Ending: TypeAlias = tuple[Sequence[StreamingChunk], ChatReply]
 """The last pieces of an answer, and the whole reply."""
 
 # What a fold meets in values of another shape than the protocol says, and what is no JSON at all.
-MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+MALFORMED = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Fold(Protocol):
@@ -48,10 +48,11 @@ class Fold(Protocol):
 
 
 class Answer:
-    """One answer while it comes in."""
+    """One answer of `host` while it comes in. `redact` takes secrets out of what the host says."""
 
-    def __init__(self, fold: Fold, *, redact: Callable[[str], str]) -> None:
+    def __init__(self, fold: Fold, host: str, *, redact: Callable[[str], str]) -> None:
         self._fold = fold
+        self._host = host
         self._redact = redact
         self._payloads = PayloadDecoder()
         self._status = 0
@@ -74,19 +75,20 @@ class Answer:
         self._status = status
         self._headers = headers
 
-    def feed(self, data: bytes) -> Sequence[StreamingChunk]:
-        """Take in the next bytes; give the pieces that they complete.
+    def feed(self, data: bytes) -> Iterator[StreamingChunk]:
+        """Take in the next bytes; give the pieces that they complete, all of which must be taken.
 
         Raises:
             ChatGeneratorError: the provider sent an error, or something that is no answer.
         """
         if self._status not in SUCCESS:
             self._error_body += data[: MAX_ERROR_BYTES - len(self._error_body)]
-            return ()
+            return
         if len(self._beginning) < EXCERPT_BYTES:
             self._beginning += data[: EXCERPT_BYTES - len(self._beginning)]
         try:
-            return self._pieces(self._payloads.feed(data))
+            for value in self._payloads.feed(data):
+                yield from self._fold.add(value)
         except ChatGeneratorError as error:
             raise self._signed(error.failure) from None
         except MALFORMED as error:
@@ -103,16 +105,13 @@ class Answer:
                 failure_of_status(self._status, self._headers, bytes(self._error_body))
             )
         try:
-            pieces = self._pieces(self._payloads.close())
+            pieces = [piece for value in self._payloads.close() for piece in self._fold.add(value)]
             last, reply = self._fold.finish(ended=self.ended)
         except ChatGeneratorError as error:
             raise self._signed(error.failure) from None
         except MALFORMED as error:
             raise self._malformed(error) from error
         return [*pieces, *last], reply
-
-    def _pieces(self, values: Iterable[Mapping[str, object]]) -> list[StreamingChunk]:
-        return [piece for value in values for piece in self._fold.add(value)]
 
     def _malformed(self, error: Exception) -> ChatGeneratorError:
         expected = "expected a chat completion as JSON or as server-sent events"
@@ -121,11 +120,11 @@ class Answer:
         return self._signed(ModelFailure("bad_response", text))
 
     def _signed(self, failure: ModelFailure) -> ChatGeneratorError:
-        """The failure with the answer's status and name, and with every secret taken out."""
+        """The failure with whose it is, its status and its id, and with every secret taken out."""
         return ChatGeneratorError(
             evolve(
                 failure,
-                message=self._redact(failure.message),
+                message=self._redact(f"{self._host}: {failure.message}"),
                 status=failure.status or self._status,
                 request_id=failure.request_id or request_id(self._headers),
             )

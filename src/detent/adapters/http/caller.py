@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -56,10 +56,10 @@ class Request:
     headers: Mapping[str, str] = field(repr=False)  # one of them is a secret
     body: bytes = field(repr=False)
 
-    @property
-    def host(self) -> str:
-        """Host and port, for messages; a URL can hold secrets."""
-        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, for messages: the whole of it can hold secrets."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 class HttpCaller:
@@ -78,7 +78,7 @@ class HttpCaller:
             ChatGeneratorError: there is none. The connection is released in any case.
         """
         client = self._clients.blocking()
-        deadline = _Deadline(self._timeouts.total_s, request.host)
+        deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
         post = client.stream(
             "POST",
             request.url,
@@ -98,7 +98,7 @@ class HttpCaller:
     ) -> ChatReply:
         """As `call`. Cancelling closes the connection."""
         client = await self._clients.of_running_loop()
-        deadline = _Deadline(self._timeouts.total_s, request.host)
+        deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
         post = client.stream(
             "POST",
             request.url,
@@ -121,9 +121,9 @@ def _finished(answer: Answer, callback: StreamingCallback | None) -> ChatReply:
     return reply
 
 
-def _show(pieces: Sequence[StreamingChunk], callback: StreamingCallback | None) -> None:
-    if callback is not None:
-        for piece in pieces:
+def _show(pieces: Iterable[StreamingChunk], callback: StreamingCallback | None) -> None:
+    for piece in pieces:
+        if callback is not None:
             callback(piece)
 
 
@@ -140,7 +140,7 @@ class _Deadline:
 
 
 @contextmanager
-def _failures(request: Request, answer: Answer) -> Iterator[None]:
+def _failures(request: Request, answer: Answer) -> Generator[None]:
     """Turn what httpx raises into typed failures, unless the answer had come to its end."""
     import httpx
 
@@ -149,7 +149,9 @@ def _failures(request: Request, answer: Answer) -> Iterator[None]:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         if not answer.ended:
             # The cause is not chained: its text can hold a header, and so the key.
-            raise ChatGeneratorError(_failure(error, request.host, begun=answer.begun)) from None
+            raise ChatGeneratorError(
+                _failure(error, host_of(request.url), begun=answer.begun)
+            ) from None
 
 
 def _failure(error: Exception, host: str, *, begun: bool) -> ModelFailure:

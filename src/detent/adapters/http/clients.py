@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import ssl
 import threading
 from collections.abc import AsyncGenerator
 from importlib.util import find_spec
@@ -17,8 +19,8 @@ KEPT_CONNECTIONS = 100
 class Clients:
     """One blocking client, and one async client for each event loop.
 
-    A pool of async connections lives and dies with its loop, so each loop gets its own, and closes it
-    when it shuts down. A client given from outside is used as it is, and its owner closes it.
+    A pool of async connections lives and dies with its loop, so each loop gets its own, and closes
+    it when it shuts down. A client given from outside is used as it is, and its owner closes it.
     """
 
     def __init__(
@@ -41,7 +43,7 @@ class Clients:
 
         with self._lock:
             if self._own is None:
-                self._own = httpx.Client(limits=_limits())
+                self._own = httpx.Client(limits=_limits(), verify=_certificates())
             return self._own
 
     async def of_running_loop(self) -> httpx.AsyncClient:
@@ -53,7 +55,7 @@ class Clients:
 
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
-            client = httpx.AsyncClient(limits=_limits())
+            client = httpx.AsyncClient(limits=_limits(), verify=_certificates())
             lifetime = self._lifetime(loop, client)
             self._by_loop[loop] = (client, lifetime)
             # An async generator that has begun is closed by its loop, when the loop shuts down.
@@ -97,3 +99,11 @@ def _limits() -> httpx.Limits:
 
     # How many calls run at once is the agent's matter; a pool that makes them wait would hide it.
     return httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS)
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """The trusted certificates. Reading them takes tens of milliseconds, so clients share them."""
+    import httpx
+
+    return httpx.create_ssl_context()

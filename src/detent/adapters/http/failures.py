@@ -40,17 +40,19 @@ BY_CODE: Mapping[str, Verdict] = {
     "responsibleaipolicyviolation": ("content_filter", False),
     "tool_use_failed": ("bad_response", True),
 }
-# Phrases of 4xx messages, where the code is missing or says only "invalid request".
+# Phrases of messages whose code is missing or says only "invalid request". None is worth a retry.
 BY_PHRASE: tuple[tuple[str, FailureCause], ...] = (
-    ("maximum context length", "context_length"),
+    ("context length", "context_length"),
+    ("context size", "context_length"),
     ("context window", "context_length"),
-    ("available context size", "context_length"),
-    ("too large for model with", "context_length"),
+    ("maximum number of tokens", "context_length"),
     ("prompt is too long", "context_length"),
     ("incorrect api key", "authentication"),
     ("invalid api key", "authentication"),
     ("api key not valid", "authentication"),
     ("content management policy", "content_filter"),
+    ("spend limit", "rate_limit"),
+    ("requires --jinja", "bad_request"),  # llama.cpp, under status 500
 )
 BY_STATUS: Mapping[int, Verdict] = {
     401: ("authentication", False),
@@ -59,6 +61,7 @@ BY_STATUS: Mapping[int, Verdict] = {
     404: ("not_found", False),
     408: ("timeout", True),
     409: ("overloaded", True),  # a lock on the provider's side was not to be had
+    424: ("server", True),  # Bedrock: the model broke off
     425: ("overloaded", True),
     429: ("rate_limit", True),
     498: ("overloaded", True),  # Groq: flex tier capacity exceeded
@@ -167,16 +170,16 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     A retry-after that is a date is held against the answer's own date, so no clock is needed.
     Source: RFC 9110, 10.2.3.
     """
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if value.replace(".", "", 1).isdecimal():
+            return float(value) * unit_s
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        value = headers.get("retry-after", "")
-        if value.strip().replace(".", "", 1).isdigit():
-            return float(value)
-        wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
-        return max(0.0, wait.total_seconds())
+        then = parsedate_to_datetime(headers.get("retry-after", ""))
+        wait = then - parsedate_to_datetime(headers.get("date", ""))
     except (ValueError, TypeError):
         return None
+    return max(0.0, wait.total_seconds())
 
 
 def _read_body(body: bytes) -> ErrorText:
@@ -190,10 +193,10 @@ def _verdict(error: ErrorText, status: int | None) -> Verdict:
     for code in error.codes:
         if code in BY_CODE:
             return BY_CODE[code]
-    if status is None or status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        for phrase, cause in BY_PHRASE:
-            if phrase in error.message.lower():
-                return cause, False
+    message = error.message.lower()
+    for phrase, cause in BY_PHRASE:
+        if phrase in message:
+            return cause, False
     if status is None:
         known = (WITHOUT_STATUS[code] for code in error.codes if code in WITHOUT_STATUS)
         return next(known, ("server", True))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from string import ascii_lowercase
+from typing import Any, TypeAlias
 
 from detent.adapters.http.sse import MAX_EVENT_BYTES, ServerSentEvent, SSEDecoder
+
+Json: TypeAlias = Mapping[str, Any]
 
 MAX_BODY_BYTES = 4 * MAX_EVENT_BYTES
 END_MARK = "[DONE]"
 BEFORE_JSON = b" \t\r\n\xef\xbb\xbf"  # white space, also sent to keep a connection alive, and a BOM
+_decode = json.JSONDecoder().decode
 STREAM_BEGINS_WITH = b":" + ascii_lowercase.encode()  # a comment, or the name of a field
 
 
@@ -31,27 +36,26 @@ class PayloadDecoder:
         self._body = bytearray()
         self._whole = False  # the answer is one body
 
-    def feed(self, data: bytes) -> list[Mapping[str, object]]:
-        """The values that are complete with `data`.
+    def feed(self, data: bytes) -> Iterator[Json]:
+        """The values that are complete with `data`; take them all before feeding more.
 
         Raises:
             MalformedAnswerError: an event is not JSON, or the answer is too large.
             EventTooLargeError: an event is too large.
         """
-        if self._events is not None:
-            return list(self._values(self._events.feed(data)))
-        self._body += data
-        if len(self._body) > MAX_BODY_BYTES:
-            raise MalformedAnswerError(f"the answer is larger than {MAX_BODY_BYTES} bytes")
-        if self._whole or not (begun := self._body.lstrip(BEFORE_JSON)):
-            return []
-        if begun[0] not in STREAM_BEGINS_WITH:
-            self._whole = True
-            return []
-        self._events = SSEDecoder()
-        return list(self._values(self._events.feed(bytes(self._body))))
+        if self._events is None:
+            self._body += data
+            if len(self._body) > MAX_BODY_BYTES:
+                raise MalformedAnswerError(f"the answer is larger than {MAX_BODY_BYTES} bytes")
+            if self._whole or not (begun := self._body.lstrip(BEFORE_JSON)):
+                return iter(())
+            if begun[0] not in STREAM_BEGINS_WITH:
+                self._whole = True
+                return iter(())
+            data, self._events = bytes(self._body), SSEDecoder()
+        return self._values(self._events.feed(data))
 
-    def close(self) -> list[Mapping[str, object]]:
+    def close(self) -> Iterator[Json]:
         """The values that the end of the answer completes. An event that it cuts in two is dropped.
 
         Raises:
@@ -59,27 +63,27 @@ class PayloadDecoder:
         """
         if self._whole:
             self.ended = True
-            return list(_objects(self._body.lstrip(BEFORE_JSON).decode(errors="replace")))
-        try:
-            return list(self._values(self._events.close())) if self._events else []
-        except MalformedAnswerError:
-            return []
+            yield from _objects(self._body.lstrip(BEFORE_JSON).decode(errors="replace"))
+        elif self._events is not None:
+            with suppress(MalformedAnswerError):
+                yield from self._values(self._events.close())
 
-    def _values(self, events: Iterable[ServerSentEvent]) -> Iterator[Mapping[str, object]]:
-        for event in events:
-            if event.data.startswith(END_MARK):
+    def _values(self, events: Iterable[ServerSentEvent]) -> Iterator[Json]:
+        for _, data in events:
+            if data.startswith(END_MARK):
                 self.ended = True
-            elif event.data and not event.data.isspace():
-                yield from _objects(event.data)
+            elif data and not data.isspace():
+                yield from _objects(data)
 
 
-def _objects(text: str) -> Iterator[Mapping[str, object]]:
+def _objects(text: str) -> Sequence[Json]:
     """The JSON object in `text`, or the objects in its list: some servers wrap them so."""
     try:
-        value = json.loads(text)
+        value = _decode(text)
     except (ValueError, RecursionError) as error:
         raise MalformedAnswerError(f"not JSON: {error}") from error
-    for item in value if isinstance(value, list) else (value,):
-        if not isinstance(item, dict):
-            raise MalformedAnswerError("a JSON value is not an object")
-        yield item
+    if isinstance(value, dict):
+        return (value,)
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return value
+    raise MalformedAnswerError("a JSON value is not an object")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from attrs import field, frozen
 
 
 class SecretError(ValueError):
-    """A secret is missing, or is not one. The message says where it was looked for, not what it is."""
+    """A secret is missing, or is not one. The message says where it was sought, not what it is."""
 
 
 @frozen(repr=False)
@@ -49,3 +50,10 @@ class Secret:
 def as_secret(value: str | Secret | None) -> Secret | None:
     """`value` as a secret, so that it can be kept in an object that prints."""
     return Secret(value) if isinstance(value, str) else value
+
+
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """`text` with every one of `secrets` in it replaced: a server may echo what it was sent."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text

@@ -11,6 +11,7 @@ from typing import NamedTuple
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """The largest event that is read, in bytes. A base64 image of 8 megapixels fits."""
 
+CR = ord("\r")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -38,7 +39,7 @@ class SSEDecoder:
         self._max_bytes = max_event_bytes
         self._tail = bytearray()  # a line that has not ended yet
         self._data: list[bytes] = []  # the data lines of the event that has not ended yet
-        self._size = 0  # of these data lines
+        self._size = 0  # of these data lines, in bytes
         self._name = ""
         self._after_cr = False  # a LF that follows belongs to the line end before it
         self._begun = False
@@ -55,18 +56,17 @@ class SSEDecoder:
         if not chunk:
             return []
         lines = chunk.splitlines()
-        ended = chunk[-1] in b"\r\n"
-        if ended or len(lines) > 1:
+        self._after_cr = chunk[-1] == CR
+        unended = b"" if chunk[-1] in b"\r\n" else lines.pop()
+        events: list[ServerSentEvent] = []
+        if lines:
             if self._tail:
-                lines[0] = bytes(self._tail + lines[0])
+                lines[0] = bytes(self._tail) + lines[0]
                 self._tail.clear()
-            rest = b"" if ended else lines.pop()
-        else:
-            lines, rest = [], chunk
-        self._tail += rest
-        self._after_cr = chunk[-1] == 13  # noqa: PLR2004 - the byte of CR
-        events = self._read(lines)
-        self._check_size()
+            events = self._read(lines)
+        self._tail += unended
+        if self._size + len(self._tail) > self._max_bytes:
+            raise self._too_large()
         return events
 
     def close(self) -> list[ServerSentEvent]:
@@ -76,36 +76,31 @@ class SSEDecoder:
         return self._read(lines)
 
     def _read(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        if lines and not self._begun:
+        if not self._begun:
             self._begun = True
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
         events: list[ServerSentEvent] = []
         for line in lines:
             if line.startswith(b"data:"):
-                self._add(line[6:] if line[5:6] == b" " else line[5:])
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._size += len(line)
             elif not line:
                 if self._data:
                     events.append(self._event())
                 self._name = ""
             elif line == b"data":
-                self._add(b"")
+                self._data.append(b"")
             elif line.startswith(b"event:"):
                 self._name = line[6:].removeprefix(b" ").decode(errors="replace")
         return events
 
-    def _add(self, data: bytes) -> None:
-        self._data.append(data)
-        self._size += len(data)
-        self._check_size()
-
     def _event(self) -> ServerSentEvent:
-        data = b"\n".join(self._data)
+        if self._size > self._max_bytes:
+            raise self._too_large()
+        data = b"\n".join(self._data).decode(errors="replace")
         self._data.clear()
         self._size = 0
-        return ServerSentEvent(self._name, data.decode(errors="replace"))
+        return ServerSentEvent(self._name, data)
 
-    def _check_size(self) -> None:
-        if self._size + len(self._tail) > self._max_bytes:
-            raise EventTooLargeError(
-                f"an event of the stream is larger than {self._max_bytes} bytes"
-            )
+    def _too_large(self) -> EventTooLargeError:
+        return EventTooLargeError(f"an event of the stream is larger than {self._max_bytes} bytes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -51,7 +52,9 @@ class ScriptedChatGenerator:
         at = len(self.calls)
         self.calls.append(Asked(tuple(messages), tuple(tools), dict(generation_kwargs or {})))
         if at >= len(self._script):
-            raise AssertionError(f"the script has {len(self._script)} lines, and was asked for more")
+            raise AssertionError(
+                f"the script has {len(self._script)} lines, and was asked for more"
+            )
         reply = _reply(self._script[at], messages)
         if streaming_callback is not None:
             _stream(reply, streaming_callback)
@@ -94,8 +97,7 @@ def _reply(line: Line, messages: Sequence[ChatMessage]) -> ChatReply:
 
 
 def _stream(reply: ChatReply, tell: StreamingCallback) -> None:
-    words = (reply.message.text or "").split(" ")
+    words = re.findall(r"\s*\S+|\s+", reply.message.text or "")
     for place, word in enumerate(words):
-        if word:
-            tell(StreamingChunk(word if place == 0 else f" {word}", start=place == 0))
+        tell(StreamingChunk(word, start=place == 0))
     tell(StreamingChunk(finish_reason=reply.finish_reason))

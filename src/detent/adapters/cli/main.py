@@ -1,0 +1,172 @@
+"""`detent run`, `detent chat` and `detent models`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from detent.adapters.agent import Agent
+from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
+from detent.adapters.cli.show import Show, progress_bar, summary
+from detent.adapters.confirmation.console import SimpleConsoleUI
+from detent.adapters.confirmation.strategies import AlwaysAskPolicy, BlockingConfirmationStrategy
+from detent.adapters.local.chat import LocalChatGenerator
+from detent.adapters.local.weights import known_models
+from detent.adapters.providers import chat_generator
+from detent.core.errors import DetentError
+from detent.core.messages import ChatMessage, ChatRole
+from detent.ports.chat import ChatGenerator, ChatGeneratorError
+
+QUESTION = "Which two functions is a Detent agent made of, and what does each of them do?"
+PROMPT = (
+    "You answer questions about a folder of text files. Search first, then read the places that "
+    "matter, then answer from what you have read and from nothing else, in a few plain sentences. "
+    "Name the files that you used."
+)
+PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
+INTERRUPTED = 130
+
+model_option = click.option(
+    "--model",
+    default="local",
+    show_default=True,
+    metavar="PROVIDER:NAME",
+    help="The model: local (the embedded one), local:NAME, or openai:NAME.",
+)
+folder_option = click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder to look in. [default: docs, or the current folder]",
+)
+base_url_option = click.option(
+    "--base-url", metavar="URL", help="The server, for openai: models. [default: OpenAI's]"
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="detent")
+def main() -> None:
+    """Agents that can stop at any point and carry on."""
+
+
+@main.command()
+@click.argument("question", default=QUESTION)
+@folder_option
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("answer.md"),
+    show_default=True,
+    help="Where the answer is written.",
+)
+@model_option
+@base_url_option
+@click.option("--yes", is_flag=True, help="Write the answer without asking.")
+@click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
+def run(
+    question: str,
+    folder: Path | None,
+    output: Path,
+    model: str,
+    base_url: str | None,
+    yes: bool,
+    max_steps: int,
+) -> None:
+    """Answer QUESTION about a folder of files, and write the answer to a file."""
+    console = Console()
+    folder = folder or _default_folder()
+    may_write = yes or sys.stdin.isatty()
+    with _generator(console, model, base_url) as generator:
+        target = output if may_write else None
+        agent = _folder_agent(generator, folder, target, asks=not yes, max_steps=max_steps)
+        console.print(f"{question}\n(in {folder}, by {model})\n", style="bold", markup=False)
+        started = time.monotonic()
+        result = agent.run(question, Show(console))
+        written = output if result.exit_reason == "write_answer" else None
+        summary(console, result, time.monotonic() - started, written)
+    if not may_write:
+        console.print("There is no terminal to ask at; --yes writes the answer without asking.")
+
+
+@main.command()
+@folder_option
+@model_option
+@base_url_option
+def chat(folder: Path | None, model: str, base_url: str | None) -> None:
+    """Talk with a model about a folder of files. An empty line or Ctrl-D ends it."""
+    console = Console()
+    with _generator(console, model, base_url) as generator:
+        agent = _folder_agent(generator, folder or _default_folder(), None, asks=False)
+        said: Sequence[ChatMessage] = ()
+        while line := _line():
+            result = agent.run([*said, ChatMessage.from_user(line)], Show(console))
+            said = [message for message in result.messages if message.role != ChatRole.SYSTEM]
+
+
+@main.command()
+def models() -> None:
+    """List the models that can be named, and which of them are on this machine."""
+    console = Console()
+    for model in known_models():
+        here = "on this machine" if model.path is not None else "fetched when first used"
+        size = f"{model.size / 1e6:,.0f} MB"
+        console.print(f"local:{model.name:24} {size:>9}  {model.licence:12} {here}", markup=False)
+    key = "set" if os.environ.get("OPENAI_API_KEY") else "not set"
+    console.print(f"openai:MODEL, on any server that speaks its API; OPENAI_API_KEY is {key}")
+
+
+@contextmanager
+def _generator(console: Console, model: str, base_url: str | None) -> Iterator[ChatGenerator]:
+    """The model, ready to answer; what goes wrong with it ends the program with a clear message."""
+    try:
+        with chat_generator(model, **({"api_base_url": base_url} if base_url else {})) as generator:
+            if isinstance(generator, LocalChatGenerator):
+                with progress_bar(console, "loading the model") as tell:
+                    generator.warm_up(tell)
+            yield generator
+    except KeyboardInterrupt:
+        console.print("\nStopped. Nothing was written; the same command starts over.", style="bold")
+        raise SystemExit(INTERRUPTED) from None
+    except (ChatGeneratorError, DetentError, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _folder_agent(
+    generator: ChatGenerator, folder: Path, output: Path | None, *, asks: bool, max_steps: int = 12
+) -> Agent[Research]:
+    """The agent that answers about `folder`; with an `output` it may write there, and may have to ask."""
+    tools = folder_tools(Folder(folder))
+    strategies = {}
+    if output is not None:
+        tools.append(answer_writer(output))
+        if asks:
+            strategy = BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI())
+            strategies["write_answer"] = strategy
+    return Agent(
+        chat_generator=generator,
+        tools=tools,
+        system_prompt=PROMPT + (PROMPT_WRITING if output is not None else ""),
+        exit_conditions=["text", "write_answer"] if output is not None else ["text"],
+        state_schema=Research,
+        max_agent_steps=max_steps,
+        confirmation_strategies=strategies,
+    )
+
+
+def _default_folder() -> Path:
+    docs = Path("docs")
+    return docs if docs.is_dir() else Path()
+
+
+def _line() -> str:
+    try:
+        return input("\nyou: ").strip()
+    except EOFError:
+        return ""

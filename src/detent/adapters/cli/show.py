@@ -1,0 +1,93 @@
+"""Showing a run on the terminal, as it happens and when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from detent.adapters.confirmation.console import visible
+from detent.core.messages import ToolCallResult
+from detent.core.replies import StreamingChunk
+from detent.core.result import AgentResult
+
+RESULT_LINES = 4
+
+
+@define
+class Show:
+    """Prints the pieces of a run: what the model says, what it calls, what comes back."""
+
+    console: Console
+    _midline: bool = field(default=False, init=False)
+
+    def __call__(self, chunk: StreamingChunk) -> None:
+        for call in chunk.tool_calls:
+            if call.tool_name:
+                self._line()
+                self._put(f"→ {call.tool_name} ", "bold cyan")
+            self._put(call.arguments, "cyan")
+        self._put(chunk.reasoning, "dim italic")
+        self._put(chunk.content, "")
+        if chunk.tool_call_result is not None:
+            self._result(chunk.tool_call_result)
+        if chunk.finish_reason is not None:
+            self._line()
+
+    def _result(self, result: ToolCallResult) -> None:
+        self._line()
+        lines = result.text.splitlines()
+        for line in lines[:RESULT_LINES]:
+            self._put(f"  {line[:110]}\n", "red" if result.error else "dim")
+        if len(lines) > RESULT_LINES:
+            self._put(f"  … {len(lines) - RESULT_LINES} more lines\n", "dim")
+
+    def _put(self, text: str, style: str) -> None:
+        if text:
+            self.console.print(
+                visible(text), style=style, end="", markup=False, highlight=False, soft_wrap=True
+            )
+            self._midline = not text.endswith("\n")
+
+    def _line(self) -> None:
+        if self._midline:
+            self.console.print()
+        self._midline = False
+
+
+@contextmanager
+def progress_bar(console: Console, label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for bytes; the function that it gives is told how many are there, of how many."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(label, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def summary(
+    console: Console, result: AgentResult[Any], seconds: float, written: Path | None
+) -> None:
+    """The end of a run: where the answer is, what it rests on, what it cost."""
+    sources = result["sources"]
+    names = ", ".join(sources) if isinstance(sources, list) and sources else "none"
+    used = result.token_usage
+    console.rule(style="dim")
+    rows = {
+        "answer": str(written) if written else "above; it was not written to a file",
+        "sources": names,
+        "steps": f"{result.step_count} (ended by {result.exit_reason or 'waiting for a decision'})",
+        "tokens": f"{used.input_tokens:,} read, {used.output_tokens:,} written",
+        "seconds": f"{seconds:.1f}",
+    }
+    for name, text in rows.items():
+        console.print(f"{name:8} {text}", markup=False, highlight=False, soft_wrap=True)

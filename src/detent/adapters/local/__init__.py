@@ -1,0 +1,1 @@
+"""A small language model that runs in this process: its weights, its codec, its generator."""

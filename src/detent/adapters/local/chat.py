@@ -1,0 +1,216 @@
+"""The chat generator that runs a small model in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from detent.adapters.local.decode import Received, Seen, pieces, receive, see, whole_reply
+from detent.adapters.local.encode import Request, cannot, chat_request
+from detent.adapters.local.llama import LlamaError, Server, Threads, load, require_llama
+from detent.adapters.local.options import read_options
+from detent.adapters.local.weights import OnProgress, WeightsError, chosen_model, fetch
+from detent.core.messages import ChatMessage
+from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.tools import ToolSpec
+from detent.ports.chat import ChatGeneratorError, StreamingCallback
+
+
+class LocalChatGenerator:
+    """Answers conversations with a model in this process: no server, no key, no cost.
+
+    The first call fetches the model's weights into the user's cache folder, about 1 GB for the
+    default model, and loads them; `warm_up` does both ahead of it. Replies are made one at a time,
+    whichever threads ask for them. With tools the model can only write a call that fits a tool's
+    schema, or an answer. The beginning of a conversation that it has read before it does not read
+    again.
+
+    `close`, or a ``with`` block, frees the memory; a later call loads the model again.
+
+    Args:
+        model: a name out of `known_models`, or the path of a GGUF file. By default the
+            environment's DETENT_LOCAL_MODEL, then qwen2.5-coder-1.5b.
+        n_ctx: how many tokens a conversation may have, the reply included.
+        threads: how many threads work for the model. By default all processors read and half of
+            them write, which is fastest for each.
+        generation_kwargs: options of every call: the fields of
+            `detent.adapters.local.options.Options`.
+
+    Raises:
+        ImportError: the extra `local` is not installed.
+        ValueError: there is no such option.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        n_ctx: int = 8192,
+        threads: int | None = None,
+        generation_kwargs: Mapping[str, object] | None = None,
+    ) -> None:
+        require_llama()
+        self.model = chosen_model(model)
+        self._n_ctx = n_ctx
+        self._threads = None if threads is None else Threads(threads, threads)
+        self._options: dict[str, Any] = dict(generation_kwargs or {})
+        read_options(self._options)
+        self._lock = threading.Lock()
+        self._server: Server | None = None
+
+    def warm_up(self, on_progress: OnProgress | None = None) -> None:
+        """Fetch the weights if they are not here, and load them.
+
+        Args:
+            on_progress: told how far the fetch is, in bytes.
+
+        Raises:
+            WeightsError: the weights cannot be had.
+            LlamaError: they cannot be loaded.
+        """
+        with self._lock:
+            self._loaded(on_progress)
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
+        request = self._request(messages, tools, generation_kwargs)
+        return self._reply(request, streaming_callback, threading.Event())
+
+    async def run_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """As `run`, in a thread. Cancelling it stops the model within a second or two."""
+        request = self._request(messages, tools, generation_kwargs)
+        loop = asyncio.get_running_loop()
+        chunks: asyncio.Queue[StreamingChunk | None] = asyncio.Queue()
+        stop = threading.Event()
+
+        def tell(chunk: StreamingChunk | None) -> None:
+            loop.call_soon_threadsafe(chunks.put_nowait, chunk)
+
+        reply = asyncio.ensure_future(asyncio.to_thread(self._reply, request, tell, stop))
+        reply.add_done_callback(lambda _: chunks.put_nowait(None))
+        try:
+            while (chunk := await chunks.get()) is not None:
+                if streaming_callback is not None:
+                    streaming_callback(chunk)
+            return await reply
+        finally:
+            stop.set()
+            reply.cancel()
+
+    def close(self) -> None:
+        """Free the model's memory, once the reply in the making is there."""
+        with self._lock:
+            self._server = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def __repr__(self) -> str:
+        return f"LocalChatGenerator({self.model!r})"
+
+    def _request(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        generation_kwargs: Mapping[str, object] | None,
+    ) -> Request:
+        try:
+            options = read_options(self._options | dict(generation_kwargs or {}))
+        except ValueError as error:
+            raise cannot(str(error)) from error
+        return chat_request(messages, tools, options)
+
+    def _loaded(self, on_progress: OnProgress | None = None) -> Server:
+        """The model in memory; to be called by who holds the lock."""
+        if self._server is None:
+            path = fetch(self.model, on_progress=on_progress)
+            # Nobody but this process is to use the server that comes with the model.
+            key = secrets.token_urlsafe()
+            self._server = load(path, n_ctx=self._n_ctx, threads=self._threads, api_key=key)
+        return self._server
+
+    def _reply(
+        self,
+        request: Request,
+        streaming_callback: StreamingCallback | None,
+        stop: threading.Event,
+    ) -> ChatReply:
+        reading = _Reading(request, streaming_callback, stop)
+        with self._lock:
+            try:
+                if not stop.is_set():
+                    self._loaded().handle_chat_completions(request.body, reading)
+            except (WeightsError, LlamaError, OSError) as error:
+                raise ChatGeneratorError(ModelFailure("not_found", str(error))) from error
+            except (ValueError, RuntimeError) as error:
+                raise cannot(f"llama.cpp says: {error}") from error
+        return reading.reply(self.model)
+
+
+class _Reading:
+    """Takes in the events of one reply, and tells the pieces of it."""
+
+    def __init__(
+        self, request: Request, tell: Callable[[StreamingChunk], None] | None, stop: threading.Event
+    ) -> None:
+        self._request = request
+        self._tell = tell
+        self._stop = stop
+        self._received = Received()
+        self._seen = Seen()
+        self._error: BaseException | None = None
+
+    def __call__(self, event: dict[str, Any]) -> bool:
+        """Take in an event; True stops the reply.
+
+        An exception cannot pass through llama.cpp: it is kept, and raised when the reply is asked
+        for. Ctrl-C is one of them.
+        """
+        try:
+            self._take_in(event)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, `reply` raises it
+            self._error = error
+        return self._error is not None or self._stop.is_set()
+
+    def reply(self, model: str) -> ChatReply:
+        """The whole reply, or the exception that stopped it."""
+        if self._error is not None:
+            raise self._error
+        reply = whole_reply(self._received, self._request, model)
+        if self._tell is not None:
+            self._tell(StreamingChunk(finish_reason=reply.finish_reason))
+        return reply
+
+    def _take_in(self, event: Mapping[str, Any]) -> None:
+        self._received = receive(self._received, event)
+        if self._tell is not None:
+            seen = see(self._received, self._request.form)
+            for piece in pieces(self._seen, seen):
+                self._tell(piece)
+            self._seen = seen

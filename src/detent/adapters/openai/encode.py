@@ -1,0 +1,197 @@
+"""Requests to Chat Completions: conversation, tools and options as a JSON body. Pure.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from detent.core.messages import (
+    ChatMessage,
+    ChatRole,
+    FileContent,
+    ImageContent,
+    ReasoningContent,
+    TextContent,
+    ToolCall,
+    ToolCallResult,
+)
+from detent.core.replies import ModelFailure
+from detent.core.tools import ToolSpec
+from detent.ports.chat import ChatGeneratorError
+
+Json: TypeAlias = dict[str, object]
+
+ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls")
+CHOICES = frozenset({"auto", "none", "required"})
+AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
+
+
+def request_body(
+    model: str,
+    messages: Sequence[ChatMessage],
+    tools: Sequence[ToolSpec],
+    options: Mapping[str, object],
+    *,
+    stream: bool,
+) -> bytes:
+    """The body of a request.
+
+    Args:
+        model: the model's name.
+        messages: the conversation, oldest first.
+        tools: what the model may call.
+        options: further members of the body, as the API names them; they win over what is made
+            here, and None takes a member out. A `tool_choice` may be the bare name of a tool.
+        stream: ask for the answer in pieces, and for the usage at their end.
+
+    Raises:
+        ChatGeneratorError: something in it cannot be sent.
+    """
+    body: Json = {"model": model, "messages": [*wire_messages(messages)]}
+    if tools:
+        body["tools"] = [_tool(tool) for tool in tools]
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    body |= options
+    if not body.get("tools"):
+        body |= dict.fromkeys(ONLY_WITH_TOOLS)
+    choice = body.get("tool_choice")
+    if isinstance(choice, str) and choice not in CHOICES:
+        body["tool_choice"] = {"type": "function", "function": {"name": choice}}
+    return _json({name: value for name, value in body.items() if value is not None}).encode()
+
+
+def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
+    """The messages as the API wants them.
+
+    A tool message holds text only, so that images and files in tool results follow in a user
+    message, after the last result: nothing may stand between the results of one turn.
+    """
+    attached: list[Json] = []
+    for message in messages:
+        if attached and message.role is not ChatRole.TOOL:
+            yield {"role": "user", "content": attached}
+            attached = []
+        match message.role:
+            case ChatRole.SYSTEM | ChatRole.USER:
+                yield _named(message, {"role": str(message.role), "content": _content(message)})
+            case ChatRole.ASSISTANT:
+                yield _named(message, _assistant(message))
+            case ChatRole.TOOL:
+                for result in message.tool_call_results:
+                    yield _result(result)
+                    attached += _attachments(result)
+    if attached:
+        yield {"role": "user", "content": attached}
+
+
+def _named(message: ChatMessage, wire: Json) -> Json:
+    return wire if message.name is None else wire | {"name": message.name}
+
+
+def _content(message: ChatMessage) -> object:
+    if all(isinstance(part, TextContent) for part in message.content):
+        return message.text or ""
+    return [_part(part) for part in message.content]
+
+
+def _part(part: object) -> Json:
+    match part:
+        case TextContent(text):
+            return _text(text)
+        case ImageContent(data, mime_type, detail):
+            url: Json = {"url": f"data:{mime_type};base64,{data}"}
+            return {"type": "image_url", "image_url": url | ({"detail": detail} if detail else {})}
+        case FileContent(data, mime_type) if mime_type in AUDIO_FORMATS:
+            audio = {"data": data, "format": AUDIO_FORMATS[mime_type]}
+            return {"type": "input_audio", "input_audio": audio}
+        case FileContent(data, mime_type, name):
+            name = name or f"file{mimetypes.guess_extension(mime_type) or ''}"
+            file = {"filename": name, "file_data": f"data:{mime_type};base64,{data}"}
+            return {"type": "file", "file": file}
+        case _:
+            raise _cannot(f"a {type(part).__name__} in a message of a system or a user")
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _assistant(message: ChatMessage) -> Json:
+    """Text, calls and, where it came from such a server, the reasoning: it may demand it back."""
+    calls = [_call(call) for call in message.tool_calls]
+    wire: Json = {"role": "assistant", "content": message.text or (None if calls else "")}
+    if calls:
+        wire["tool_calls"] = calls
+    for thought in message.reasonings:
+        wire |= _reasoning(thought, message.texts)
+    return wire
+
+
+def _reasoning(thought: ReasoningContent, texts: Sequence[str]) -> Json:
+    """The members of an assistant message that give a thought back in the form in which it came."""
+    wire: Json = {}
+    field = thought.extra.get("field")
+    if field in {"reasoning", "reasoning_content"}:
+        wire[str(field)] = thought.reasoning_text
+    elif field == "content":  # Mistral: a part of the content
+        thinking = {"type": "thinking", "thinking": [_text(thought.reasoning_text)]}
+        wire["content"] = [thinking, *map(_text, texts)]
+    if details := thought.extra.get("reasoning_details"):
+        wire["reasoning_details"] = details
+    return wire
+
+
+def _call(call: ToolCall) -> Json:
+    if call.id is None:
+        raise _cannot(f"a call of tool {call.tool_name!r} without an id")
+    if call.extra.get("type") == "custom":
+        custom = {"name": call.tool_name, "input": call.unreadable or ""}
+        return {"id": call.id, "type": "custom", "custom": custom}
+    # Servers decode the arguments of the history too; what the model wrote is kept, but as JSON.
+    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
+    function = {"name": call.tool_name, "arguments": _json(arguments)}
+    wire: Json = {"id": call.id, "type": "function", "function": function}
+    if "extra_content" in call.extra:  # Gemini's thought signature
+        wire["extra_content"] = call.extra["extra_content"]
+    return wire
+
+
+def _result(result: ToolCallResult) -> Json:
+    if result.origin.id is None:
+        raise _cannot(f"a result of tool {result.origin.tool_name!r} without the id of its call")
+    return {"role": "tool", "tool_call_id": result.origin.id, "content": result.text}
+
+
+def _attachments(result: ToolCallResult) -> list[Json]:
+    if isinstance(result.result, str):
+        return []
+    parts = [_part(part) for part in result.result if not isinstance(part, TextContent)]
+    label = f"Attached to the result of tool {result.origin.tool_name} ({result.origin.id}):"
+    return [_text(label), *parts] if parts else []
+
+
+def _tool(tool: ToolSpec) -> Json:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _json(value: object) -> str:
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _cannot(f"a value that is not JSON ({error})") from error
+
+
+def _cannot(what: str) -> ChatGeneratorError:
+    text = f"the request cannot be written: Chat Completions takes no {what.removeprefix('a ')}"
+    return ChatGeneratorError(ModelFailure("bad_request", text))

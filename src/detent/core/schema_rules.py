@@ -1,0 +1,152 @@
+"""What a JSON Schema may say: it is refused when it is none, or says what `json_schema` cannot check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from detent.core.json_assertions import Schema, is_a
+from detent.core.json_schema import CHECKS, PHRASES, resolved
+
+Rule: TypeAlias = tuple[Callable[[object], bool], str]
+
+ONE = frozenset(
+    {"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"}
+)
+MANY = frozenset({"prefixItems", "allOf", "anyOf", "oneOf"})
+NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+"""The keywords that hold one schema, a list of schemas, and schemas by name."""
+
+DESCRIPTIONS = frozenset(
+    {
+        *("$schema", "$id", "$comment", "title", "description", "default", "examples"),
+        *("deprecated", "readOnly", "writeOnly", "contentMediaType"),
+    }
+)
+"""The keywords that ask nothing of a value."""
+
+
+def schema_faults(schema: object, root: Schema | None = None, path: str = "") -> Iterator[str]:
+    """One sentence for each thing in `schema` that is wrong, or that cannot be checked here."""
+    where = path or "the schema"
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        yield f"{where} must be an object, got {schema!r}"
+        return
+    for keyword, rule in schema.items():
+        if not isinstance(keyword, str) or keyword not in KNOWN:
+            yield f"{where} uses {keyword!r}, which is {_instead_of(keyword)}"
+        elif keyword in SHAPES and not SHAPES[keyword][0](rule):
+            yield f"{where}: {keyword!r} must be {SHAPES[keyword][1]}, got {rule!r}"
+        elif keyword == "$ref" and not _leads_somewhere(
+            str(rule), schema if root is None else root
+        ):
+            yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
+    for name, part in parts(schema):
+        yield from schema_faults(part, schema if root is None else root, f"{path}/{name}")
+
+
+def parts(schema: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The schemas directly inside `schema`, each with its path."""
+    for keyword, rule in schema.items():
+        if keyword in ONE:
+            yield keyword, rule
+        elif keyword in MANY and isinstance(rule, list):
+            yield from ((f"{keyword}/{index}", part) for index, part in enumerate(rule))
+        elif keyword in NAMED and isinstance(rule, Mapping):
+            yield from ((f"{keyword}/{name}", part) for name, part in rule.items())
+
+
+def without(schema: object, keywords: frozenset[str]) -> object:
+    """`schema` with these keywords left out, at every depth."""
+    if not isinstance(schema, Mapping):
+        return schema
+    kept: dict[str, object] = {}
+    for keyword, rule in schema.items():
+        if keyword in keywords:
+            continue
+        if keyword in NAMED:
+            kept[keyword] = {name: without(part, keywords) for name, part in rule.items()}
+        elif keyword in MANY:
+            kept[keyword] = [without(part, keywords) for part in rule]
+        else:
+            kept[keyword] = without(rule, keywords) if keyword in ONE else rule
+    return kept
+
+
+def _leads_somewhere(reference: str, root: Schema) -> bool:
+    if not re.match(r"#(/|$)", reference):
+        return False
+    try:
+        return isinstance(resolved(reference, root), Mapping | bool)
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
+def _instead_of(keyword: object) -> str:
+    close = get_close_matches(str(keyword), KNOWN, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"no keyword that arguments can be checked against{hint}"
+
+
+def _pattern(rule: object) -> bool:
+    try:
+        return isinstance(rule, str) and re.compile(rule) is not None
+    except re.error:
+        return False
+
+
+def _names(rule: object) -> bool:
+    return isinstance(rule, list) and all(isinstance(name, str) for name in rule)
+
+
+def _types(rule: object) -> bool:
+    names = rule if isinstance(rule, list) else [rule]
+    return bool(names) and all(isinstance(name, str) and name in PHRASES for name in names)
+
+
+def _count(rule: object) -> bool:
+    return is_a(rule, "integer") and isinstance(rule, int | float) and rule >= 0
+
+
+COUNT: Rule = (_count, "a whole number from 0")
+NUMBER: Rule = (lambda rule: is_a(rule, "number"), "a number")
+TEXT: Rule = (lambda rule: isinstance(rule, str), "a string")
+SHAPES: Mapping[str, Rule] = {
+    "type": (_types, f"one of {', '.join(PHRASES)}, or a list of these"),
+    "enum": (lambda rule: isinstance(rule, list) and bool(rule), "a list of values"),
+    "required": (_names, "a list of names"),
+    "uniqueItems": (lambda rule: isinstance(rule, bool), "true or false"),
+    "multipleOf": (
+        lambda rule: is_a(rule, "number") and isinstance(rule, int | float) and rule > 0,
+        "a number above 0",
+    ),
+    "pattern": (_pattern, "a regular expression"),
+    "patternProperties": (
+        lambda rule: isinstance(rule, Mapping) and all(map(_pattern, rule)),
+        "schemas by regular expression",
+    ),
+    "dependentRequired": (
+        lambda rule: isinstance(rule, Mapping) and all(map(_names, rule.values())),
+        "lists of names by name",
+    ),
+    **dict.fromkeys(("format", "contentEncoding", "$ref", "description"), TEXT),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBER),
+    **{f"{end}{what}": COUNT for end in ("min", "max") for what in ("Length", "Items", "Contains")},
+    **dict.fromkeys(("minProperties", "maxProperties"), COUNT),
+    **dict.fromkeys(
+        MANY, (lambda rule: isinstance(rule, list) and bool(rule), "a list of schemas")
+    ),
+    **dict.fromkeys(
+        NAMED - {"patternProperties"},
+        (lambda rule: isinstance(rule, Mapping), "schemas by name"),
+    ),
+}
+"""What the rule of a keyword must look like, as a test and in words."""
+
+KNOWN = frozenset(
+    {*CHECKS, *ONE, *MANY, *NAMED, *DESCRIPTIONS, *SHAPES, "const", "minContains", "maxContains"}
+)

@@ -1,0 +1,112 @@
+"""The tools that look into a folder, and no further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall
+from detent.adapters.cli.folder import (
+    LINES_PER_READ,
+    Folder,
+    Research,
+    answer_writer,
+    calculate,
+    folder_tools,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A folder with three texts, a hidden one and a picture; a secret lies beside it."""
+    root = tmp_path / "notes"
+    (root / "deep").mkdir(parents=True)
+    (root / "tea.md").write_text("# Tea\n\nGreen tea is brewed at 80 degrees.\n")
+    (root / "deep" / "coffee.txt").write_text("Coffee is brewed at 93 degrees.\nBlack.\n")
+    (root / "long.md").write_text("\n".join(f"line {n}" for n in range(1, 101)))
+    (root / ".hidden.md").write_text("degrees")
+    (root / "picture.png").write_bytes(b"degrees")
+    (tmp_path / "secret.md").write_text("degrees")
+    return Folder(root)
+
+
+def test_files_are_listed_by_name(folder: Folder) -> None:
+    """Text files only, hidden ones left out."""
+    assert folder.list_files() == "deep/coffee.txt\nlong.md\ntea.md"
+
+
+def test_an_empty_folder_says_so(tmp_path: Path) -> None:
+    """The model is not left with an empty answer."""
+    assert Folder(tmp_path).list_files() == "The folder has no text files."
+
+
+def test_the_best_matching_lines_come_first(folder: Folder) -> None:
+    """A line with both words is before one with a single one; each names its file and line."""
+    found = folder.search_files("green degrees")
+
+    assert found["text"] == (
+        "tea.md:3: Green tea is brewed at 80 degrees.\n"
+        "deep/coffee.txt:1: Coffee is brewed at 93 degrees."
+    )
+    assert found["sources"] == ["tea.md", "deep/coffee.txt"]
+
+
+def test_a_search_without_a_match_says_what_to_do(folder: Folder) -> None:
+    """It has no sources."""
+    found = folder.search_files("cocoa")
+
+    assert found == {"text": "No file has 'cocoa'. Try other words, or list_files.", "sources": []}
+
+
+def test_a_file_is_read_in_pieces(folder: Folder) -> None:
+    """Each piece says where it stands."""
+    first = folder.read_file("long.md")
+    last = folder.read_file("long.md", 90)
+
+    assert first["text"].endswith(f"line {LINES_PER_READ}\n(lines 1 to {LINES_PER_READ} of 100)")
+    assert last["text"] == "\n".join(f"line {n}" for n in range(90, 101))
+    assert folder.read_file("long.md", 1000)["text"] == "line 100"
+
+
+@pytest.mark.parametrize("name", ["../secret.md", "/etc/passwd", ".hidden.md", "nope.md", ""])
+def test_nothing_outside_the_folder_is_read(folder: Folder, name: str) -> None:
+    """Neither are hidden files; the model is told how to find a name."""
+    with pytest.raises(ValueError, match="list_files"):
+        folder.read_file(name)
+
+
+def test_a_link_out_of_the_folder_is_not_followed(folder: Folder) -> None:
+    """A link inside to a file outside is no file of the folder."""
+    (folder.root / "link.md").symlink_to(folder.root.parent / "secret.md")
+
+    assert "link.md" not in folder.list_files()
+
+
+def test_numbers_are_shown_plainly() -> None:
+    """Without the noise of binary fractions."""
+    assert calculate("0.1 + 0.2") == "0.3"
+
+
+def test_an_agent_collects_its_sources_and_writes_its_answer(
+    folder: Folder, tmp_path: Path
+) -> None:
+    """Each source once, in the order in which they were found; writing ends the run."""
+    target = tmp_path / "answer.md"
+    model = ScriptedChatGenerator(
+        ChatMessage.from_assistant(tool_calls=[ToolCall("search_files", {"words": "degrees"})]),
+        ChatMessage.from_assistant(tool_calls=[ToolCall("read_file", {"file": "tea.md"})]),
+        ChatMessage.from_assistant(tool_calls=[ToolCall("write_answer", {"answer": "80"})]),
+    )
+    agent = Agent(
+        chat_generator=model,
+        tools=[*folder_tools(folder), answer_writer(target)],
+        exit_conditions=["text", "write_answer"],
+        state_schema=Research,
+    )
+
+    result = agent.run("How hot?")
+
+    assert result.state.sources == ["deep/coffee.txt", "tea.md"]
+    assert target.read_text() == "80\n"
+    assert result.exit_reason == "write_answer"

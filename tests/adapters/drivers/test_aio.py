@@ -1,0 +1,282 @@
+"""The asyncio driver: what runs as a task, and what becomes of tasks that nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias
+
+import pytest
+
+from detent import (
+    AgentSpec,
+    Ask,
+    AskHuman,
+    AskModel,
+    CancelRequested,
+    Cancelled,
+    ChatMessage,
+    ChatReply,
+    Confirmed,
+    Done,
+    Effect,
+    Event,
+    Finished,
+    FrozenDict,
+    HumanDecided,
+    ModelReplied,
+    RunTool,
+    Session,
+    State,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolResult,
+    ToolReturned,
+    drive_async,
+    start,
+)
+from detent.core.slots import AwaitingDecision, Running, Succeeded
+from detent.core.tools import by_name
+
+Pay: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
+
+EMPTY = {"type": "object"}
+SPEC = AgentSpec(
+    State({}),
+    by_name([Tool("note", "", EMPTY, print), Tool("pay", "", EMPTY, print)]),
+    policies=FrozenDict({"pay": lambda call, tool, run: Ask()}),
+)
+DONE = Done(Finished("text"))
+
+
+def session(run_id: str = "r") -> Session[State]:
+    return Session(SPEC, start(SPEC, [ChatMessage.from_user("hello")], run_id=run_id))
+
+
+def replied(effect: AskModel, *calls: str) -> ModelReplied:
+    """Calls of tools, or a text when there are none."""
+    made = [ToolCall(name, {}, str(place)) for place, name in enumerate(calls)]
+    message = ChatMessage.from_assistant(None if calls else "hi", tool_calls=made)
+    return ModelReplied(effect.turn, 1, ChatReply(message))
+
+
+async def at_once(effect: object) -> None:
+    """Nothing to wait for."""
+
+
+def payer(
+    *calls: str,
+    tool: Callable[[RunTool], Awaitable[object]] = at_once,
+    human: Callable[[AskHuman], Awaitable[object]] = at_once,
+) -> Pay:
+    """Pays with `calls` in the first turn and a text in the next; tools return, humans confirm."""
+
+    async def pay(effect: Effect) -> Event:
+        match effect:
+            case AskModel():
+                return replied(effect, *(calls if effect.turn == 1 else ()))
+            case RunTool():
+                await tool(effect)
+                return ToolReturned(effect.ref, 1, ToolResult("done"))
+            case AskHuman():
+                await human(effect)
+                return HumanDecided(effect.ref, effect.digest, Confirmed())
+
+    return pay
+
+
+async def for_ever(effect: object) -> None:
+    """Until it is cancelled."""
+    await asyncio.Event().wait()
+
+
+def test_what_is_owed_together_runs_together() -> None:
+    """Each call and the question wait for the others to begin."""
+
+    async def main() -> None:
+        barrier = asyncio.Barrier(3)
+
+        async def meet(effect: RunTool | AskHuman) -> None:
+            if effect.ref.place < 2 or isinstance(effect, AskHuman):
+                await barrier.wait()
+
+        pay = payer("note", "note", "pay", tool=meet, human=meet)
+        assert (await drive_async(session(), pay)).phase == DONE
+
+    asyncio.run(main())
+
+
+def test_what_is_alone_needs_no_task() -> None:
+    """A model call and a single tool are awaited by the caller's own task."""
+    tasks: list[object] = []
+
+    async def run(effect: RunTool) -> None:
+        tasks.append(asyncio.current_task())
+
+    async def main() -> None:
+        await drive_async(session(), payer("note", tool=run))
+        assert tasks == [asyncio.current_task()]
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_stops_the_work() -> None:
+    """What is no longer owed is cancelled before the driver returns."""
+    stopped: list[int] = []
+
+    async def main() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+
+        async def run(effect: RunTool) -> None:
+            inbox.put_nowait(CancelRequested("enough"))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.append(effect.ref.place)
+
+        run_then = await drive_async(session(), payer("note", "note", tool=run), inbox=inbox)
+        assert run_then.phase == Done(Cancelled("enough"))
+
+    asyncio.run(main())
+    assert sorted(stopped) == [0, 1]
+
+
+def test_a_question_that_was_answered_elsewhere_is_withdrawn() -> None:
+    """The decision comes by the inbox; the prompt is cancelled while the run goes on."""
+    withdrawn: list[str] = []
+
+    async def main() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        gone = asyncio.Event()
+
+        async def ask(effect: AskHuman) -> None:
+            inbox.put_nowait(HumanDecided(effect.ref, effect.digest, Confirmed()))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                withdrawn.append("question")
+                gone.set()
+
+        async def run(effect: RunTool) -> None:
+            await gone.wait()
+
+        pay = payer("pay", tool=run, human=ask)
+        assert (await drive_async(session(), pay, inbox=inbox)).phase == DONE
+
+    asyncio.run(main())
+    assert withdrawn == ["question"]
+
+
+def test_events_that_are_there_already_are_heard_first() -> None:
+    """A run that is cancelled before it begins asks no model."""
+
+    async def pay(effect: Effect) -> Event:
+        raise AssertionError(effect)
+
+    async def main() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        inbox.put_nowait(CancelRequested("never mind"))
+        run = await drive_async(session(), pay, inbox=inbox)
+        assert run.phase == Done(Cancelled("never mind"))
+
+    asyncio.run(main())
+
+
+def test_what_another_run_left_in_the_inbox_is_not_taken_for_ours() -> None:
+    """Its cancelled tasks lie there when the next run begins."""
+
+    async def main() -> None:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+
+        async def run(effect: RunTool) -> None:
+            inbox.put_nowait(CancelRequested("enough"))
+            await asyncio.Event().wait()
+
+        await drive_async(session("first"), payer("note", tool=run), inbox=inbox)
+        await asyncio.sleep(0)
+        assert not inbox.empty()
+
+        second = await drive_async(session("second"), payer("note"), inbox=inbox)
+        assert second.phase == DONE
+
+    asyncio.run(main())
+
+
+def test_cancelling_the_driver_keeps_what_has_landed_and_can_be_driven_on() -> None:
+    """One call is done, the other is cut off: that one alone is run again."""
+    ran: list[int] = []
+
+    async def main() -> None:
+        first_done = asyncio.Event()
+
+        async def run(effect: RunTool) -> None:
+            ran.append(effect.ref.place)
+            if effect.ref.place == 0:
+                first_done.set()
+            else:
+                await asyncio.Event().wait()
+
+        mine = session()
+        driver = asyncio.create_task(drive_async(mine, payer("note", "note", tool=run)))
+        await first_done.wait()
+        driver.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await driver
+        assert [type(slot.status) for slot in mine.run.slots] == [Succeeded, Running]
+
+        async def again(effect: RunTool) -> None:
+            ran.append(effect.ref.place)
+
+        assert (await drive_async(mine, payer(tool=again))).phase == DONE
+
+    asyncio.run(main())
+    assert ran == [0, 1, 1]
+
+
+def test_an_exception_is_raised_when_nothing_is_under_way_any_more() -> None:
+    """The sibling's result is kept, and the session can be driven on."""
+
+    async def main() -> None:
+        hung_up = asyncio.Event()
+
+        async def ask(effect: AskHuman) -> None:
+            hung_up.set()
+            raise EOFError
+
+        async def run(effect: RunTool) -> None:
+            await hung_up.wait()
+
+        mine = session()
+        with pytest.raises(EOFError):
+            await drive_async(mine, payer("pay", "note", tool=run, human=ask))
+        assert [type(slot.status) for slot in mine.run.slots] == [AwaitingDecision, Succeeded]
+
+        assert (await drive_async(mine, payer())).phase == DONE
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("calls", [("note",), ("note", "note")], ids=["alone", "together"])
+def test_a_payment_that_cancels_itself_is_no_result(calls: tuple[str, ...]) -> None:
+    """Nobody hears that the run was fine."""
+
+    async def run(effect: RunTool) -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(drive_async(session(), payer(*calls, tool=run)))
+
+
+def test_what_nobody_can_pay_is_left() -> None:
+    """The run comes back as it is, and the same session can go on with somebody who can."""
+
+    async def nobody(effect: Effect) -> None:
+        return None
+
+    async def main() -> None:
+        mine = session()
+        assert (await drive_async(mine, nobody)).phase == Thinking()
+        assert (await drive_async(mine, payer())).phase == DONE
+
+    asyncio.run(main())

@@ -1,0 +1,234 @@
+"""The generator's own part: where a request goes, what it carries, and who gets the key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from detent.adapters.http.secrets import Secret
+from detent.adapters.openai.chat import OpenAIChatGenerator
+from detent.core.messages import ChatMessage
+from detent.core.replies import ChatReply, StreamingChunk
+from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+
+QUESTION = [ChatMessage.from_user("Say hello")]
+HELLO = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
+
+
+class Wire:
+    """Keeps the requests that httpx would send, and answers each with `answer`."""
+
+    def __init__(self, answer: object = HELLO, status: int = 200) -> None:
+        self.requests: list[httpx.Request] = []
+        self._answer = answer
+        self._status = status
+
+    def client(self) -> httpx.Client:
+        """A client that ends here."""
+        return httpx.Client(transport=httpx.MockTransport(self._handle))
+
+    def async_client(self) -> httpx.AsyncClient:
+        """The same for coroutines."""
+        return httpx.AsyncClient(transport=httpx.MockTransport(self._handle))
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return httpx.Response(self._status, json=self._answer)
+
+
+@pytest.fixture(autouse=True)
+def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def test_a_request_is_sent_and_its_reply_read_in_both_colours() -> None:
+    """The same request, the same reply."""
+    wire = Wire()
+
+    async def run_async() -> ChatReply:
+        async with wire.async_client() as client:
+            generator = OpenAIChatGenerator("m", api_key="sk-1", async_http_client=client)
+            return await generator.run_async(QUESTION)
+
+    with wire.client() as client:
+        reply = OpenAIChatGenerator("m", api_key="sk-1", http_client=client).run(QUESTION)
+    assert reply == asyncio.run(run_async())
+    assert reply.message.text == "hello"
+    one, other = wire.requests
+    assert one.content == other.content
+    assert str(one.url) == str(other.url) == "https://api.openai.com/v1/chat/completions"
+    assert one.headers["authorization"] == other.headers["authorization"] == "Bearer sk-1"
+    assert one.headers["content-type"] == "application/json"
+
+
+def test_it_is_a_chat_generator_of_both_colours() -> None:
+    """By structure; the type checkers read this line."""
+    blocking: ChatGenerator = OpenAIChatGenerator("m")
+    coroutine: AsyncChatGenerator = OpenAIChatGenerator("m")
+    assert callable(blocking.run)
+    assert callable(coroutine.run_async)
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("http://localhost:8080/v1", "http://localhost:8080/v1/chat/completions"),
+        ("http://localhost:8080/v1/", "http://localhost:8080/v1/chat/completions"),
+        (
+            "https://a.openai.azure.com/openai/deployments/d?api-version=1",
+            "https://a.openai.azure.com/openai/deployments/d/chat/completions?api-version=1",
+        ),
+    ],
+)
+def test_the_endpoint_is_below_the_base_url(base: str, url: str) -> None:
+    """A query stays at the end."""
+    wire = Wire()
+    with wire.client() as client:
+        OpenAIChatGenerator("m", api_base_url=base, http_client=client).run(QUESTION)
+    assert str(wire.requests[0].url) == url
+
+
+@pytest.mark.parametrize("base", ["localhost:8080", "ftp://example.org", "https://", "nonsense"])
+def test_a_base_url_that_is_none_is_refused_at_once(base: str) -> None:
+    """The error shows one that is."""
+    with pytest.raises(ValueError, match=r"https://api\.openai\.com/v1"):
+        OpenAIChatGenerator("m", api_base_url=base)
+
+
+@pytest.mark.parametrize(
+    ("environment", "base", "key", "sent"),
+    [
+        ({"OPENAI_API_KEY": "sk-e"}, None, None, "Bearer sk-e"),
+        ({"OPENAI_API_KEY": "sk-e"}, None, "sk-1", "Bearer sk-1"),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://api.openai.com/v1/", None, "Bearer sk-e"),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://eu.api.openai.com/v1", None, "Bearer sk-e"),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://example.org/v1", None, None),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://notapi.openai.com.example.org/v1", None, None),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://example.org/v1", "sk-1", "Bearer sk-1"),
+        ({"OPENAI_BASE_URL": "http://localhost/v1"}, None, None, None),
+        (
+            {"OPENAI_BASE_URL": "http://localhost/v1", "OPENAI_API_KEY": "sk-e"},
+            None,
+            None,
+            "Bearer sk-e",
+        ),
+    ],
+)
+def test_the_key_goes_only_where_it_belongs(
+    environment: dict[str, str],
+    base: str | None,
+    key: str | None,
+    sent: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The environment's key goes to OpenAI and to the environment's server, to no other."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    wire = Wire()
+    with wire.client() as client:
+        generator = OpenAIChatGenerator("m", api_base_url=base, api_key=key, http_client=client)
+        generator.run(QUESTION)
+    assert wire.requests[0].headers.get("authorization") == sent
+
+
+def test_without_a_key_the_call_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generator can be made without one: an agent may be imported where no key is."""
+    generator = OpenAIChatGenerator("m", http_client=Wire().client())
+    with pytest.raises(ChatGeneratorError, match="OPENAI_API_KEY is not set") as caught:
+        generator.run(QUESTION)
+    assert caught.value.failure.cause == "authentication"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-late")
+    assert generator.run(QUESTION).message.text == "hello"
+
+
+def test_further_headers_may_be_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Azure's key is one."""
+    monkeypatch.setenv("AZURE_KEY", "sk-azure")
+    wire = Wire()
+    key = Secret.from_env_var("AZURE_KEY")
+    headers: dict[str, str | Secret] = {"api-key": key, "OpenAI-Organization": "org"}
+    with wire.client() as client:
+        generator = OpenAIChatGenerator(
+            "m", api_base_url="https://example.org", headers=headers, http_client=client
+        )
+        generator.run(QUESTION)
+    assert wire.requests[0].headers["api-key"] == "sk-azure"
+    assert wire.requests[0].headers["openai-organization"] == "org"
+
+
+def test_no_key_is_in_messages_or_reprs() -> None:
+    """Also when the server echoes it."""
+    wire = Wire({"error": {"message": "wrong key sk-1, wrong header sk-2"}}, status=401)
+    generator = OpenAIChatGenerator(
+        "m",
+        api_base_url="https://me:sk-3@example.org/v1?key=sk-4",
+        api_key="sk-1",
+        headers={"api-key": Secret("sk-2")},
+        http_client=wire.client(),
+    )
+    with pytest.raises(ChatGeneratorError) as caught:
+        generator.run(QUESTION)
+    assert "wrong key ***, wrong header ***" in str(caught.value)
+    assert "sk-" not in f"{caught.value} {generator!r} {caught.value.failure!r}"
+    assert repr(generator) == "OpenAIChatGenerator('m' at example.org)"
+
+
+def test_options_of_the_call_win_over_those_of_the_generator() -> None:
+    """And None takes one out."""
+    wire = Wire()
+    with wire.client() as client:
+        generator = OpenAIChatGenerator(
+            "m",
+            api_key="sk-1",
+            generation_kwargs={"temperature": 0, "seed": 1, "n": 1},
+            http_client=client,
+        )
+        generator.run(QUESTION, generation_kwargs={"temperature": 1, "seed": None})
+        generator.run(QUESTION)
+    first, second = (json.loads(request.content) for request in wire.requests)
+    assert (first["temperature"], first.get("seed"), first["n"]) == (1, None, 1)
+    assert (second["temperature"], second["seed"], second["n"]) == (0, 1, 1)
+
+
+def test_a_callback_asks_for_a_stream_and_sees_an_answer_that_is_none() -> None:
+    """Some servers answer in one body all the same."""
+    wire = Wire()
+    shown: list[StreamingChunk] = []
+    with wire.client() as client:
+        generator = OpenAIChatGenerator("m", api_key="sk-1", http_client=client)
+        generator.run(QUESTION, streaming_callback=shown.append)
+    assert json.loads(wire.requests[0].content)["stream"] is True
+    assert [piece.content for piece in shown] == ["hello", ""]
+
+
+def test_leaving_a_with_block_closes_what_was_opened() -> None:
+    """In both colours; clients from outside stay open."""
+    wire = Wire()
+
+    async def use() -> None:
+        async with wire.async_client() as client:
+            async with OpenAIChatGenerator("m", api_key="sk-1", async_http_client=client) as it:
+                await it.run_async(QUESTION)
+            assert not client.is_closed
+
+    asyncio.run(use())
+    with wire.client() as client:
+        with OpenAIChatGenerator("m", api_key="sk-1", http_client=client) as generator:
+            generator.run(QUESTION)
+        assert not client.is_closed
+
+
+def test_httpx_is_imported_only_when_it_is_needed() -> None:
+    """Importing, and making a generator, stays light."""
+    code = (
+        "import sys; from detent.adapters.openai.chat import OpenAIChatGenerator; "
+        "OpenAIChatGenerator('m'); print('httpx' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,67 @@
+"""Decisions: what one is bound to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from attrs import evolve
+
+from detent import Modified, Tool, ToolCall
+from detent.core.decisions import digest
+
+SCHEMA = {"type": "object", "properties": {"amount": {}}}
+PAY = Tool("pay", "pays", SCHEMA, print)
+CALL = ToolCall("pay", {"amount": 5, "to": "Ann"}, "c1")
+BOUND = digest("run-1", 1, 0, CALL, PAY)
+
+
+def paying(amount: object) -> str:
+    return digest("run-1", 1, 0, ToolCall("pay", {"amount": amount}, "c1"), PAY)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        digest("run-2", 1, 0, CALL, PAY),
+        digest("run-1", 2, 0, CALL, PAY),
+        digest("run-1", 1, 1, CALL, PAY),
+        digest("run-1", 1, 0, evolve(CALL, id="c2"), PAY),
+        digest("run-1", 1, 0, evolve(CALL, arguments={"amount": 6, "to": "Ann"}), PAY),
+        digest("run-1", 1, 0, CALL, Tool("refund", "pays", SCHEMA, print)),
+        digest("run-1", 1, 0, CALL, Tool("pay", "pays", {"type": "object"}, print)),
+    ],
+    ids=["run", "turn", "place", "id", "arguments", "tool", "schema"],
+)
+def test_a_digest_is_of_this_call_alone(other: str) -> None:
+    """One difference, whichever, makes it another."""
+    assert other != BOUND
+
+
+def test_values_that_python_calls_equal_are_told_apart() -> None:
+    """1, 1.0, True and "1" are four arguments to a human, and to a tool."""
+    assert len({paying(1), paying(1.0), paying(True), paying("1")}) == 4  # noqa: FBT003 - a value
+
+
+def test_the_order_of_arguments_does_not_count() -> None:
+    """A call that was stored and read again has the same digest."""
+    reordered = evolve(CALL, arguments={"to": "Ann", "amount": 5})
+
+    assert digest("run-1", 1, 0, reordered, PAY) == BOUND
+
+
+def test_whatever_text_a_model_writes_has_a_digest() -> None:
+    """JSON can spell half of a surrogate pair, which no encoding takes."""
+    broken, whole = json.loads('["\\ud83d", "?"]')
+
+    assert paying(broken) != paying(whole)
+
+
+def test_a_modification_is_kept_as_it_was_given() -> None:
+    """Changing the dict afterwards changes no decision."""
+    arguments: dict[str, object] = {"amount": 3}
+    decision = Modified(arguments)
+
+    arguments["amount"] = 3000
+
+    assert decision.arguments == {"amount": 3}

@@ -1,0 +1,54 @@
+"""Effects: their identity, which is all that a driver goes by."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from detent import (
+    AskHuman,
+    AskModel,
+    CallRef,
+    ChatMessage,
+    FrozenDict,
+    RunTool,
+    State,
+    Tool,
+    ToolCall,
+)
+
+CALL = ToolCall("pay", {"n": 1}, "c1")
+PAY = Tool("pay", "pays", {"type": "object"}, print)
+STATE = State({"notes": {"type": list[int]}})
+ASK = AskModel(2, 1, (), (), FrozenDict())
+RUN = RunTool(CallRef(2, 0), 1, CALL, PAY, STATE)
+HUMAN = AskHuman(CallRef(2, 0), CALL, PAY, "digest", "money")
+
+
+def test_effects_of_different_kinds_are_never_the_same() -> None:
+    """A question about a call, running the call and the turn's model call have keys of their own."""
+    assert len({ASK.key, RUN.key, HUMAN.key}) == 3
+
+
+def test_another_call_turn_or_attempt_is_another_effect() -> None:
+    """Each of the three is part of the identity."""
+    others = [
+        evolve(RUN, ref=CallRef(2, 1)),
+        evolve(RUN, ref=CallRef(3, 0)),
+        evolve(RUN, attempt=2),
+    ]
+
+    assert len({RUN.key, *(other.key for other in others)}) == 4
+    assert len({ASK.key, evolve(ASK, turn=3).key, evolve(ASK, attempt=2).key}) == 3
+
+
+def test_what_is_handed_along_does_not_change_the_identity() -> None:
+    """A tool that is under way stays the same effect while the state moves on."""
+    assert evolve(RUN, state=STATE.set("notes", [1])).key == RUN.key
+
+
+def test_a_repr_does_not_spell_out_the_conversation() -> None:
+    """Logs stay readable."""
+    asked = evolve(ASK, messages=(ChatMessage.from_user("a secret"),))
+
+    assert "<1 messages>" in repr(asked)
+    assert "a secret" not in repr(asked)

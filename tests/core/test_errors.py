@@ -1,0 +1,52 @@
+"""Errors: whose mistake, and how they are caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from detent import (
+    DetentError,
+    SchemaError,
+    StateError,
+    StateTypeError,
+    ToolDefinitionError,
+    ToolInvocationError,
+    UnknownEffectError,
+    WiringError,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"),
+    [
+        (SchemaError, ValueError),
+        (StateError, ValueError),
+        (StateTypeError, TypeError),
+        (StateTypeError, StateError),
+        (WiringError, ValueError),
+        (UnknownEffectError, LookupError),
+        (ToolDefinitionError, ValueError),
+        (ToolInvocationError, RuntimeError),
+    ],
+)
+def test_each_error_is_ours_and_a_builtin_one(
+    kind: type[Exception], builtin: type[Exception]
+) -> None:
+    """Code may catch all of them at once, or by what Python calls such a mistake."""
+    assert issubclass(kind, DetentError)
+    assert issubclass(kind, builtin)
+
+
+def test_a_wiring_error_names_every_misfit() -> None:
+    """One line for each, so that all can be mended at once."""
+    error = WiringError(["no tool 'a'", "no key 'b'"])
+
+    assert error.faults == ("no tool 'a'", "no key 'b'")
+    assert str(error).splitlines()[1:] == ["  - no tool 'a'", "  - no key 'b'"]
+
+
+def test_an_invocation_error_names_the_tool() -> None:
+    """Apart from its message, which is the tool's own."""
+    error = ToolInvocationError("no money", "pay")
+
+    assert (str(error), error.tool_name) == ("no money", "pay")

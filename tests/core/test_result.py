@@ -1,0 +1,67 @@
+"""The result: a dict to those who want one, typed attributes to the others."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    AgentResult,
+    Cancelled,
+    ChatMessage,
+    Done,
+    Finished,
+    FrozenDict,
+    Run,
+    State,
+    Usage,
+    Write,
+)
+
+SAID = [ChatMessage.from_user("hello"), ChatMessage.from_assistant("hi")]
+STATE = State({"notes": {"type": list[int]}, "user": {"type": str}}).update(
+    [Write("messages", SAID), Write("notes", [1, 2])]
+)
+RUN = Run("run-1", STATE, Done(Finished("text")), 3, Usage(10, 2), FrozenDict({"note": 2}))
+RESULT = AgentResult(RUN)
+
+
+def test_it_reads_like_a_dict() -> None:
+    """Every key of the schema is there, one that was never written as None, and the last message."""
+    assert dict(RESULT) == {
+        "messages": SAID,
+        "notes": [1, 2],
+        "user": None,
+        "last_message": SAID[-1],
+    }
+    assert len(RESULT) == 4
+    assert "nots" not in RESULT
+    with pytest.raises(KeyError, match="nots"):
+        RESULT["nots"]
+
+
+def test_it_has_typed_attributes() -> None:
+    """The same, and what the run has spent."""
+    assert (RESULT.messages, RESULT.last_message, RESULT.text) == (SAID, SAID[-1], "hi")
+    assert RESULT.state.get("notes") == [1, 2]
+    assert (RESULT.exit_reason, RESULT.run_id, RESULT.step_count) == ("text", "run-1", 3)
+    assert (RESULT.token_usage, RESULT.tool_call_counts) == (Usage(10, 2), {"note": 2})
+
+
+def test_a_paused_run_has_no_exit_reason() -> None:
+    """Its current turn does not count as a step before the model has answered."""
+    paused = AgentResult(Run("r", STATE, turn=3))
+
+    assert (paused.exit_reason, paused.step_count) == (None, 2)
+
+
+def test_a_turn_that_was_cut_short_counts() -> None:
+    """The model was asked, whether or not it came to an answer."""
+    assert AgentResult(evolve(RUN, phase=Done(Cancelled("enough")))).step_count == 3
+
+
+def test_an_empty_conversation_has_no_last_message() -> None:
+    """None, and no error."""
+    empty = AgentResult(Run("r", State({})))
+
+    assert (empty.last_message, empty.text, empty["last_message"]) == (None, None, None)

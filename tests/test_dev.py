@@ -1,0 +1,187 @@
+"""dev.py sets up once, carries on after an interruption and says what to do when it cannot."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOWHERE = "http://127.0.0.1:9/simple"
+
+
+class Processes:
+    """Takes the place of the processes that a set-up starts: keeps what it was asked to start."""
+
+    def __init__(self, venv: Path) -> None:
+        self.venv = venv
+        self.started: list[str] = []
+        self.interrupt_at = ""
+
+    def __call__(self, command: list[str]) -> None:
+        """Do as `hidden` does, without a process."""
+        line = " ".join(command)
+        self.started.append(line)
+        if self.interrupt_at and self.interrupt_at in line:
+            raise KeyboardInterrupt
+        if "--clear" in command:
+            shutil.rmtree(self.venv, ignore_errors=True)
+            self.venv.mkdir()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A folder with what a set-up reads."""
+    for name in ("dev.py", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def dev(house: Path) -> ModuleType:
+    """The script in that folder, as a module."""
+    spec = importlib.util.spec_from_file_location("dev", house / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def processes(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Processes:
+    """What the script starts."""
+    processes = Processes(dev.VENV)
+    monkeypatch.setattr(dev, "hidden", processes)
+    return processes
+
+
+def test_an_older_python_can_read_it() -> None:
+    """Python 3.8 gets as far as the message that it is too old."""
+    assert ast.parse((ROOT / "dev.py").read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+def test_an_older_python_is_told_what_is_needed(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the version that is needed; nothing is set up."""
+    monkeypatch.setattr(dev, "OLDEST", (99, 1))
+    assert dev.main(["test"]) == 1
+    assert "99.1 or newer is needed" in capsys.readouterr().err
+    assert not dev.VENV.exists()
+
+
+def test_a_python_without_venv_is_told_how_to_get_it(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Some systems pack the standard module apart."""
+    monkeypatch.setattr(dev, "VENV_MODULES", ("venv", "no_such_module"))
+    assert dev.main(["test"]) == 1
+    assert "no_such_module: add it" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_seen_before_anything_is_done(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message says how much is needed."""
+    monkeypatch.setattr(dev, "SPACE_NEEDED_MB", 10**9)
+    assert dev.main(["setup"]) == 1
+    assert "needs 1000000000 MB" in capsys.readouterr().err
+    assert not dev.VENV.exists()
+
+
+def test_a_finished_set_up_is_not_done_again(dev: ModuleType, processes: Processes) -> None:
+    """The second command starts no process to set up, nor does one that needs less."""
+    dev.set_up(dev.FOR_WORK)
+    done = len(processes.started)
+    dev.set_up(dev.FOR_WORK)
+    dev.set_up(dev.FOR_RUN)
+    assert len(processes.started) == done > 0
+
+
+def test_more_is_added_to_what_is_there(dev: ModuleType, processes: Processes) -> None:
+    """Running first and testing then sets up .venv once and keeps what is in it."""
+    dev.set_up(dev.FOR_RUN)
+    dev.set_up(dev.FOR_WORK)
+    assert sum("--clear" in line for line in processes.started) == 1
+    assert processes.started[-1].endswith("[cli,dev,local]")
+
+
+@pytest.mark.parametrize("moment", ["--clear", "hatchling", "--editable"])
+def test_an_interrupted_set_up_is_done_again(
+    moment: str, dev: ModuleType, processes: Processes
+) -> None:
+    """Whatever was interrupted, the next command starts afresh and finishes."""
+    processes.interrupt_at = moment
+    assert dev.main(["setup"]) == dev.INTERRUPTED
+    processes.interrupt_at = ""
+    processes.started.clear()
+    assert dev.main(["setup"]) == 0
+    assert "--clear" in processes.started[0]
+
+
+def test_new_versions_are_installed(house: Path, dev: ModuleType, processes: Processes) -> None:
+    """A change in constraints.txt sets up again; a change in a linter's options does not."""
+    dev.set_up(dev.FOR_RUN)
+    pyproject = (house / "pyproject.toml").read_text(encoding="utf-8")
+    (house / "pyproject.toml").write_text(pyproject + "\n[tool.other]\n", encoding="utf-8")
+    processes.started.clear()
+    dev.set_up(dev.FOR_RUN)
+    assert processes.started == []
+    (house / "constraints.txt").write_text("attrs==1\n", encoding="utf-8")
+    dev.set_up(dev.FOR_RUN)
+    assert "--clear" in processes.started[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("ERROR: Could not install packages: [Errno 28] No space left on device", "disk is full"),
+        ("Failed to establish a new connection: [Errno -3] name resolution", "check network"),
+        ("ERROR: No matching distribution found for xllamacpp", "has not got"),
+        ("something else", "what is said above"),
+    ],
+)
+def test_a_failure_says_what_to_do(said: str, advice: str, dev: ModuleType) -> None:
+    """The end of what the failed program said decides the advice."""
+    with pytest.raises(dev.DevError, match=advice):
+        dev.hidden([sys.executable, "-c", f"import sys; sys.exit({said!r})"])
+
+
+def test_without_network_it_says_so(house: Path) -> None:
+    """A real set-up that cannot reach the package index ends with advice and can be repeated."""
+    offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": NOWHERE, "PIP_RETRIES": "1"}
+    done = subprocess.run(
+        [sys.executable, "dev.py", "setup"],
+        check=False,
+        cwd=house,
+        env=os.environ | offline,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "the package index cannot be reached" in done.stderr.splitlines()[-1]
+    assert not (house / ".venv" / "set-up-done").exists()
+
+
+def test_the_exit_code_of_the_main_job_is_kept(dev: ModuleType) -> None:
+    """What runs in sight of the user decides how the command ends."""
+    with pytest.raises(dev.DevError) as failure:
+        dev.in_sight([sys.executable, "-c", "import sys; sys.exit(3)"], Path.cwd())
+    assert failure.value.code == 3
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["help"], 0), (["tset"], 2)])
+def test_an_unknown_command_shows_the_known_ones(
+    arguments: list[str], code: int, dev: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a wrong word is an error."""
+    assert dev.main(arguments) == code
+    assert "dev.py run" in capsys.readouterr().err
