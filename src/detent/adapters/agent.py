@@ -1,4 +1,4 @@
-"""The agent as people use it: the core, a driver and the ports, put together. The composition root."""
+"""The agent as people use it: the core, a driver and the ports, put together."""
 
 from __future__ import annotations
 

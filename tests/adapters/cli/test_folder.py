@@ -49,14 +49,14 @@ def test_the_best_matching_lines_come_first(folder: Folder) -> None:
         "tea.md:3: Green tea is brewed at 80 degrees.\n"
         "deep/coffee.txt:1: Coffee is brewed at 93 degrees."
     )
-    assert found["sources"] == ["tea.md", "deep/coffee.txt"]
+    assert found["files"] == ["tea.md", "deep/coffee.txt"]
 
 
 def test_a_search_without_a_match_says_what_to_do(folder: Folder) -> None:
     """It has no sources."""
     found = folder.search_files("cocoa")
 
-    assert found == {"text": "No file has 'cocoa'. Try other words, or list_files.", "sources": []}
+    assert found == {"text": "No file has 'cocoa'. Try other words, or list_files.", "files": []}
 
 
 def test_a_file_is_read_in_pieces(folder: Folder) -> None:
@@ -107,6 +107,7 @@ def test_an_agent_collects_its_sources_and_writes_its_answer(
 
     result = agent.run("How hot?")
 
-    assert result.state.sources == ["deep/coffee.txt", "tea.md"]
-    assert target.read_text() == "80\n"
+    assert result.state.found == ["deep/coffee.txt", "tea.md"]
+    assert result.state.sources == ["tea.md"]
+    assert target.read_text() == "80\n\nSources:\n\n* tea.md\n"
     assert result.exit_reason == "write_answer"

@@ -16,7 +16,6 @@ from detent import (
     Ask,
     AskHuman,
     AskModel,
-    CallRef,
     CancelRequested,
     Cancelled,
     ChatMessage,
@@ -120,7 +119,10 @@ def test_an_approved_call_runs_while_the_next_question_is_asked() -> None:
     def ask(effect: AskHuman) -> None:
         assert effect.ref.place == 0 or ran.wait(PATIENCE)
 
-    assert drive(session(), payer("pay", "pay", tool=lambda effect: ran.set(), human=ask)).phase == DONE
+    assert (
+        drive(session(), payer("pay", "pay", tool=lambda effect: ran.set(), human=ask)).phase
+        == DONE
+    )
 
 
 def test_threads_see_the_callers_context() -> None:
@@ -176,40 +178,38 @@ def test_a_decision_that_came_while_nobody_drove_is_heard() -> None:
 
     inbox.put(HumanDecided(slot.ref, slot.status.digest, Confirmed()))
 
-    assert drive(mine, lambda e: None if isinstance(e, AskHuman) else pay(e), inbox=inbox).phase == DONE
+    assert (
+        drive(mine, lambda e: None if isinstance(e, AskHuman) else pay(e), inbox=inbox).phase
+        == DONE
+    )
 
 
 def test_what_another_run_left_in_the_inbox_is_not_taken_for_ours() -> None:
     """A tool of a cancelled run lands late, in an inbox that the next run uses too."""
-    inbox: SimpleQueue[Any] = SimpleQueue()
-    release, late = threading.Event(), threading.Event()
-
-    def linger(effect: RunTool) -> None:
-        inbox.put(CancelRequested("enough"))
-        assert release.wait(PATIENCE)
-
-    def hold(effect: RunTool) -> None:
-        release.set()
-        assert late.wait(PATIENCE)
+    released, late = threading.Event(), threading.Event()
 
     class Announced(SimpleQueue[Any]):
-        """Says when something lands after the first run's end."""
+        """Says when the tool of the first run lands."""
 
         def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002 - the queue's own signature
             super().put(item)
-            if release.is_set():
+            if released.is_set():
                 late.set()
 
     inbox = Announced()
-    drive(session("first"), payer("note", tool=linger), inbox=inbox)
-    results: list[str] = []
+
+    def linger(effect: RunTool) -> None:
+        inbox.put(CancelRequested("enough"))
+        assert released.wait(PATIENCE)
 
     def pay(effect: Effect) -> Event | None:
-        if isinstance(effect, RunTool):
-            hold(effect)
-            return ToolReturned(CallRef(1, 0), 1, ToolResult("ours"))
-        return payer("note")(effect)
+        if not isinstance(effect, RunTool):
+            return payer("note")(effect)
+        released.set()
+        assert late.wait(PATIENCE)
+        return ToolReturned(effect.ref, 1, ToolResult("ours"))
 
+    drive(session("first"), payer("note", tool=linger), inbox=inbox)
     run = drive(session("second"), pay, inbox=inbox)
 
     results = [result.text for message in run.messages for result in message.tool_call_results]

@@ -19,11 +19,12 @@ OPERATORS: Mapping[type, Callable[[float, float], float]] = {
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "abs": abs, "round": round, "min": min, "max": max, "sqrt": math.sqrt, "log": math.log,
 }  # fmt: skip  # a table reads best on one line
-LARGEST = 10**100
+DIGITS_MAX = 100
+LARGEST = 10**DIGITS_MAX
 
 
 def evaluate(expression: str) -> float:
-    """The value of an arithmetic expression: numbers, ``+ - * / // % **``, brackets and six functions.
+    """The value of an arithmetic expression: numbers, ``+ - * / // % **``, brackets, functions.
 
     Raises:
         ValueError: it is no such expression, or its value is out of bounds.
@@ -54,7 +55,7 @@ def _value(node: ast.expr) -> float:
 
 
 def _applied(operation: ast.operator, left: float, right: float) -> float:
-    if isinstance(operation, ast.Pow) and abs(right) * math.log10(abs(left) + 1) > 100:
+    if isinstance(operation, ast.Pow) and abs(right) * math.log10(abs(left) + 1) > DIGITS_MAX:
         raise ValueError(f"{left} ** {right} is too large")
     return _bounded(OPERATORS[type(operation)](left, right))
 

@@ -1,4 +1,4 @@
-"""Questions about a folder of text files: the tools that find the answer, and the agent that has them."""
+"""Questions about a folder of text files: the tools that find the answer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def deduplicated(current: Sequence[str], update: list[str]) -> Sequence[str]:
 
 
 class Research(TypedState):
-    """What the agent has found out: the files that its answer rests on."""
+    """What the agent has found out: the files it has read, and those that a search has found."""
 
     sources: Field[Sequence[str], list[str]] = Field(list[str], (), deduplicated)
+    found: Field[Sequence[str], list[str]] = Field(list[str], (), deduplicated)
 
 
 def _resolved(path: Path) -> Path:
@@ -69,7 +70,7 @@ class Folder:
         best = sorted(hits, key=lambda hit: -hit[0])[:HITS_MAX]
         shown = [f"{name}:{number}: {line[:160]}" for _, name, number, line in best]
         text = "\n".join(shown) or f"No file has {words!r}. Try other words, or list_files."
-        return {"text": text, "sources": [name for _, name, _, _ in best]}
+        return {"text": text, "files": [name for _, name, _, _ in best]}
 
     def read_file(
         self,
@@ -83,7 +84,7 @@ class Folder:
         piece = lines[first - 1 : first - 1 + LINES_PER_READ]
         last = first + len(piece) - 1
         more = f"\n(lines {first} to {last} of {len(lines)})" if last < len(lines) else ""
-        return {"text": "\n".join(piece) + more, "sources": [self._name(path)]}
+        return {"text": "\n".join(piece) + more, "files": [self._name(path)]}
 
     def _texts(self) -> Iterator[Path]:
         for folder, folders, names in os.walk(self.root):
@@ -109,26 +110,32 @@ def calculate(expression: Annotated[str, "e.g. (3 + 4) * 12.5"]) -> str:
 
 
 def answer_writer(target: Path) -> Tool:
-    """The tool that writes the answer to `target`; running it ends the agent's work."""
+    """The tool that writes the answer to `target`, with its sources; that ends the agent's work."""
 
-    def write_answer(answer: Annotated[str, "the whole answer, as Markdown"]) -> str:
-        target.write_text(answer.rstrip() + "\n", encoding="utf-8")
+    def write_answer(
+        answer: Annotated[str, "the whole answer, as Markdown"], sources: list[str]
+    ) -> str:
+        listed = "".join(f"* {name}\n" for name in sources)
+        text = answer.rstrip() + "\n" + (f"\nSources:\n\n{listed}" if listed else "")
+        target.write_text(text, encoding="utf-8")
         return f"Written to {target}."
 
     return create_tool_from_function(
-        write_answer, description=f"Write your final answer to the file {target.name}."
+        write_answer,
+        description=f"Write your final answer to the file {target.name}.",
+        inputs_from_state={"sources": "sources"},
     )
 
 
 def folder_tools(folder: Folder) -> list[Tool]:
-    """The tools that find things out about `folder`; what they read is noted as a source."""
+    """The tools that find things out about `folder`; what is read is noted as a source."""
     finders = [
         create_tool_from_function(
             function,
-            outputs_to_state={"sources": {"source": "sources"}},
+            outputs_to_state={key: {"source": "files"}},
             outputs_to_string={"source": "text"},
         )
-        for function in (folder.search_files, folder.read_file)
+        for key, function in (("found", folder.search_files), ("sources", folder.read_file))
     ]
     lister = create_tool_from_function(folder.list_files)
     return [lister, *finders, create_tool_from_function(calculate)]

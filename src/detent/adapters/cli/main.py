@@ -70,13 +70,13 @@ def main() -> None:
 @base_url_option
 @click.option("--yes", is_flag=True, help="Write the answer without asking.")
 @click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
-def run(
+def run(  # noqa: PLR0917 - click passes each by name
     question: str,
     folder: Path | None,
     output: Path,
     model: str,
     base_url: str | None,
-    yes: bool,
+    yes: bool,  # noqa: FBT001 - as above
     max_steps: int,
 ) -> None:
     """Answer QUESTION about a folder of files, and write the answer to a file."""
@@ -141,7 +141,7 @@ def _generator(console: Console, model: str, base_url: str | None) -> Iterator[C
 def _folder_agent(
     generator: ChatGenerator, folder: Path, output: Path | None, *, asks: bool, max_steps: int = 12
 ) -> Agent[Research]:
-    """The agent that answers about `folder`; with an `output` it may write there, and may have to ask."""
+    """The agent that answers about `folder`; with an `output` it may write there."""
     tools = folder_tools(Folder(folder))
     strategies = {}
     if output is not None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from attrs import define, field
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from detent.adapters.cli.folder import Research
 from detent.adapters.confirmation.console import visible
 from detent.core.messages import ToolCallResult
 from detent.core.replies import StreamingChunk
@@ -27,6 +27,7 @@ class Show:
     _midline: bool = field(default=False, init=False)
 
     def __call__(self, chunk: StreamingChunk) -> None:
+        """Show one piece."""
         for call in chunk.tool_calls:
             if call.tool_name:
                 self._line()
@@ -75,11 +76,11 @@ def progress_bar(console: Console, label: str) -> Iterator[Callable[[int, int], 
 
 
 def summary(
-    console: Console, result: AgentResult[Any], seconds: float, written: Path | None
+    console: Console, result: AgentResult[Research], seconds: float, written: Path | None
 ) -> None:
     """The end of a run: where the answer is, what it rests on, what it cost."""
-    sources = result["sources"]
-    names = ", ".join(sources) if isinstance(sources, list) and sources else "none"
+    state = result.state
+    names = ", ".join(state.sources) or f"none read; found: {', '.join(state.found) or 'none'}"
     used = result.token_usage
     console.rule(style="dim")
     rows = {

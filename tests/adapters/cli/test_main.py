@@ -1,0 +1,202 @@
+"""The command line, as a person at a terminal and as a script meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from detent.adapters.cli.main import main
+
+Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
+Message = dict[str, object]
+
+
+def calls(name: str, **arguments: object) -> Message:
+    """A model's message with one tool call."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"content": None, "tool_calls": [{"id": name, "type": "function", "function": function}]}
+
+
+SCRIPT: list[Message] = [
+    calls("search_files", words="tea"),
+    calls("read_file", file="tea.md"),
+    calls("write_answer", answer="At 80 degrees."),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one text, and no answer yet."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tea.md").write_text("Green tea is brewed at 80 degrees.\n")
+    return tmp_path
+
+
+@pytest.fixture
+def model(serve: Serve) -> Callable[[list[Message]], list[str]]:
+    """A server that says the given messages in turn, as options of the command line."""
+
+    def options(script: list[Message]) -> list[str]:
+        lines = iter(script)
+
+        def play(handler: BaseHTTPRequestHandler) -> None:
+            choice = {"message": {"role": "assistant", **next(lines)}, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 100, "completion_tokens": 10}
+            body = json.dumps({"choices": [choice], "usage": usage}).encode()
+            handler.send_response(200)
+            handler.send_header("content-type", "application/json")
+            handler.send_header("content-length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+
+        return ["--model", "openai:scripted", "--base-url", serve(play)]
+
+    return options
+
+
+def at_terminal(
+    arguments: list[str], folder: Path, answer: bytes | signal.Signals
+) -> tuple[str, int]:
+    """What a person at a real terminal sees who answers or interrupts, and the exit code."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from detent.adapters.cli.main import main; main()"]
+    environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200"}
+    with subprocess.Popen(
+        [*command, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while b"odify:" not in shown and (piece := _read(ours)):
+            shown += piece
+        if isinstance(answer, bytes):
+            os.write(ours, answer)
+        else:
+            process.send_signal(answer)
+        while piece := _read(ours):
+            shown += piece
+    os.close(ours)
+    return shown.decode(), process.returncode
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux says that the other end is closed
+        return b""
+
+
+def test_a_question_is_answered_into_a_file(
+    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --yes nobody is asked; the end says where the answer is and what it took."""
+    monkeypatch.chdir(folder)
+
+    result = CliRunner().invoke(main, ["run", "How hot?", "--yes", *model(SCRIPT)])
+
+    assert result.exit_code == 0, result.output
+    assert (folder / "answer.md").read_text() == "At 80 degrees.\n\nSources:\n\n* tea.md\n"
+    for line in ("answer   answer.md", "sources  tea.md", "steps    3", "tokens   300 read, 30"):
+        assert line in result.output
+
+
+def test_without_a_terminal_nothing_hangs_and_nothing_is_written(
+    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is shown, and how it would have been written."""
+    monkeypatch.chdir(folder)
+
+    result = CliRunner().invoke(main, ["run", "How hot?", *model([{"content": "At 80."}])])
+
+    assert result.exit_code == 0, result.output
+    assert "At 80." in result.output
+    assert "--yes writes the answer without asking" in result.output
+    assert not (folder / "answer.md").exists()
+
+
+@pytest.mark.parametrize(("typed", "written"), [(b"y\n", True), (b"n\nnot now\n", False)])
+def test_a_person_at_a_terminal_is_asked(
+    folder: Path,
+    model: Callable[[list[Message]], list[str]],
+    typed: bytes,
+    written: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """The file is written only when they say so."""
+    script = SCRIPT if written else [*SCRIPT, {"content": "Then not."}]
+
+    shown, code = at_terminal(["run", "How hot?", *model(script)], folder, typed)
+
+    assert code == 0, shown
+    assert "write_answer wants to run" in shown
+    assert "answer = At 80 degrees." in shown
+    assert (folder / "answer.md").exists() == written
+
+
+def test_ctrl_c_says_how_to_go_on(
+    folder: Path, model: Callable[[list[Message]], list[str]]
+) -> None:
+    """No traceback, nothing written, and the exit code that shells know."""
+    shown, code = at_terminal(["run", "How hot?", *model(SCRIPT)], folder, signal.SIGINT)
+
+    assert code == 128 + signal.SIGINT, shown
+    assert "Traceback" not in shown
+    assert "Stopped" in shown
+    assert not (folder / "answer.md").exists()
+
+
+def test_a_chat_remembers_what_was_said(
+    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty line ends it."""
+    monkeypatch.chdir(folder)
+    said = [{"content": "Tea is a drink."}, {"content": "You asked about tea."}]
+
+    result = CliRunner().invoke(main, ["chat", *model(said)], input="What is tea?\nAnd?\n\n")
+
+    assert result.exit_code == 0, result.output
+    assert "You asked about tea." in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "nobody:knows"], "nobody"),
+        (["--model", "local:no-such-model"], "no local model 'no-such-model'"),
+        (["--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1"], "127.0.0.1:9"),
+        (["--folder", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_said_plainly(
+    arguments: list[str], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message, no traceback, an exit code that is not 0."""
+    monkeypatch.chdir(folder)
+
+    result = CliRunner().invoke(main, ["run", "How hot?", *arguments])
+
+    assert result.exit_code in {1, 2}
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_models_are_listed() -> None:
+    """With their sizes, and whether they are here."""
+    result = CliRunner().invoke(main, ["models"])
+
+    assert result.exit_code == 0, result.output
+    assert "local:qwen2.5-coder-1.5b" in result.output
+    assert "OPENAI_API_KEY is" in result.output
