@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -26,6 +27,15 @@ def calls(name: str, **arguments: object) -> Message:
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {"content": None, "tool_calls": [{"id": name, "type": "function", "function": function}]}
 
+
+# Ctrl-C is set up as a shell does it: a program that is started in the background ignores it.
+PROGRAM = """
+import signal
+from detent.adapters.cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+PATIENCE_S = 60
 
 SCRIPT: list[Message] = [
     calls("search_files", words="tea"),
@@ -69,7 +79,7 @@ def at_terminal(
 ) -> tuple[str, int]:
     """What a person at a real terminal sees who answers or interrupts, and the exit code."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from detent.adapters.cli.main import main; main()"]
+    command = [sys.executable, "-c", PROGRAM]
     environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200"}
     with subprocess.Popen(
         [*command, *arguments],
@@ -94,6 +104,8 @@ def at_terminal(
 
 
 def _read(terminal: int) -> bytes:
+    ready, _, _ = select.select([terminal], [], [], PATIENCE_S)
+    assert ready, "the program neither says anything nor ends"
     try:
         return os.read(terminal, 4096)
     except OSError:  # how Linux says that the other end is closed
