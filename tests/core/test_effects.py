@@ -25,7 +25,7 @@ HUMAN = AskHuman(CallRef(2, 0), CALL, PAY, "digest", "money")
 
 
 def test_effects_of_different_kinds_are_never_the_same() -> None:
-    """A question about a call, running the call and the turn's model call have keys of their own."""
+    """A question about a call, its run and the turn's model call have keys of their own."""
     assert len({ASK.key, RUN.key, HUMAN.key}) == 3
 
 

@@ -76,10 +76,10 @@ def test_a_tool_message_answers_a_call() -> None:
 
 def test_a_message_can_be_made_of_plain_words() -> None:
     """A role is known by its name; another name is refused."""
-    assert ChatMessage("user", [TextContent("hi")]) == ChatMessage.from_user("hi")  # type: ignore[arg-type]  # as JSON has it
+    assert ChatMessage("user", [TextContent("hi")]) == ChatMessage.from_user("hi")
 
     with pytest.raises(ValueError, match="narrator"):
-        ChatMessage("narrator", [])  # type: ignore[arg-type]  # the mistake that is tested
+        ChatMessage("narrator", [])
 
 
 def test_the_callers_own_dict_stays_the_callers() -> None:

@@ -37,7 +37,7 @@ def test_equal_failures_are_one_key() -> None:
 def test_a_reply_keeps_the_providers_data_unchangeable() -> None:
     """What the caller later does to its own dict does not reach the reply."""
     extra: dict[str, object] = {"id": "r1"}
-    reply = ChatReply(ChatMessage.from_assistant("hi"), extra=extra)  # type: ignore[arg-type]  # converted
+    reply = ChatReply(ChatMessage.from_assistant("hi"), extra=extra)
 
     extra["id"] = "r2"
 

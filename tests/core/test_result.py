@@ -27,7 +27,7 @@ RESULT = AgentResult(RUN)
 
 
 def test_it_reads_like_a_dict() -> None:
-    """Every key of the schema is there, one that was never written as None, and the last message."""
+    """Every key of the schema is there, unwritten ones as None, and the last message."""
     assert dict(RESULT) == {
         "messages": SAID,
         "notes": [1, 2],

@@ -18,8 +18,8 @@ from detent import (
     AskHuman,
     AskModel,
     CallRef,
-    CancelRequested,
     Cancelled,
+    CancelRequested,
     ChatMessage,
     ChatReply,
     Confirmed,
@@ -202,7 +202,7 @@ def test_bad_arguments_are_answered_and_nothing_runs() -> None:
     run = step(SPEC, START, said(call("note", "one")))
 
     assert run.turn == 2
-    assert texts(run) == ["Tool 'note' was not run: 'n' must be integer, got 'one'"]
+    assert texts(run) == ["Tool 'note' was not run: 'n' must be an integer, got \"one\""]
     assert run.messages[-1].tool_call_results[0].error
 
 
@@ -313,6 +313,17 @@ def test_calls_without_an_id_get_one() -> None:
     ids = [slot.call.id for slot in run.slots]
 
     assert ids == ["call_1_0", "x", "call_1_2"]
+
+
+@pytest.mark.parametrize("ids", [["call_1_1", None], [None, None, "call_1_0"], ["", "", ""]])
+def test_an_id_that_is_made_up_is_no_other_calls(ids: list[str | None]) -> None:
+    """Whatever the provider called the others; theirs are kept."""
+    run = step(SPEC, START, said(*(call("note", 1, each) for each in ids)))
+
+    made = [slot.call.id for slot in run.slots]
+
+    assert len({*made}) == len(ids)
+    assert all(each in ("", None, new) for each, new in zip(ids, made, strict=True))
 
 
 def test_only_the_chosen_tools_are_offered_and_run() -> None:
@@ -465,6 +476,7 @@ def test_events_after_the_end_change_nothing() -> None:
         said(text="from the future", turn=2),
         returned(0, 1),
         returned(0, 1, turn=7),
+        returned(-1, 1),
         ToolStarted(CallRef(1, 3), 1),
     ],
 )

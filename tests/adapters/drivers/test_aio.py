@@ -13,8 +13,8 @@ from detent import (
     Ask,
     AskHuman,
     AskModel,
-    CancelRequested,
     Cancelled,
+    CancelRequested,
     ChatMessage,
     ChatReply,
     Confirmed,
@@ -61,6 +61,11 @@ def replied(effect: AskModel, *calls: str) -> ModelReplied:
     return ModelReplied(effect.turn, 1, ChatReply(message))
 
 
+def play(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Run it to its end, which is near."""
+    asyncio.run(asyncio.wait_for(coroutine, 10))
+
+
 async def at_once(effect: object) -> None:
     """Nothing to wait for."""
 
@@ -82,13 +87,10 @@ def payer(
             case AskHuman():
                 await human(effect)
                 return HumanDecided(effect.ref, effect.digest, Confirmed())
+            case _:
+                raise AssertionError(effect)
 
     return pay
-
-
-async def for_ever(effect: object) -> None:
-    """Until it is cancelled."""
-    await asyncio.Event().wait()
 
 
 def test_what_is_owed_together_runs_together() -> None:
@@ -104,7 +106,7 @@ def test_what_is_owed_together_runs_together() -> None:
         pay = payer("note", "note", "pay", tool=meet, human=meet)
         assert (await drive_async(session(), pay)).phase == DONE
 
-    asyncio.run(main())
+    play(main())
 
 
 def test_what_is_alone_needs_no_task() -> None:
@@ -118,7 +120,7 @@ def test_what_is_alone_needs_no_task() -> None:
         await drive_async(session(), payer("note", tool=run))
         assert tasks == [asyncio.current_task()]
 
-    asyncio.run(main())
+    play(main())
 
 
 def test_a_cancellation_stops_the_work() -> None:
@@ -138,7 +140,7 @@ def test_a_cancellation_stops_the_work() -> None:
         run_then = await drive_async(session(), payer("note", "note", tool=run), inbox=inbox)
         assert run_then.phase == Done(Cancelled("enough"))
 
-    asyncio.run(main())
+    play(main())
     assert sorted(stopped) == [0, 1]
 
 
@@ -164,23 +166,33 @@ def test_a_question_that_was_answered_elsewhere_is_withdrawn() -> None:
         pay = payer("pay", tool=run, human=ask)
         assert (await drive_async(session(), pay, inbox=inbox)).phase == DONE
 
-    asyncio.run(main())
+    play(main())
     assert withdrawn == ["question"]
 
 
 def test_events_that_are_there_already_are_heard_first() -> None:
-    """A run that is cancelled before it begins asks no model."""
+    """A call that is approved and then cancelled, before anybody drives on, is not even started."""
+    events: list[Event] = []
 
-    async def pay(effect: Effect) -> Event:
-        raise AssertionError(effect)
+    async def no_human(effect: Effect) -> Event | None:
+        return None if isinstance(effect, AskHuman) else await payer("pay")(effect)
 
     async def main() -> None:
         inbox: asyncio.Queue[Any] = asyncio.Queue()
-        inbox.put_nowait(CancelRequested("never mind"))
-        run = await drive_async(session(), pay, inbox=inbox)
-        assert run.phase == Done(Cancelled("never mind"))
+        mine = Session(
+            SPEC, session().run, observers=[lambda before, event, after: events.append(event)]
+        )
+        (slot,) = (await drive_async(mine, no_human, inbox=inbox)).slots
+        assert isinstance(slot.status, AwaitingDecision)
 
-    asyncio.run(main())
+        inbox.put_nowait(HumanDecided(slot.ref, slot.status.digest, Confirmed()))
+        inbox.put_nowait(CancelRequested("never mind"))
+
+        ended = await drive_async(mine, no_human, inbox=inbox)
+        assert ended.phase == Done(Cancelled("never mind"))
+
+    play(main())
+    assert [type(event) for event in events] == [ModelReplied, HumanDecided, CancelRequested]
 
 
 def test_what_another_run_left_in_the_inbox_is_not_taken_for_ours() -> None:
@@ -200,7 +212,7 @@ def test_what_another_run_left_in_the_inbox_is_not_taken_for_ours() -> None:
         second = await drive_async(session("second"), payer("note"), inbox=inbox)
         assert second.phase == DONE
 
-    asyncio.run(main())
+    play(main())
 
 
 def test_cancelling_the_driver_keeps_what_has_landed_and_can_be_driven_on() -> None:
@@ -230,7 +242,7 @@ def test_cancelling_the_driver_keeps_what_has_landed_and_can_be_driven_on() -> N
 
         assert (await drive_async(mine, payer(tool=again))).phase == DONE
 
-    asyncio.run(main())
+    play(main())
     assert ran == [0, 1, 1]
 
 
@@ -254,7 +266,7 @@ def test_an_exception_is_raised_when_nothing_is_under_way_any_more() -> None:
 
         assert (await drive_async(mine, payer())).phase == DONE
 
-    asyncio.run(main())
+    play(main())
 
 
 @pytest.mark.parametrize("calls", [("note",), ("note", "note")], ids=["alone", "together"])
@@ -265,7 +277,7 @@ def test_a_payment_that_cancels_itself_is_no_result(calls: tuple[str, ...]) -> N
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(drive_async(session(), payer(*calls, tool=run)))
+        play(drive_async(session(), payer(*calls, tool=run)))
 
 
 def test_what_nobody_can_pay_is_left() -> None:
@@ -279,4 +291,4 @@ def test_what_nobody_can_pay_is_left() -> None:
         assert (await drive_async(mine, nobody)).phase == Thinking()
         assert (await drive_async(mine, payer())).phase == DONE
 
-    asyncio.run(main())
+    play(main())

@@ -37,7 +37,7 @@ from detent import (
 from detent.adapters.testing.scripted import Line
 from detent.core.tools import by_name
 
-Tell: TypeAlias = Callable[[Event], None]
+Tell: TypeAlias = Callable[[Event], object]
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 PATIENCE = 10
@@ -58,7 +58,7 @@ class Script:
     tools: tuple[Tool, ...] = ()
     answers: dict[str, ConfirmationUIResult] = field(factory=dict)
     guarded: frozenset[str] = frozenset()
-    limits: Limits = Limits()
+    limits: Limits = field(factory=Limits)
     outside: Outside | None = None
 
 
@@ -68,7 +68,10 @@ class Human:
 
     answer: ConfirmationUIResult
 
-    def get_user_confirmation(self, *shown: object) -> ConfirmationUIResult:
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
+        """Say it."""
         return self.answer
 
 
@@ -102,9 +105,7 @@ def by_asyncio(script: Script) -> Run[State]:
             return await drive_async(session, purse.pay_async)
         inbox: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        script.outside.tell = lambda event: (
-            loop.call_soon_threadsafe(inbox.put_nowait, event) and None
-        )
+        script.outside.tell = lambda event: loop.call_soon_threadsafe(inbox.put_nowait, event)
         return await drive_async(session, purse.pay_async, inbox=inbox)
 
     return asyncio.run(main())
@@ -177,6 +178,7 @@ def cancelled_by_a_tool() -> Script:
 
 
 PAY = Tool("pay", "pays", NUMBER, lambda n: f"paid {n}")
+FAIL = Tool("fail", "fails", NUMBER, failing)
 GUARDED = frozenset({"pay"})
 THREE = calling(("note", 1), ("note", 2), ("note", 3), text="let me see")
 CONFIRM, REJECT, MODIFY, RESPOND, SHRUG = (
@@ -260,8 +262,10 @@ SCRIPTS: dict[str, tuple[Callable[[], Script], str | None, list[str], list[int] 
         lambda: asked(MODIFY),
         "text",
         [
-            "The parameters for tool 'pay' were updated by the user to:\n"
-            '{"n": 1} With user feedback: less\npaid 1',
+            (
+                "The parameters for tool 'pay' were updated by the user to:\n"
+                '{"n": 1} With user feedback: less\npaid 1'
+            ),
             "1",
         ],
         [1],
@@ -271,7 +275,6 @@ SCRIPTS: dict[str, tuple[Callable[[], Script], str | None, list[str], list[int] 
     "a cancellation while the model thinks": (cancelled_by_the_model, "cancelled", [], None),
     "a cancellation while a tool runs": (cancelled_by_a_tool, "cancelled", [], None),
 }
-FAIL = Tool("fail", "fails", NUMBER, failing)
 
 
 @pytest.mark.parametrize(("make", "reason", "told", "notes"), SCRIPTS.values(), ids=SCRIPTS)

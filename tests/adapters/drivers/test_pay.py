@@ -16,8 +16,8 @@ from detent import (
     ChatGeneratorError,
     ChatMessage,
     ChatReply,
-    Confirmed,
     ConfirmationUIResult,
+    Confirmed,
     Effect,
     Event,
     FrozenDict,
@@ -76,9 +76,11 @@ class OnlyBlocking:
         generation_kwargs: Mapping[str, object] | None = None,
         streaming_callback: object = None,
     ) -> ChatReply:
+        """Say what was heard."""
         return ChatReply(ChatMessage.from_assistant(f"heard {messages[-1].text}"))
 
     def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
+        """Say what was run."""
         return f"ran {tool.name}"
 
 
@@ -93,9 +95,11 @@ class OnlyAsync:
         generation_kwargs: Mapping[str, object] | None = None,
         streaming_callback: object = None,
     ) -> ChatReply:
+        """Say what was heard."""
         return OnlyBlocking().run(messages)
 
     async def execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
+        """Say what was run."""
         return OnlyBlocking().execute(tool, arguments)
 
 
@@ -109,6 +113,7 @@ class Human:
     def get_user_confirmation(
         self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
     ) -> ConfirmationUIResult:
+        """Answer, or hang up."""
         self.shown += [tool_name, tool_description, dict(tool_params)]
         tool_params["tags"].append("scribble")
         if isinstance(self.answer, Exception):
@@ -203,7 +208,8 @@ def test_a_tool_that_raises_is_told_to_the_model(pay: Pay) -> None:
     assert isinstance(event, ToolRaised)
     assert event.fault.kind == "raised"
     assert event.fault.message == (
-        "Failed to invoke Tool `note` with parameters {'n': 1, 'tags': ['a']}. Error: ValueError: boom"
+        "Failed to invoke Tool `note` with parameters {'n': 1, 'tags': ['a']}. "
+        "Error: ValueError: boom"
     )
     assert mine.errors == {event.fault: boom}
 
@@ -285,21 +291,23 @@ def test_a_blocking_port_does_not_block_the_event_loop(effect: Effect) -> None:
     """It waits for something that only the loop can do."""
     released = threading.Event()
 
-    class Slow(OnlyBlocking):
-        def run(self, *args: Any, **kwargs: Any) -> ChatReply:
+    class Slow(OnlyBlocking, Human):
+        def run(self, *args: Any, **options: Any) -> ChatReply:
             assert released.wait(10)
-            return super().run([HELLO])
+            return super().run(*args, **options)
 
-        def execute(self, *args: Any, **kwargs: Any) -> object:
+        def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
             assert released.wait(10)
-            return "ok"
+            return super().execute(tool, arguments)
 
-        def get_user_confirmation(self, *args: Any) -> ConfirmationUIResult:
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> ConfirmationUIResult:
             assert released.wait(10)
-            return ConfirmationUIResult("confirm")
+            return super().get_user_confirmation(tool_name, tool_description, tool_params)
 
     async def main() -> Event | None:
-        slow = Slow()
+        slow = Slow(ConfirmationUIResult("confirm"))
         asyncio.get_running_loop().call_soon(released.set)
         return await Purse(slow, slow, {"note": slow}).pay_async(effect)
 

@@ -92,7 +92,9 @@ def test_a_tool_is_recorded_as_started_before_anybody_can_run_it() -> None:
 def test_observers_see_the_run_before_and_after() -> None:
     """Every event, those from outside too, and those that change nothing."""
     seen: list[tuple[Run[Any], Event, Run[Any]]] = []
-    session = Session(SPEC, START, observers=[lambda *all_three: seen.append(all_three)])
+    session = Session(
+        SPEC, START, observers=[lambda before, event, after: seen.append((before, event, after))]
+    )
 
     session.feed(CancelRequested("enough"))
     session.feed(CancelRequested("again"))

@@ -1,0 +1,522 @@
+"""The agent: what its users say to it and get from it, blocking and as a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Any, TypeAlias
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentResult,
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    CancelRequested,
+    ChatGeneratorError,
+    ChatMessage,
+    ChatReply,
+    ConfirmationUIResult,
+    Event,
+    ModelFailure,
+    NeverAskPolicy,
+    Run,
+    SchemaError,
+    ScriptedChatGenerator,
+    StateError,
+    StreamingChunk,
+    Tool,
+    ToolCall,
+    ToolInvocationError,
+    TypedState,
+    Usage,
+    WiringError,
+    appended,
+    replaced,
+    tool,
+)
+
+Runner: TypeAlias = Callable[..., AgentResult[Any]]
+"""Runs an agent in one of the two ways: ``run(agent, messages, **options)``."""
+
+
+def blocking(agent: Agent[Any], *args: Any, **options: Any) -> AgentResult[Any]:
+    return agent.run(*args, **options)
+
+
+def async_(agent: Agent[Any], *args: Any, **options: Any) -> AgentResult[Any]:
+    return asyncio.run(agent.run_async(*args, **options))
+
+
+@pytest.fixture(params=[blocking, async_])
+def run(request: pytest.FixtureRequest) -> Runner:
+    """Every behaviour below holds for both."""
+    runner: Runner = request.param
+    return runner
+
+
+@tool(outputs_to_state={"notes": {}}, inputs_from_state={"user": "who"})
+def note(n: int, who: str = "nobody") -> str:
+    """Note a number."""
+    return f"{who}: {n}"
+
+
+@tool
+def pay(n: int) -> str:
+    """Pay."""
+    return f"paid {n}"
+
+
+@tool
+def fail(n: int) -> str:
+    """Fail."""
+    raise ValueError(f"no {n}")
+
+
+NOTES = {"notes": {"type": list[str]}, "user": {"type": str}}
+
+
+def calling(*calls: tuple[str, int]) -> ChatMessage:
+    """The model calls tools with numbers."""
+    made = [ToolCall(name, {"n": n}, f"{name}{n}") for name, n in calls]
+    return ChatMessage.from_assistant(tool_calls=made)
+
+
+def agent_of(
+    *script: Any, tools: Sequence[Tool] = (note, pay, fail), **options: Any
+) -> tuple[Agent[Any], ScriptedChatGenerator]:
+    """An agent on a scripted model, and the model."""
+    chat = ScriptedChatGenerator(*script)
+    return Agent(chat_generator=chat, tools=tools, state_schema=NOTES, **options), chat
+
+
+def told(result: AgentResult[Any]) -> list[str]:
+    """What the tools' messages say."""
+    return [one.text for message in result.messages for one in message.tool_call_results]
+
+
+class Human:
+    """A UI that gives its answers one after another."""
+
+    def __init__(self, *answers: ConfirmationUIResult) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
+        """Give the next answer."""
+        self.asked.append((tool_name, tool_params))
+        return self.answers.pop(0)
+
+
+def asking(human: Human, *names: str) -> dict[str, BlockingConfirmationStrategy]:
+    return {name: BlockingConfirmationStrategy(AlwaysAskPolicy(), human) for name in names}
+
+
+# --- what goes in -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["hello", ChatMessage.from_user("hello"), [ChatMessage.from_user("hello")]],
+    ids=["text", "message", "messages"],
+)
+def test_a_conversation_may_be_said_in_three_ways(run: Runner, said: Any) -> None:
+    """As plain text, as one message or as several."""
+    agent, chat = agent_of("hi", system_prompt="be brief")
+
+    result = run(agent, said)
+
+    assert result.text == "hi"
+    assert chat.calls[0].messages == (
+        ChatMessage.from_system("be brief"),
+        ChatMessage.from_user("hello"),
+    )
+
+
+def test_a_run_has_options_of_its_own(run: Runner) -> None:
+    """They win over the agent's, for this run alone."""
+    agent, chat = agent_of("one", "two", system_prompt="a", generation_kwargs={"seed": 1, "top": 2})
+
+    run(agent, "x", system_prompt="b", generation_kwargs={"seed": 7})
+    run(agent, "x")
+
+    first, second = chat.calls
+    assert first.messages[0].text == "b"
+    assert first.generation_kwargs == {"seed": 7, "top": 2}
+    assert second.messages[0].text == "a"
+    assert second.generation_kwargs == {"seed": 1, "top": 2}
+
+
+def test_state_goes_in_and_comes_out(run: Runner) -> None:
+    """A tool reads one key and writes another; a key that nobody wrote reads None."""
+    agent, _ = agent_of(calling(("note", 1), ("note", 2)), "done")
+
+    result = run(agent, "go", user="Ann", notes=["before"])
+
+    assert result["notes"] == ["before", "Ann: 1", "Ann: 2"]
+    assert result["user"] == "Ann"
+    assert result["last_message"] == ChatMessage.from_assistant("done")
+    assert run(agent_of("hi")[0], "x")["notes"] is None
+
+
+def test_a_state_of_ones_own_class_is_typed(run: Runner) -> None:
+    """The schema is a class; the result's state is one of it."""
+
+    class Research(TypedState):
+        user = replaced(str, "nobody")
+        notes = appended(str)
+
+    chat = ScriptedChatGenerator(calling(("note", 1)), "done")
+    agent = Agent(chat_generator=chat, tools=[note], state_schema=Research)
+
+    result = run(agent, "go")
+
+    assert isinstance(result.state, Research)
+    assert result.state.notes == ["nobody: 1"]
+
+
+def test_an_unknown_state_key_is_refused_before_anything_runs(run: Runner) -> None:
+    """With the key that may have been meant."""
+    agent, chat = agent_of("hi")
+
+    with pytest.raises(StateError, match="did you mean 'notes'"):
+        run(agent, "x", nots=["a"])
+    assert chat.calls == []
+
+
+def test_an_agent_that_does_not_fit_together_is_not_built() -> None:
+    """The mistake is found before the first run."""
+    with pytest.raises(WiringError, match="finish"):
+        agent_of(exit_conditions=["finish"])
+    with pytest.raises(SchemaError, match="type"):
+        Agent(chat_generator=ScriptedChatGenerator(), state_schema={"notes": {}})
+
+
+# --- tools ------------------------------------------------------------------------------
+
+
+def test_a_run_may_use_some_of_the_tools(run: Runner) -> None:
+    """By name: the model is offered these, and no other one runs."""
+    agent, chat = agent_of(calling(("pay", 1)), "done")
+
+    result = run(agent, "go", tools=["note"])
+
+    assert [spec.name for spec in chat.calls[0].tools] == ["note"]
+    assert told(result) == ["Tool 'pay' not found. Available tools: note"]
+
+
+def test_a_run_may_bring_its_own_tools(run: Runner) -> None:
+    """In place of the agent's; exit conditions that name an absent one are idle."""
+
+    @tool
+    def look(n: int) -> str:
+        """Look."""
+        return f"saw {n}"
+
+    agent, chat = agent_of(calling(("look", 3)), "done", exit_conditions=["pay"])
+
+    result = run(agent, "go", tools=[look])
+
+    assert [spec.name for spec in chat.calls[0].tools] == ["look"]
+    assert (told(result), result.exit_reason) == (["saw 3"], "text")
+
+
+def test_no_tools_at_all_is_a_choice(run: Runner) -> None:
+    """An empty list offers none."""
+    agent, chat = agent_of("hi")
+
+    run(agent, "x", tools=[])
+
+    assert chat.calls[0].tools == ()
+
+
+def test_a_guard_holds_for_a_tool_of_the_same_name(run: Runner) -> None:
+    """A tool that a run brings along cannot slip past the agent's confirmation."""
+
+    @tool(name="pay")
+    def pay_too(n: int) -> str:
+        """Pay as well."""
+        return f"paid {n} too"
+
+    human = Human(ConfirmationUIResult("reject"))
+    agent, _ = agent_of(calling(("pay", 1)), "done", confirmation_strategies=asking(human, "pay"))
+
+    result = run(agent, "go", tools=[pay_too])
+
+    assert told(result) == ["Tool execution for 'pay' was rejected by the user."]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "text"),
+    [
+        (["nope"], ValueError, r"no tools \['nope'\]"),
+        (["note", pay], TypeError, "all Tool objects or all tool names"),
+    ],
+)
+def test_a_choice_of_tools_that_is_none_is_refused(
+    run: Runner, chosen: list[Any], error: type[Exception], text: str
+) -> None:
+    """A name that the agent has not, and a mixture."""
+    with pytest.raises(error, match=text):
+        run(agent_of("hi")[0], "x", tools=chosen)
+
+
+# --- how it ends ------------------------------------------------------------------------
+
+
+def test_a_result_tells_what_the_run_did(run: Runner) -> None:
+    """Why it ended, how many steps, tokens and calls it took."""
+    replies = [
+        ChatReply(message, usage=Usage(10, 2))
+        for message in (calling(("pay", 1), ("pay", 2)), ChatMessage.from_assistant("done"))
+    ]
+
+    result = run(agent_of(*replies)[0], "go")
+
+    assert (result.exit_reason, result.step_count) == ("text", 2)
+    assert result.token_usage == Usage(20, 4)
+    assert result.tool_call_counts == {"pay": 2}
+
+
+def test_an_exit_tool_and_the_last_step_end_a_run(run: Runner) -> None:
+    """Each gives its own reason, and every call has its answer."""
+    exited = run(agent_of(calling(("pay", 1)), exit_conditions=["pay"])[0], "go")
+    stopped = run(agent_of(calling(("note", 1)), max_agent_steps=1)[0], "go")
+
+    assert (exited.exit_reason, told(exited)) == ("pay", ["paid 1"])
+    assert (stopped.exit_reason, told(stopped)) == ("max_agent_steps", ["nobody: 1"])
+
+
+def test_a_failing_tool_is_told_to_the_model(run: Runner) -> None:
+    """The run goes on."""
+    result = run(agent_of(calling(("fail", 1)), "sorry")[0], "go")
+
+    assert told(result) == [
+        "Failed to invoke Tool `fail` with parameters {'n': 1}. Error: ValueError: no 1"
+    ]
+    assert result.text == "sorry"
+
+
+@pytest.mark.parametrize(
+    "calls", [[("fail", 7)], [("note", 1), ("fail", 7), ("note", 2)], [("pay", 1), ("fail", 7)]]
+)
+def test_a_failing_tool_may_end_the_run(run: Runner, calls: list[tuple[str, int]]) -> None:
+    """The error names the tool that failed, and what it raised is the cause."""
+    human = Human(ConfirmationUIResult("reject"))
+    agent, _ = agent_of(
+        calling(*calls),
+        raise_on_tool_invocation_failure=True,
+        confirmation_strategies=asking(human, "pay"),
+    )
+
+    with pytest.raises(ToolInvocationError, match="no 7") as caught:
+        run(agent, "go")
+
+    assert caught.value.tool_name == "fail"
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_a_call_that_was_never_run_has_no_cause(run: Runner) -> None:
+    """Another tool's exception is not blamed."""
+    agent, _ = agent_of(calling(("nope", 1), ("fail", 7)), raise_on_tool_invocation_failure=True)
+
+    with pytest.raises(ToolInvocationError, match="'nope' not found") as caught:
+        run(agent, "go")
+
+    assert (caught.value.tool_name, caught.value.__cause__) == ("nope", None)
+
+
+def test_a_failing_model_raises_its_own_error(run: Runner) -> None:
+    """Also after tools have failed and were forgiven."""
+    error = ChatGeneratorError(ModelFailure("authentication", "no such key"))
+    agent, _ = agent_of(calling(("fail", 1)), error)
+
+    with pytest.raises(ChatGeneratorError) as caught:
+        run(agent, "go")
+
+    assert caught.value is error
+
+
+def test_a_bug_in_the_generator_is_the_cause(run: Runner) -> None:
+    """The error says what was raised; the traceback leads there."""
+    with pytest.raises(ChatGeneratorError, match="ZeroDivisionError: oops") as caught:
+        run(agent_of(ZeroDivisionError("oops"))[0], "go")
+
+    assert caught.value.failure.cause == "bug"
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_run_can_be_cancelled_from_outside() -> None:
+    """By an event in its inbox; the result says so."""
+
+    async def main() -> AgentResult[Any]:
+        inbox: asyncio.Queue[Any] = asyncio.Queue()
+        inbox.put_nowait(CancelRequested("enough"))
+        return await agent_of()[0].run_async("go", inbox=inbox)
+
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    inbox.put(CancelRequested("enough"))
+
+    assert agent_of()[0].run("go", inbox=inbox).exit_reason == "cancelled"
+    assert asyncio.run(main()).exit_reason == "cancelled"
+
+
+def test_runs_of_one_agent_know_nothing_of_each_other(run: Runner) -> None:
+    """Each has an id of its own and begins with a blank state."""
+    agent, _ = agent_of(calling(("note", 1)), "done", "hi")
+
+    first, second = run(agent, "go"), run(agent, "again")
+
+    assert first["notes"] == ["nobody: 1"]
+    assert second["notes"] is None
+    assert first.run_id != second.run_id
+
+
+# --- humans -----------------------------------------------------------------------------
+
+
+def test_a_human_is_asked_about_guarded_calls_alone(run: Runner) -> None:
+    """With the model's arguments; what is confirmed runs."""
+    human = Human(ConfirmationUIResult("confirm"))
+    agent, _ = agent_of(
+        calling(("pay", 5), ("note", 1)), "done", confirmation_strategies=asking(human, "pay")
+    )
+
+    result = run(agent, "go")
+
+    assert human.asked == [("pay", {"n": 5})]
+    assert told(result) == ["paid 5", "nobody: 1"]
+
+
+def test_the_human_does_not_see_what_the_state_fills(run: Runner) -> None:
+    """Only what the model wrote is shown."""
+    human = Human(ConfirmationUIResult("confirm"))
+    agent, _ = agent_of(calling(("note", 1)), "done", confirmation_strategies=asking(human, "note"))
+
+    assert told(run(agent, "go", user="a secret")) == ["a secret: 1"]
+    assert human.asked == [("note", {"n": 1})]
+
+
+def test_a_policy_may_spare_the_human(run: Runner) -> None:
+    """One of the shipped, and one of the user's own that looks at the arguments."""
+
+    class Above:
+        def should_ask(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> bool:
+            return bool(tool_params["n"] > 100)
+
+    human = Human(ConfirmationUIResult("reject", "too much"))
+    agent, _ = agent_of(
+        calling(("pay", 5), ("pay", 500), ("note", 1)),
+        "done",
+        confirmation_strategies={
+            "pay": BlockingConfirmationStrategy(Above(), human),
+            "note": BlockingConfirmationStrategy(NeverAskPolicy(), human),
+        },
+    )
+
+    assert told(run(agent, "go")) == [
+        "paid 5",
+        "Tool execution for 'pay' was rejected by the user. With user feedback: too much",
+        "nobody: 1",
+    ]
+    assert human.asked == [("pay", {"n": 500})]
+
+
+@pytest.mark.parametrize(
+    "answer", [ConfirmationUIResult("shrug"), ConfirmationUIResult("modify", None, {"n": "all"})]
+)
+def test_a_call_that_nobody_decides_about_stays_pending(
+    run: Runner, answer: ConfirmationUIResult
+) -> None:
+    """An answer that means nothing, or arguments that do not fit: the run comes back unfinished."""
+    human = Human(answer)
+    agent, _ = agent_of(calling(("pay", 5)), confirmation_strategies=asking(human, "pay"))
+
+    result = run(agent, "go")
+
+    assert (result.exit_reason, told(result)) == (None, [])
+    assert [slot.call.arguments for slot in result.run.slots] == [{"n": 5}]
+
+
+def test_a_ui_that_raises_is_heard_by_the_caller(run: Runner) -> None:
+    """End of input at the terminal, say."""
+
+    class HungUp(Human):
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+        ) -> ConfirmationUIResult:
+            raise EOFError
+
+    agent, _ = agent_of(calling(("pay", 5)), confirmation_strategies=asking(HungUp(), "pay"))
+
+    with pytest.raises(EOFError):
+        run(agent, "go")
+
+
+# --- watching ---------------------------------------------------------------------------
+
+
+def test_pieces_and_results_are_streamed(run: Runner) -> None:
+    """Text as it comes, then what each tool gave, failed ones as well."""
+    seen: list[StreamingChunk] = []
+    agent, _ = agent_of(
+        calling(("pay", 1), ("fail", 2)), "all done", streaming_callback=seen.append
+    )
+
+    run(agent, "go")
+
+    results = [c.tool_call_result for c in seen if c.tool_call_result is not None]
+    assert [(one.origin.tool_name, one.error) for one in results] == [
+        ("pay", False),
+        ("fail", True),
+    ]
+    assert "".join(chunk.content for chunk in seen) == "all done"
+    assert [c.finish_reason for c in seen if c.finish_reason] == [
+        "tool_calls",
+        "tool_call_results",
+        "stop",
+    ]
+
+
+def test_the_callback_of_a_run_takes_the_place_of_the_agents(run: Runner) -> None:
+    """Even one that Python calls false."""
+
+    class Chunks(list[StreamingChunk]):
+        def __call__(self, chunk: StreamingChunk) -> None:
+            self.append(chunk)
+
+    agents, runs = Chunks(), Chunks()
+    agent, _ = agent_of("hi", streaming_callback=agents)
+
+    run(agent, "x", runs)
+
+    assert agents == []
+    assert [chunk.content for chunk in runs] == ["hi", ""]
+
+
+def test_observers_see_every_event_and_streaming_changes_none(run: Runner) -> None:
+    """The same run, with and without somebody listening."""
+    events: list[Event] = []
+    silent: list[Event] = []
+
+    def record(before: Run[Any], event: Event, after: Run[Any]) -> None:
+        events.append(event)
+
+    script = (calling(("pay", 1)), "done")
+    run(agent_of(*script, observers=[record], streaming_callback=lambda chunk: None)[0], "go")
+    quiet = [lambda before, event, after: silent.append(event)]
+    run(agent_of(*script, observers=quiet)[0], "go")
+
+    assert [type(event).__name__ for event in events] == [
+        "ModelReplied",
+        "ToolStarted",
+        "ToolReturned",
+        "ModelReplied",
+    ]
+    assert events == silent
