@@ -2,33 +2,62 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from detent.adapters.http.generator import HttpChatGenerator
     from detent.adapters.local.chat import LocalChatGenerator
-    from detent.adapters.openai.chat import OpenAIChatGenerator
 
-PROVIDERS = ("local", "openai")
+PROVIDERS = {
+    "anthropic": "anthropic.chat.AnthropicChatGenerator",
+    "azure": "openai.servers.AzureOpenAIChatGenerator",
+    "bedrock": "bedrock.chat.BedrockChatGenerator",
+    "cohere": "cohere.chat.CohereChatGenerator",
+    "deepseek": "openai.servers.DeepSeekChatGenerator",
+    "gemini": "gemini.chat.GeminiChatGenerator",
+    "groq": "openai.servers.GroqChatGenerator",
+    "llamacpp": "openai.servers.LlamaCppChatGenerator",
+    "local": "local.chat.LocalChatGenerator",
+    "mistral": "openai.servers.MistralChatGenerator",
+    "ollama": "ollama.chat.OllamaChatGenerator",
+    "ollama-v1": "openai.servers.OllamaV1ChatGenerator",
+    "openai": "openai.chat.OpenAIChatGenerator",
+    "openai-responses": "openai_responses.chat.OpenAIResponsesChatGenerator",
+    "openrouter": "openai.servers.OpenRouterChatGenerator",
+    "together": "openai.servers.TogetherChatGenerator",
+    "vertex": "gemini.chat.VertexChatGenerator",
+    "vllm": "openai.servers.VLLMChatGenerator",
+    "xai": "openai.servers.XAIChatGenerator",
+}
+"""Where the generator of each provider is. It is loaded when it is asked for."""
 
 
-def chat_generator(name: str, **options: Any) -> LocalChatGenerator | OpenAIChatGenerator:
+def chat_generator(name: str, **options: Any) -> LocalChatGenerator | HttpChatGenerator:
     """The chat generator that ``"provider:model"`` names; `options` are its constructor's.
 
-    ``"local:qwen2.5-coder-1.5b"`` runs in this process, ``"openai:MODEL"`` on any server that speaks
-    OpenAI Chat Completions (``api_base_url=`` or the environment's OPENAI_BASE_URL says which).
+    ``"local:qwen2.5-coder-1.5b"`` runs in this process, and ``"local"`` alone has a default; all
+    others call a server. ``"openai:MODEL"`` also serves any server that speaks OpenAI Chat
+    Completions (``api_base_url=`` or the environment's OPENAI_BASE_URL says which). Keys come from
+    each provider's usual environment variable.
 
     Raises:
-        ValueError: there is no such provider.
+        ValueError: there is no such provider, or no model is named.
     """
     provider, _, model = name.partition(":")
-    if provider == "local":
-        from detent.adapters.local.chat import LocalChatGenerator
+    if provider not in PROVIDERS or not (model or provider == "local"):
+        raise ValueError(
+            f"{name!r} names no model{_meant(provider)}; write provider:model, with one of the "
+            f"providers {', '.join(PROVIDERS)}"
+        )
+    module, _, generator = PROVIDERS[provider].rpartition(".")
+    make = getattr(import_module(f"detent.adapters.{module}"), generator)
+    made: LocalChatGenerator | HttpChatGenerator = make(*filter(None, (model,)), **options)
+    return made
 
-        return LocalChatGenerator(model, **options) if model else LocalChatGenerator(**options)
-    if provider == "openai" and model:
-        from detent.adapters.openai.chat import OpenAIChatGenerator
 
-        return OpenAIChatGenerator(model, **options)
-    raise ValueError(
-        f"{name!r} names no model; write provider:model, with one of the providers {', '.join(PROVIDERS)}"
-    )
+def _meant(provider: str) -> str:
+    """What somebody who wrote `provider` may have meant."""
+    close = get_close_matches(provider, PROVIDERS, n=1) if provider not in PROVIDERS else []
+    return f": there is no provider {provider!r}, did you mean {close[0]!r}?" if close else ""

@@ -35,7 +35,7 @@ from detent.adapters.cli.main import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
-PATIENCE_S = 60
+PATIENCE_S = 20
 
 SCRIPT: list[Message] = [
     calls("search_files", words="tea"),
@@ -79,28 +79,30 @@ def at_terminal(
 ) -> tuple[str, int]:
     """What a person at a real terminal sees who answers or interrupts, and the exit code."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", PROGRAM]
-    environment = {**os.environ, "TERM": "dumb", "COLUMNS": "200"}
-    with subprocess.Popen(
-        [*command, *arguments],
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments],
         cwd=folder,
-        env=environment,
+        env={**os.environ, "TERM": "dumb", "COLUMNS": "200"},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-    ) as process:
-        os.close(theirs)
+    )
+    os.close(theirs)
+    try:
         shown = b""
         while b"odify:" not in shown and (piece := _read(ours)):
             shown += piece
         if isinstance(answer, bytes):
             os.write(ours, answer)
         else:
-            process.send_signal(answer)
+            program.send_signal(answer)
         while piece := _read(ours):
             shown += piece
-    os.close(ours)
-    return shown.decode(), process.returncode
+        return shown.decode(), program.wait(PATIENCE_S)
+    finally:
+        program.kill()
+        program.wait()
+        os.close(ours)
 
 
 def _read(terminal: int) -> bytes:

@@ -55,6 +55,7 @@ SHAPES: list[tuple[object, str, tuple[str, ...]]] = [
     ({"error": {"message": "no", "metadata": {"raw": "upstream"}}}, "no: upstream", ()),
     ({"error": {"message": "no", "metadata": None}}, "no", ()),
     ({"error": {}}, "", ()),
+    ({"error_type": "TOO_MANY_TOKENS", "message": "no"}, "no", ("too_many_tokens",)),
     ([], "", ()),
     ("just text", "just text", ()),
     (None, "", ()),
@@ -75,6 +76,9 @@ STATUSES: list[tuple[int, object, str, bool]] = [
     (400, {"error": {"code": "context_length_exceeded"}}, "context_length", False),
     (400, {"error": {"message": "the maximum context length is 5"}}, "context_length", False),
     (400, {"error": {"type": "exceed_context_size_error"}}, "context_length", False),
+    (400, {"error_type": "TOO_MANY_TOKENS", "message": "no"}, "context_length", False),
+    (400, {"message": "Input Tokens Exceeded: Number of input"}, "context_length", False),
+    (400, {"message": "The provided model identifier is invalid."}, "not_found", False),
     (400, {"error": {"code": "content_filter"}}, "content_filter", False),
     (400, {"error": {"code": "tool_use_failed", "failed_generation": "x"}}, "bad_response", True),
     (400, {"code": "c", "error": "Incorrect API key provided: s***t"}, "authentication", False),
@@ -113,6 +117,13 @@ def test_status_and_body_together_give_the_cause(
     assert (failure.cause, failure.retryable, failure.status) == (cause, retryable, status)
 
 
+def test_the_name_of_an_error_of_aws_is_in_a_header() -> None:
+    """Where it comes from stands behind it."""
+    headers = {"x-amzn-errortype": "ServiceQuotaExceededException:http://internal/coral/"}
+    failure = failure_of_status(400, headers, b'{"message": "no"}')
+    assert (failure.cause, failure.retryable) == ("rate_limit", False)
+
+
 @pytest.mark.parametrize(
     ("body", "cause", "retryable", "status"),
     [
@@ -120,6 +131,7 @@ def test_status_and_body_together_give_the_cause(
         ({"error": {"code": "rate_limit_exceeded", "message": "no"}}, "rate_limit", True, None),
         ({"error": {"type": "overloaded_error", "message": "no"}}, "overloaded", True, None),
         ({"error": {"type": "invalid_request_error", "message": "no"}}, "bad_request", False, None),
+        ({"error": {"code": "invalid_prompt", "message": "no"}}, "bad_request", False, None),
         ({"error": {"code": 502, "message": "no"}}, "server", True, 502),
         ({"error": {"code": "401", "message": "no"}}, "authentication", False, 401),
         ({"error": {"code": "tool_use_failed", "status_code": 400}}, "bad_response", True, 400),
@@ -183,6 +195,27 @@ def test_the_time_to_wait_is_read_in_every_form(
 ) -> None:
     """Seconds, milliseconds or a date, which is held against the date of the answer."""
     assert retry_after_s(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("details", "headers", "seconds"),
+    [
+        ([{"reason": "x"}, {"retryDelay": "34.5s"}], {}, 34.5),
+        ([{"retryDelay": "34s"}], {"retry-after": "7"}, 7.0),
+        ([{"retryDelay": "soon"}], {}, None),
+        ("none", {}, None),
+        ([4], {}, None),
+    ],
+)
+def test_google_says_in_the_body_how_long_to_wait(
+    details: object, headers: dict[str, str], seconds: float | None
+) -> None:
+    """A header wins over it; in the middle of a stream there is none."""
+    body = {"error": {"code": 429, "message": "no", "details": details}}
+    failure = failure_of_status(429, headers, json.dumps(body).encode())
+    assert failure.retry_after_s == seconds
+    if not headers:
+        assert error_in_answer(body).failure.retry_after_s == seconds
 
 
 @pytest.mark.parametrize(("word", "retryable"), [("true", True), ("false", False), ("x", False)])

@@ -40,6 +40,11 @@ def values_of(data: bytes, *, size: int | None = None) -> tuple[list[object], bo
         (b": only a comment\n\n", [], False),
         (b"", [], False),
         (b"  \n", [], False),
+        (b'{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}], True),
+        (b'{"a": 1}\r\n\r\n{"a": 2}', [{"a": 1}, {"a": 2}], True),
+        (b'{"a": 1}\n{"a": 2}\n{"a', [{"a": 1}, {"a": 2}], True),
+        (b'{\n"a": 1,\n"b": 2\n}\n', [{"a": 1, "b": 2}], True),
+        (b'[{"a": 1},\n{"a": 2}\n]\n', [{"a": 1}, {"a": 2}], True),
     ],
 )
 def test_a_stream_and_a_whole_body_are_told_apart_by_their_bytes(
@@ -60,6 +65,8 @@ def test_a_stream_and_a_whole_body_are_told_apart_by_their_bytes(
         b"data: oops\n\n",
         b"data: 1\n\n",
         b"[" * 100_000,
+        b'{"a": 1}\noops\n',
+        b'{"a": 1}\n[1]\n',
     ],
 )
 def test_what_is_not_json_is_refused(data: bytes) -> None:
@@ -73,6 +80,22 @@ def test_an_answer_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(payloads, "MAX_BODY_BYTES", 1000)
     with pytest.raises(MalformedAnswerError, match="larger than 1000 bytes"):
         values_of(b"{" + b" " * 2000, size=100)
+
+
+def test_a_line_is_read_when_it_ends() -> None:
+    """A stream of lines is shown as it comes."""
+    decoder = PayloadDecoder()
+    assert [*decoder.feed(b'{"a": 1}\n{"a"')] == [{"a": 1}]
+    assert [*decoder.feed(b": 2}\n")] == [{"a": 2}]
+    assert [*decoder.close()] == []
+
+
+def test_the_framing_is_told_once() -> None:
+    """Events in the middle of lines are garbage."""
+    decoder = PayloadDecoder()
+    assert [*decoder.feed(b'{"a": 1}\n')] == [{"a": 1}]
+    with pytest.raises(MalformedAnswerError):
+        _ = [*decoder.feed(b'data: {"a": 2}\n\n')]
 
 
 @given(st.binary(max_size=80), st.integers(1, 9))

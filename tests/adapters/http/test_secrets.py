@@ -48,6 +48,28 @@ def test_what_cannot_be_a_key_is_refused_without_being_shown(
     assert "sk-" not in str(caught.value)
 
 
+def test_the_first_variable_that_is_set_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some keys have two usual names."""
+    secret = Secret.from_env_var("A_KEY", "B_KEY")
+    monkeypatch.delenv("A_KEY", raising=False)
+    monkeypatch.delenv("B_KEY", raising=False)
+    with pytest.raises(SecretError, match="environment variable A_KEY or B_KEY is not set"):
+        secret.reveal()
+    monkeypatch.setenv("B_KEY", "b")
+    assert secret.reveal() == "b"
+    monkeypatch.setenv("A_KEY", "a")
+    assert secret.reveal() == "a"
+    assert repr(secret) == "Secret.from_env_var('A_KEY', 'B_KEY')"
+
+
+def test_a_function_is_asked_at_each_use() -> None:
+    """Tokens expire."""
+    tokens = iter(["t-1", "t-2"])
+    secret = Secret(lambda: next(tokens))
+    assert (secret.reveal(), secret.reveal()) == ("t-1", "t-2")
+    assert "t-" not in repr(secret)
+
+
 def test_a_given_empty_secret_is_refused() -> None:
     """An empty string is no key."""
     with pytest.raises(SecretError, match="given secret is not set"):

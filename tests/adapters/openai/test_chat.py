@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 
-import httpx
 import pytest
 
 from detent.adapters.http.secrets import Secret
@@ -15,30 +14,10 @@ from detent.adapters.openai.chat import OpenAIChatGenerator
 from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply, StreamingChunk
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+from tests.adapters.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]
 HELLO = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
-
-
-class Wire:
-    """Keeps the requests that httpx would send, and answers each with `answer`."""
-
-    def __init__(self, answer: object = HELLO, status: int = 200) -> None:
-        self.requests: list[httpx.Request] = []
-        self._answer = answer
-        self._status = status
-
-    def client(self) -> httpx.Client:
-        """A client that ends here."""
-        return httpx.Client(transport=httpx.MockTransport(self._handle))
-
-    def async_client(self) -> httpx.AsyncClient:
-        """The same for coroutines."""
-        return httpx.AsyncClient(transport=httpx.MockTransport(self._handle))
-
-    def _handle(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        return httpx.Response(self._status, json=self._answer)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +28,7 @@ def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_request_is_sent_and_its_reply_read_in_both_colours() -> None:
     """The same request, the same reply."""
-    wire = Wire()
+    wire = Wire(HELLO)
 
     async def run_async() -> ChatReply:
         async with wire.async_client() as client:
@@ -88,7 +67,7 @@ def test_it_is_a_chat_generator_of_both_colours() -> None:
 )
 def test_the_endpoint_is_below_the_base_url(base: str, url: str) -> None:
     """A query stays at the end."""
-    wire = Wire()
+    wire = Wire(HELLO)
     with wire.client() as client:
         OpenAIChatGenerator("m", api_base_url=base, http_client=client).run(QUESTION)
     assert str(wire.requests[0].url) == url
@@ -109,7 +88,8 @@ def test_a_base_url_that_is_none_is_refused_at_once(base: str) -> None:
         ({"OPENAI_API_KEY": "sk-e"}, "https://api.openai.com/v1/", None, "Bearer sk-e"),
         ({"OPENAI_API_KEY": "sk-e"}, "https://eu.api.openai.com/v1", None, "Bearer sk-e"),
         ({"OPENAI_API_KEY": "sk-e"}, "https://example.org/v1", None, None),
-        ({"OPENAI_API_KEY": "sk-e"}, "https://notapi.openai.com.example.org/v1", None, None),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://api.openai.com.example.org/v1", None, None),
+        ({"OPENAI_API_KEY": "sk-e"}, "https://not-api.openai.com/v1", None, None),
         ({"OPENAI_API_KEY": "sk-e"}, "https://example.org/v1", "sk-1", "Bearer sk-1"),
         ({"OPENAI_BASE_URL": "http://localhost/v1"}, None, None, None),
         (
@@ -130,7 +110,7 @@ def test_the_key_goes_only_where_it_belongs(
     """The environment's key goes to OpenAI and to the environment's server, to no other."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    wire = Wire()
+    wire = Wire(HELLO)
     with wire.client() as client:
         generator = OpenAIChatGenerator("m", api_base_url=base, api_key=key, http_client=client)
         generator.run(QUESTION)
@@ -139,7 +119,7 @@ def test_the_key_goes_only_where_it_belongs(
 
 def test_without_a_key_the_call_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The generator can be made without one: an agent may be imported where no key is."""
-    generator = OpenAIChatGenerator("m", http_client=Wire().client())
+    generator = OpenAIChatGenerator("m", http_client=Wire(HELLO).client())
     with pytest.raises(ChatGeneratorError, match="OPENAI_API_KEY is not set") as caught:
         generator.run(QUESTION)
     assert caught.value.failure.cause == "authentication"
@@ -150,7 +130,7 @@ def test_without_a_key_the_call_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
 def test_further_headers_may_be_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Azure's key is one."""
     monkeypatch.setenv("AZURE_KEY", "sk-azure")
-    wire = Wire()
+    wire = Wire(HELLO)
     key = Secret.from_env_var("AZURE_KEY")
     headers: dict[str, str | Secret] = {"api-key": key, "OpenAI-Organization": "org"}
     with wire.client() as client:
@@ -181,7 +161,7 @@ def test_no_key_is_in_messages_or_reprs() -> None:
 
 def test_options_of_the_call_win_over_those_of_the_generator() -> None:
     """And None takes one out."""
-    wire = Wire()
+    wire = Wire(HELLO)
     with wire.client() as client:
         generator = OpenAIChatGenerator(
             "m",
@@ -198,7 +178,7 @@ def test_options_of_the_call_win_over_those_of_the_generator() -> None:
 
 def test_a_callback_asks_for_a_stream_and_sees_an_answer_that_is_none() -> None:
     """Some servers answer in one body all the same."""
-    wire = Wire()
+    wire = Wire(HELLO)
     shown: list[StreamingChunk] = []
     with wire.client() as client:
         generator = OpenAIChatGenerator("m", api_key="sk-1", http_client=client)
@@ -209,7 +189,7 @@ def test_a_callback_asks_for_a_stream_and_sees_an_answer_that_is_none() -> None:
 
 def test_leaving_a_with_block_closes_what_was_opened() -> None:
     """In both colours; clients from outside stay open."""
-    wire = Wire()
+    wire = Wire(HELLO)
 
     async def use() -> None:
         async with wire.async_client() as client:
@@ -232,3 +212,20 @@ def test_httpx_is_imported_only_when_it_is_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("base", "member"),
+    [
+        (None, "max_completion_tokens"),
+        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("https://example.org/v1", "max_tokens"),
+    ],
+)
+def test_openai_and_those_who_speak_like_it_differ(base: str | None, member: str) -> None:
+    """OpenAI's newer models refuse the old name of an option, other servers know no other."""
+    wire = Wire(HELLO)
+    with wire.client() as client:
+        generator = OpenAIChatGenerator("m", api_base_url=base, api_key="k", http_client=client)
+        generator.run(QUESTION, generation_kwargs={"max_tokens": 5})
+    assert json.loads(wire.requests[0].content)[member] == 5

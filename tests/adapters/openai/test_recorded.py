@@ -1,134 +1,75 @@
-"""Recorded traffic: every answer is decoded as an independent reader decoded it.
-
-The records are not part of the project; DETENT_VECTORS names their folder.
-"""
+"""Recorded traffic of Chat Completions: OpenAI's and that of those who speak like it."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections import Counter
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-from random import Random
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import httpx
 import pytest
 
 from detent.adapters.http.answers import Answer
+from detent.adapters.openai.chat import OpenAIChatGenerator
 from detent.adapters.openai.decode import ChatFold
-from detent.core.frozen import thaw
-from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.adapters.openai.profiles import (
+    COMPATIBLE,
+    GROQ,
+    MISTRAL,
+    OPENAI,
+    OPENROUTER,
+    Profile,
+    short_call_id,
+)
+from detent.core.messages import FileContent, ImageContent
+from detent.core.replies import ModelFailure
+from tests.adapters.http.recorded import (
+    Reader,
+    Record,
+    check,
+    check_byte_by_byte,
+    check_documented_errors,
+    decoded,
+    needs_records,
+    records,
+)
+from tests.adapters.http.replayed import Api, Item, arguments_of, check_runs
 
-Record = dict[str, Any]
+pytestmark = needs_records
 
-BESIDE = Path(__file__).parents[4] / "shared" / "vectors"
-FOLDER = Path(os.environ.get("DETENT_VECTORS") or BESIDE)
-FILES = ("openai_chat", "openai_compatible", "openrouter", "groq", "mistral")
-NO_RECORDS = not FOLDER.is_dir()
-
-pytestmark = pytest.mark.skipif(NO_RECORDS, reason="DETENT_VECTORS names no folder of records")
-
-CAUSES = {401: "authentication", 402: "rate_limit", 404: "not_found", 429: "rate_limit"}
-# Answers under status 200 that are none, and the failure that each must be.
-NO_ANSWER = {
-    "3ed6b81ca14903f3": "cut_stream",  # a stream without a byte in it
-    "42532734af153b08": "bad_response",  # the echo of a test server
-    "abc6a8ae806014ca": "bad_response",  # Groq: an error event ends the stream
+PROFILES = {
+    "openai_chat": OPENAI,
+    "openai_compatible": COMPATIBLE,
+    "openrouter": OPENROUTER,
+    "groq": GROQ,
+    "mistral": MISTRAL,
 }
+READER = Reader(
+    lambda: Answer(ChatFold(), "recorded", redact=str),
+    no_answer={
+        "3ed6b81ca14903f3": "cut_stream",  # a stream without a byte in it
+        "42532734af153b08": "bad_response",  # the echo of a test server
+        "abc6a8ae806014ca": "bad_response",  # Groq: an error event ends the stream
+    },
+)
 
 
-@cache
-def records(name: str) -> list[Record]:
-    """The records of one file."""
-    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def chunks_of(data: bytes, random: Random) -> Iterator[bytes]:
-    """`data` cut at random places."""
-    at = 0
-    while at < len(data):
-        size = random.choice((1, 2, 7, 100, 1500))
-        yield data[at : at + size]
-        at += size
-
-
-def decoded(record: Record) -> tuple[list[StreamingChunk], ChatReply | ModelFailure]:
-    """The pieces, and the reply or the failure."""
-    body = record["response_body"]
-    data = (body if isinstance(body, str) else json.dumps(body)).encode()
-    answer = Answer(ChatFold(), "recorded", redact=str)
-    headers = {name.lower(): text for name, text in (record["response_headers"] or {}).items()}
-    answer.begin(record["status"], headers)
-    pieces: list[StreamingChunk] = []
-    try:
-        for chunk in chunks_of(data, Random(record["id"])):  # noqa: S311 - no secret
-            pieces += answer.feed(chunk)
-        last, reply = answer.finish()
-    except ChatGeneratorError as error:
-        return pieces, error.failure
-    return [*pieces, *last], reply
-
-
-def summary(reply: ChatReply) -> Record:
-    """A reply in the terms of `expected`."""
-    message = reply.message
-    return {
-        "text": message.text or "",
-        "refusal": reply.extra.get("refusal"),
-        "thinking": (message.reasoning.reasoning_text or None) if message.reasoning else None,
-        "finish": reply.raw_finish_reason or None,
-        "usage": thaw(reply.extra.get("usage")),
-        "tool_calls": [
-            {"id": call.id, "name": call.tool_name, "arguments": call.unreadable or call.arguments}
-            for call in message.tool_calls
-        ],
-    }
-
-
-def difference(record: Record) -> str:
-    """What is wrong with how a record is decoded; empty when nothing is."""
-    pieces, result = decoded(record)
-    expected = record.get("expected")
-    if isinstance(result, ModelFailure):
-        cause = NO_ANSWER.get(record["id"]) or CAUSES.get(record["status"], result.cause)
-        shown = "".join(piece.reasoning for piece in pieces)
-        as_expected = not expected or record["id"] in NO_ANSWER
-        seen = not expected or shown == (expected["thinking"] or "")
-        return "" if as_expected and seen and result.cause == cause else str(result)
-    if not expected:
-        return "an error was taken for an answer"
-    got = summary(result)
-    # The expected usage holds those of its members that are about tokens and costs.
-    usage = got["usage"] or {}
-    got["usage"] = expected["usage"] and {name: usage.get(name) for name in expected["usage"]}
-    wrong = {name: (expected[name], got[name]) for name in expected if expected[name] != got[name]}
-    shown = "".join(piece.content for piece in pieces)
-    if shown != got["text"]:
-        wrong["pieces"] = (got["text"], shown)
-    return f"(expected, got): {wrong}" if wrong else ""
-
-
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PROFILES)
 def test_every_record_is_decoded_as_expected(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Text, refusal, calls, reasoning, reason and usage, from bytes cut at random places."""
-    differences = {record["id"]: difference(record) for record in records(name)}
-    failed = {key: text for key, text in differences.items() if text}
-    with capsys.disabled():
-        passed = len(differences) - len(failed)
-        table = f"{name:20}{len(differences):4} records{passed:5} passed{len(failed):5} failed"
-        print(f"\n{table}", end="")  # noqa: T201 - for whoever watches
-    assert not failed
+    check(name, READER, capsys)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PROFILES)
+def test_cutting_a_stream_after_each_byte_changes_nothing(name: str) -> None:
+    """The same pieces and the same reply."""
+    check_byte_by_byte(name, READER)
+
+
+@pytest.mark.parametrize("name", PROFILES)
 def test_every_usage_has_the_common_shape(name: str) -> None:
     """Input and output add up to the provider's total; cached and reasoning are within them."""
     for record in records(name):
-        _, reply = decoded(record)
+        _, reply = decoded(record, READER)
         if isinstance(reply, ModelFailure) or not record["expected"]["usage"]:
             continue
         assert reply.usage.total_tokens == record["expected"]["usage"]["total_tokens"]
@@ -138,14 +79,82 @@ def test_every_usage_has_the_common_shape(name: str) -> None:
 
 def test_every_documented_error_is_worth_another_try_or_not() -> None:
     """Whether it is, is documented too."""
-    apis = {"openai_chat", "groq", "mistral", "openrouter"}
-    chosen = [record for record in records("documented_errors") if record["api"] in apis]
-    results = {record["id"]: decoded(record)[1] for record in chosen}
-    wrong = [
-        record["id"]
-        for record in chosen
-        if getattr(results[record["id"]], "retryable", None) != record["expect_retryable"]
-    ]
-    assert not wrong
-    causes = Counter(getattr(result, "cause", None) for result in results.values())
-    assert {"rate_limit", "server", "overloaded", "context_length", "cut_stream"} <= set(causes)
+    check_documented_errors(READER, "openai_chat", "groq", "mistral", "openrouter")
+
+
+def items(body: Mapping[str, Any]) -> Iterator[Item]:
+    """A request to Chat Completions, flattened."""
+    for place, message in enumerate(body["messages"]):
+        role: Any = "system" if message["role"] == "developer" else message["role"]
+        content = message.get("content") or ()
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if role == "tool":
+            text = "".join(part["text"] for part in parts)
+            yield Item("result", role, text, message["tool_call_id"])
+        elif not acknowledges(body["messages"], place):
+            yield from thoughts(message)
+            for part in parts:
+                yield part_item(part, role)
+            for call in message.get("tool_calls") or ():
+                function = call["function"]
+                arguments = arguments_of(function["arguments"])
+                yield Item("call", role, arguments, call["id"], function["name"])
+
+
+def acknowledges(messages: list[Any], place: int) -> bool:
+    """Whether it is the OK between a result and a user that Mistral wants, and some send."""
+    around = [one["role"] for one in messages[max(0, place - 1) : place + 2]]
+    return around == ["tool", "assistant", "user"] and messages[place].get("content") == "OK"
+
+
+def thoughts(message: Mapping[str, Any]) -> Iterator[Item]:
+    """What the model thought, in any of the members that servers have for it."""
+    details = message.get("reasoning_details") or ()
+    texts = [detail.get("text") or detail.get("summary") or "" for detail in details]
+    said = message.get("reasoning_content") or message.get("reasoning") or "".join(texts)
+    if said:
+        yield Item("thought", "assistant", said)
+    for detail in details:
+        if signature := detail.get("signature") or detail.get("data"):
+            yield Item("signature", "assistant", signature)
+
+
+def part_item(part: Mapping[str, Any], role: Any) -> Item:
+    """One part of a content, flattened."""
+    match part:
+        case {"type": "text", "text": text}:
+            return Item("text", role, text)
+        case {"type": "thinking", "thinking": said}:
+            return Item("thought", role, "".join(one["text"] for one in said))
+        case {"type": "image_url", "image_url": image}:
+            url = image if isinstance(image, str) else image["url"]
+            mime_type, data = url.removeprefix("data:").split(";base64,")
+            return Item("media", role, ImageContent(data, mime_type))
+        case {"type": "file", "file": file}:
+            return Item("media", role, FileContent("", "", extra={"openai": file}))
+        case _:
+            raise AssertionError(part)
+
+
+def tools(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The schemas of the functions in a request, by their names."""
+    functions = [tool["function"] for tool in body.get("tools") or ()]
+    return {function["name"]: function.get("parameters") for function in functions}
+
+
+def api(profile: Profile) -> Api:
+    """Chat Completions of one kind of server."""
+
+    def generator(record: Record, client: httpx.Client) -> OpenAIChatGenerator:
+        return OpenAIChatGenerator(
+            record["model"], api_key="k", profile=profile, http_client=client
+        )
+
+    # Records hold ids that were redacted, and are not those that Mistral issued.
+    return Api(generator, items, tools, same_id=short_call_id if profile is MISTRAL else str)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_requests_of_every_run_are_those_recorded(name: str) -> None:
+    """Texts, calls, results and thoughts, in order."""
+    check_runs(name, api(PROFILES[name]))

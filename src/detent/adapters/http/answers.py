@@ -6,8 +6,8 @@ is a `Fold` over the JSON values of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from attrs import evolve
 
@@ -47,14 +47,42 @@ class Fold(Protocol):
         ...
 
 
-class Answer:
-    """One answer of `host` while it comes in. `redact` takes secrets out of what the host says."""
+class Payloads(Protocol):
+    """Turns the bytes of an answer, cut anywhere, into its JSON objects."""
 
-    def __init__(self, fold: Fold, host: str, *, redact: Callable[[str], str]) -> None:
+    @property
+    def ended(self) -> bool:
+        """Whether the end mark, or the end of a whole body, has come."""
+        ...
+
+    def feed(self, data: bytes, /) -> Iterable[Mapping[str, Any]]:
+        """The values that are complete with `data`. Raises ValueError: they are none."""
+        ...
+
+    def close(self) -> Iterable[Mapping[str, Any]]:
+        """The values that the end of the answer completes. Raises ValueError: they are none."""
+        ...
+
+
+class Answer:
+    """One answer of `host` while it comes in.
+
+    `redact` takes secrets out of what the host says. `payloads` knows its framing; by default it is
+    one of those that `PayloadDecoder` tells apart.
+    """
+
+    def __init__(
+        self,
+        fold: Fold,
+        host: str,
+        *,
+        redact: Callable[[str], str],
+        payloads: Payloads | None = None,
+    ) -> None:
         self._fold = fold
         self._host = host
         self._redact = redact
-        self._payloads = PayloadDecoder()
+        self._payloads = payloads or PayloadDecoder()
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._error_body = bytearray()

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent.core.replies import FailureCause, ModelFailure
 from detent.ports.chat import ChatGeneratorError
@@ -28,17 +28,20 @@ BY_CODE: Mapping[str, Verdict] = {
     "permission_error": ("authentication", False),
     "billing_hard_limit_reached": ("rate_limit", False),
     "insufficient_quota": ("rate_limit", False),
+    "servicequotaexceededexception": ("rate_limit", False),  # AWS
     "deploymentnotfound": ("not_found", False),
     "invalid_model": ("not_found", False),
     "model_not_found": ("not_found", False),
     "not_found_error": ("not_found", False),
     "context_length_exceeded": ("context_length", False),
     "exceed_context_size_error": ("context_length", False),
+    "too_many_tokens": ("context_length", False),  # Cohere
     "content_filter": ("content_filter", False),
     "content_policy_violation": ("content_filter", False),
     "data_inspection_failed": ("content_filter", False),
     "responsibleaipolicyviolation": ("content_filter", False),
     "tool_use_failed": ("bad_response", True),
+    "invalid_tool_generation": ("bad_response", True),  # Cohere
 }
 # Phrases of messages whose code is missing or says only "invalid request". None is worth a retry.
 BY_PHRASE: tuple[tuple[str, FailureCause], ...] = (
@@ -46,7 +49,11 @@ BY_PHRASE: tuple[tuple[str, FailureCause], ...] = (
     ("context size", "context_length"),
     ("context window", "context_length"),
     ("maximum number of tokens", "context_length"),
+    ("exceed context limit", "context_length"),  # Anthropic: input and limit of output together
+    ("input is too long", "context_length"),
+    ("input tokens exceed", "context_length"),
     ("prompt is too long", "context_length"),
+    ("model identifier is invalid", "not_found"),  # Bedrock, under status 400
     ("incorrect api key", "authentication"),
     ("invalid api key", "authentication"),
     ("api key not valid", "authentication"),
@@ -73,6 +80,7 @@ BY_STATUS: Mapping[int, Verdict] = {
 }
 # Codes that only repeat a status: for errors in the middle of a stream, which have none.
 WITHOUT_STATUS: Mapping[str, Verdict] = {
+    "invalid_prompt": ("bad_request", False),
     "invalid_request_error": ("bad_request", False),
     "overloaded": ("overloaded", True),
     "overloaded_error": ("overloaded", True),
@@ -91,19 +99,20 @@ ADVICE: Mapping[FailureCause, str] = {
 
 @frozen
 class ErrorText:
-    """What an error body says, whatever its shape. `status` is the one named in the body."""
+    """What an error body says, whatever its shape. `status` and the wait are those named in it."""
 
     message: str
     codes: tuple[str, ...] = ()
     status: int | None = None
     request_id: str | None = None
+    retry_after_s: float | None = None
 
 
 def read_error(body: object) -> ErrorText:
     """The error in a decoded JSON body, of any shape that providers send.
 
-    >>> read_error({"error": {"message": "Slow down", "code": "rate_limit_exceeded"}})
-    ErrorText(message='Slow down', codes=('rate_limit_exceeded',), status=None, request_id=None)
+    >>> read_error({"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}).codes
+    ('rate_limit_exceeded',)
     >>> read_error({"detail": "Invalid API Key"}).message
     'Invalid API Key'
     """
@@ -113,19 +122,19 @@ def read_error(body: object) -> ErrorText:
     error = outer.get("error")
     inner = error if isinstance(error, Mapping) else outer
     said = (error if inner is outer else None) or inner.get("message") or inner.get("detail")
-    upstream = _mapping(inner.get("metadata")).get(
-        "raw"
-    )  # OpenRouter: what the provider behind it said
+    upstream = _mapping(inner.get("metadata")).get("raw")  # OpenRouter: of the one behind it
     parts = [
         part if isinstance(part, str) else json.dumps(part) for part in (said, upstream) if part
     ]
-    labels = (inner.get("code"), inner.get("type"), inner.get("status"), outer.get("code"))
+    names = ("code", "type", "status", "error_type")
+    labels = (*map(inner.get, names), outer.get("code"))
     request_id = outer.get("request_id")
     return ErrorText(
         message=": ".join(parts)[:EXCERPT_CHARACTERS],
         codes=tuple(label.lower() for label in labels if isinstance(label, str)),
         status=_status(inner),
         request_id=request_id if isinstance(request_id, str) else None,
+        retry_after_s=_retry_delay_s(inner.get("details")),
     )
 
 
@@ -134,7 +143,9 @@ def error_in_answer(body: object) -> ChatGeneratorError:
     error = read_error(body)
     cause, retryable = _verdict(error, error.status)
     text = f"the provider broke off with an error: {error.message or 'it does not say which'}"
-    return ChatGeneratorError(ModelFailure(cause, text, retryable, status=error.status))
+    return ChatGeneratorError(
+        ModelFailure(cause, text, retryable, error.retry_after_s, status=error.status)
+    )
 
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelFailure:
@@ -146,14 +157,17 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: bytes) -> M
         body: the response body, of any type: it is read by content, never by its declared type.
     """
     error = _read_body(body)
+    if kind := headers.get("x-amzn-errortype"):  # AWS: its name, then ":" and where it comes from
+        error = evolve(error, codes=(*error.codes, kind.partition(":")[0].lower()))
     cause, retryable = _verdict(error, status)
     advice = f" ({ADVICE[cause]})" if cause in ADVICE else ""
     should_retry = headers.get("x-should-retry")
+    wait_s = retry_after_s(headers)
     return ModelFailure(
         cause,
         f"{status} {_phrase(status)}: {error.message or 'the answer has no text'}{advice}",
         retryable=should_retry == "true" if should_retry in {"true", "false"} else retryable,
-        retry_after_s=retry_after_s(headers),
+        retry_after_s=error.retry_after_s if wait_s is None else wait_s,
         status=status,
         request_id=request_id(headers) or error.request_id,
     )
@@ -212,6 +226,18 @@ def _status(error: Mapping[str, object]) -> int | None:
         value = str(error.get(key))
         if len(value) == 3 and value.isdecimal() and value >= "400":  # noqa: PLR2004 - of a status
             return int(value)
+    return None
+
+
+def _retry_delay_s(details: object) -> float | None:
+    """The wait that Google asks for, such as "34s".
+
+    Source: https://cloud.google.com/apis/design/errors#error_info
+    """
+    for detail in details if isinstance(details, list) else ():
+        delay = str(_mapping(detail).get("retryDelay")).removesuffix("s")
+        if delay.replace(".", "", 1).isdecimal():
+            return float(delay)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from attrs import field, frozen
 
@@ -16,17 +16,18 @@ class SecretError(ValueError):
 class Secret:
     """A value such as an API key, which prints as its origin and never as itself.
 
-    Make one from the value, ``Secret("…")``, or better ``Secret.from_env_var("OPENAI_API_KEY")``,
-    which is looked up at each use, so that the value is in no object that could be stored.
+    Make one from the value, ``Secret("…")``, from a function that gives it (a token that expires,
+    say), or best ``Secret.from_env_var("OPENAI_API_KEY")``: then the value is in no object that
+    could be stored. A function and the environment are asked at each use.
     """
 
-    _value: str | None
-    env_var: str | None = field(default=None, kw_only=True)
+    _value: str | Callable[[], str] | None
+    env_vars: tuple[str, ...] = field(default=(), kw_only=True)
 
     @classmethod
-    def from_env_var(cls, name: str) -> Secret:
-        """The secret in the environment variable `name`, read when it is used."""
-        return cls(None, env_var=name)
+    def from_env_var(cls, *names: str) -> Secret:
+        """The secret in the first of the environment variables `names` that is set."""
+        return cls(None, env_vars=names)
 
     def reveal(self) -> str:
         """The value itself, without surrounding white space.
@@ -34,9 +35,11 @@ class Secret:
         Raises:
             SecretError: it is missing or empty, or holds what no HTTP header can carry.
         """
-        value = os.environ.get(self.env_var, "") if self.env_var is not None else self._value
+        value = self._value() if callable(self._value) else self._value
+        value = value or next(filter(None, map(os.environ.get, self.env_vars)), None)
         value = (value or "").strip()
-        origin = f"environment variable {self.env_var}" if self.env_var else "given secret"
+        names = " or ".join(self.env_vars)
+        origin = f"environment variable {names}" if names else "given secret"
         if not value:
             raise SecretError(f"the {origin} is not set, or is empty")
         if not (value.isascii() and value.isprintable()):
@@ -44,7 +47,8 @@ class Secret:
         return value
 
     def __repr__(self) -> str:
-        return f"Secret.from_env_var({self.env_var!r})" if self.env_var else "Secret('***')"
+        names = ", ".join(map(repr, self.env_vars))
+        return f"Secret.from_env_var({names})" if names else "Secret('***')"
 
 
 def as_secret(value: str | Secret | None) -> Secret | None:

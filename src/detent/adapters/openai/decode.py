@@ -14,17 +14,15 @@ from attrs import define, field
 
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer, read_error
+from detent.adapters.http.wire import failed, first_choice, first_count, read_arguments
 from detent.core.messages import ChatMessage, ReasoningContent, ToolCall
 from detent.core.replies import (
     ChatReply,
-    FailureCause,
     FinishReason,
-    ModelFailure,
     StreamingChunk,
     ToolCallDelta,
     Usage,
 )
-from detent.ports.chat import ChatGeneratorError
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -70,7 +68,7 @@ class ChatFold:
         self._about.update(value)
         if usage := value.get("usage"):
             self._usage = usage
-        choice = _first(value.get("choices"))
+        choice = first_choice(value.get("choices"))
         if choice is None:
             return ()
         self._chosen = True
@@ -192,13 +190,13 @@ class ChatFold:
 
     def _fail(self, *, ended: bool) -> Never:
         if self._finish == "error":
-            raise _failure("server", "the provider broke off with an error", retryable=True)
+            raise failed("server", "the provider broke off with an error", retryable=True)
         if not ended:
             text = "the answer was cut off before the model had finished"
-            raise _failure("cut_stream", text, retryable=True)
+            raise failed("cut_stream", text, retryable=True)
         if read_error(self._about).message:
             raise error_in_answer(self._about)
-        raise _failure("bad_response", "the answer holds no choice; check the base URL")
+        raise failed("bad_response", "the answer holds no choice; check the base URL")
 
 
 @define
@@ -215,37 +213,10 @@ class _Call:
     def made(self, *, cut: bool) -> ToolCall:
         """The whole call; its free text, if it is a custom one, is no JSON object either."""
         text = "".join(self.arguments)
-        read = None if "type" in self.extra else _arguments(text, cut=cut)
+        read = None if "type" in self.extra else read_arguments(text, cut=cut)
         unreadable = text if read is None else None
         call_id = str(self.id) if self.id else None
         return ToolCall(str(self.name), read or {}, call_id, self.extra, unreadable)
-
-
-def _arguments(text: str, *, cut: bool) -> Json | None:
-    """The arguments as a JSON object, which no text stands for too; None when they are not one.
-
-    Where the answer was `cut` off, no text may be the beginning of one.
-    """
-    if text.strip() in {"", "null"}:
-        return None if cut else {}
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _first(choices: Sequence[Json] | None) -> Json | None:
-    """The first of the alternative answers: a run goes on with one."""
-    if not choices:
-        return None
-    if not choices[0].get("index"):
-        return choices[0]
-    return next((choice for choice in choices if not choice.get("index")), None)
 
 
 def _merge_details(known: list[dict[str, Any]], more: Iterable[Json]) -> None:
@@ -288,21 +259,13 @@ def _usage(usage: Json) -> Usage:
     """
     of_prompt = usage.get("prompt_tokens_details") or {}
     of_completion = usage.get("completion_tokens_details") or {}
-    read = _first_count(usage.get("prompt_tokens"))
-    total = _first_count(usage.get("total_tokens"))
-    written = max(_first_count(usage.get("completion_tokens")), total - read)
-    cached = _first_count(
+    read = first_count(usage.get("prompt_tokens"))
+    total = first_count(usage.get("total_tokens"))
+    written = max(first_count(usage.get("completion_tokens")), total - read)
+    cached = first_count(
         of_prompt.get("cached_tokens"),
         usage.get("prompt_cache_hit_tokens"),  # DeepSeek
         usage.get("cached_tokens"),
     )
-    reasoning = _first_count(of_completion.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    reasoning = first_count(of_completion.get("reasoning_tokens"), usage.get("reasoning_tokens"))
     return Usage(read, written, min(cached, read), min(reasoning, written))
-
-
-def _first_count(*counts: object) -> int:
-    return next((int(count) for count in counts if isinstance(count, int | float) and count), 0)
-
-
-def _failure(cause: FailureCause, text: str, *, retryable: bool = False) -> ChatGeneratorError:
-    return ChatGeneratorError(ModelFailure(cause, text, retryable=retryable))

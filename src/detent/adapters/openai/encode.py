@@ -5,11 +5,13 @@ Source: https://platform.openai.com/docs/api-reference/chat/create
 
 from __future__ import annotations
 
-import json
 import mimetypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
+from detent.adapters.http.parts import own_data
+from detent.adapters.http.wire import cannot_send, json_text
+from detent.adapters.openai.profiles import COMPATIBLE, REASONING_MEMBERS, Profile
 from detent.core.messages import (
     ChatMessage,
     ChatRole,
@@ -20,11 +22,11 @@ from detent.core.messages import (
     ToolCall,
     ToolCallResult,
 )
-from detent.core.replies import ModelFailure
 from detent.core.tools import ToolSpec
-from detent.ports.chat import ChatGeneratorError
 
-Json: TypeAlias = dict[str, object]
+Json: TypeAlias = dict[str, Any]
+
+API = "Chat Completions"
 
 ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls")
 CHOICES = frozenset({"auto", "none", "required"})
@@ -38,6 +40,7 @@ def request_body(
     options: Mapping[str, object],
     *,
     stream: bool,
+    profile: Profile = COMPATIBLE,
 ) -> bytes:
     """The body of a request.
 
@@ -48,26 +51,31 @@ def request_body(
         options: further members of the body, as the API names them; they win over what is made
             here, and None takes a member out. A `tool_choice` may be the bare name of a tool.
         stream: ask for the answer in pieces, and for the usage at their end.
+        profile: what the server wants otherwise.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    body: Json = {"model": model, "messages": [*wire_messages(messages)]}
+    wire = profile.rewritten(wire_messages(messages, profile.replays))
+    body: Json = {"model": model, "messages": [*wire]}
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    body |= options
+    body |= {profile.renamed.get(name, name): value for name, value in options.items()}
     if not body.get("tools"):
         body |= dict.fromkeys(ONLY_WITH_TOOLS)
     choice = body.get("tool_choice")
     if isinstance(choice, str) and choice not in CHOICES:
         body["tool_choice"] = {"type": "function", "function": {"name": choice}}
-    return _json({name: value for name, value in body.items() if value is not None}).encode()
+    kept = {name: value for name, value in body.items() if value is not None}
+    return json_text(kept, API).encode()
 
 
-def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
-    """The messages as the API wants them.
+def wire_messages(
+    messages: Iterable[ChatMessage], replays: Container[str] = REASONING_MEMBERS
+) -> Iterator[Json]:
+    """The messages as the API wants them, with the reasoning that the server `replays`.
 
     A tool message holds text only, so that images and files in tool results follow in a user
     message, after the last result: nothing may stand between the results of one turn.
@@ -81,7 +89,7 @@ def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
             case ChatRole.SYSTEM | ChatRole.USER:
                 yield _named(message, {"role": str(message.role), "content": _content(message)})
             case ChatRole.ASSISTANT:
-                yield _named(message, _assistant(message))
+                yield _named(message, _assistant(message, replays))
             case ChatRole.TOOL:
                 for result in message.tool_call_results:
                     yield _result(result)
@@ -110,26 +118,30 @@ def _part(part: object) -> Json:
         case FileContent(data, mime_type) if mime_type in AUDIO_FORMATS:
             audio = {"data": data, "format": AUDIO_FORMATS[mime_type]}
             return {"type": "input_audio", "input_audio": audio}
-        case FileContent(data, mime_type, name):
+        case FileContent(data, mime_type, name, extra):
             name = name or f"file{mimetypes.guess_extension(mime_type) or ''}"
             file = {"filename": name, "file_data": f"data:{mime_type};base64,{data}"}
-            return {"type": "file", "file": file}
+            return {
+                "type": "file",
+                "file": (file if data else {}) | dict(own_data("openai", extra)),
+            }
         case _:
-            raise _cannot(f"a {type(part).__name__} in a message of a system or a user")
+            raise cannot_send(API, f"{type(part).__name__} in a message of a system or a user")
 
 
 def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _assistant(message: ChatMessage) -> Json:
+def _assistant(message: ChatMessage, replays: Container[str]) -> Json:
     """Text, calls and, where it came from such a server, the reasoning: it may demand it back."""
     calls = [_call(call) for call in message.tool_calls]
     wire: Json = {"role": "assistant", "content": message.text or (None if calls else "")}
     if calls:
         wire["tool_calls"] = calls
     for thought in message.reasonings:
-        wire |= _reasoning(thought, message.texts)
+        given_back = _reasoning(thought, message.texts)
+        wire |= {name: value for name, value in given_back.items() if name in replays}
     return wire
 
 
@@ -149,13 +161,13 @@ def _reasoning(thought: ReasoningContent, texts: Sequence[str]) -> Json:
 
 def _call(call: ToolCall) -> Json:
     if call.id is None:
-        raise _cannot(f"a call of tool {call.tool_name!r} without an id")
+        raise cannot_send(API, f"call of tool {call.tool_name!r} without an id")
     if call.extra.get("type") == "custom":
         custom = {"name": call.tool_name, "input": call.unreadable or ""}
         return {"id": call.id, "type": "custom", "custom": custom}
     # Servers decode the arguments of the history too; what the model wrote is kept, but as JSON.
     arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    function = {"name": call.tool_name, "arguments": _json(arguments)}
+    function = {"name": call.tool_name, "arguments": json_text(arguments, API)}
     wire: Json = {"id": call.id, "type": "function", "function": function}
     if "extra_content" in call.extra:  # Gemini's thought signature
         wire["extra_content"] = call.extra["extra_content"]
@@ -164,7 +176,9 @@ def _call(call: ToolCall) -> Json:
 
 def _result(result: ToolCallResult) -> Json:
     if result.origin.id is None:
-        raise _cannot(f"a result of tool {result.origin.tool_name!r} without the id of its call")
+        raise cannot_send(
+            API, f"result of tool {result.origin.tool_name!r} without the id of its call"
+        )
     return {"role": "tool", "tool_call_id": result.origin.id, "content": result.text}
 
 
@@ -183,15 +197,3 @@ def _tool(tool: ToolSpec) -> Json:
         "parameters": tool.parameters,
     }
     return {"type": "function", "function": function}
-
-
-def _json(value: object) -> str:
-    try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _cannot(f"a value that is not JSON ({error})") from error
-
-
-def _cannot(what: str) -> ChatGeneratorError:
-    text = f"the request cannot be written: Chat Completions takes no {what.removeprefix('a ')}"
-    return ChatGeneratorError(ModelFailure("bad_request", text))

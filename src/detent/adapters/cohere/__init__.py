@@ -1,0 +1,1 @@
+"""Cohere: the chat of its API version 2."""

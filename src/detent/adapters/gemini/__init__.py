@@ -1,0 +1,1 @@
+"""Google Gemini: generateContent, on AI Studio and on Vertex AI."""

@@ -1,0 +1,179 @@
+"""What every chat generator over HTTP has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+
+from attrs import frozen
+
+from detent.adapters.http.answers import Answer, Fold, Payloads
+from detent.adapters.http.caller import HttpCaller, Request, Timeouts, as_timeouts, host_of
+from detent.adapters.http.clients import Clients
+from detent.adapters.http.payloads import PayloadDecoder
+from detent.adapters.http.secrets import Secret, SecretError, redacted
+from detent.core.messages import ChatMessage
+from detent.core.replies import ChatReply, ModelFailure
+from detent.core.tools import ToolSpec
+from detent.ports.chat import ChatGeneratorError, StreamingCallback
+
+if TYPE_CHECKING:
+    import httpx
+
+BASIC_HEADERS = {"content-type": "application/json", "user-agent": "detent"}
+
+
+class HttpOptions(TypedDict, total=False):
+    """The options of every chat generator over HTTP.
+
+    Attributes:
+        generation_kwargs: further members of each request. None leaves a member out.
+        timeout: seconds for a whole call, or `Timeouts`.
+        headers: further request headers; a `Secret` among them never prints.
+        http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
+        async_http_client: the same for coroutines; it must be used in one event loop only.
+    """
+
+    generation_kwargs: Mapping[str, object] | None
+    timeout: float | Timeouts
+    headers: Mapping[str, str | Secret] | None
+    http_client: httpx.Client | None
+    async_http_client: httpx.AsyncClient | None
+
+
+@frozen
+class KeyHeader:
+    """The header that carries a key, and what stands before the key in it."""
+
+    key: Secret
+    name: str = "authorization"
+    before: str = "Bearer "
+
+
+class HttpChatGenerator(ABC):
+    """Answers conversations through one HTTP API, blocking or as a coroutine.
+
+    Connections are pooled and reused; `close`, or a ``with`` block, closes them.
+    """
+
+    def __init__(
+        self, model: str, key: KeyHeader | None = None, **options: Unpack[HttpOptions]
+    ) -> None:
+        self.model = model
+        self._key = key
+        self._options = dict(options.get("generation_kwargs") or {})
+        self._headers = dict(options.get("headers") or {})
+        self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
+        self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
+
+    @abstractmethod
+    def _url(self, *, stream: bool) -> str:
+        """Where a request goes."""
+
+    @abstractmethod
+    def _body(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        options: Mapping[str, object],
+        *,
+        stream: bool,
+    ) -> bytes:
+        """The body of a request; `options` are those of the generator and of the call."""
+
+    @abstractmethod
+    def _fold(self) -> Fold:
+        """How one answer is read."""
+
+    def _payloads(self) -> Payloads:
+        """How the bytes of one answer are framed."""
+        return PayloadDecoder()
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
+        stream = streaming_callback is not None
+        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
+        return self._caller.call(request, answer, streaming_callback)
+
+    async def run_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """As `run`. Cancelling it closes the connection."""
+        stream = streaming_callback is not None
+        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
+        return await self._caller.call_async(request, answer, streaming_callback)
+
+    def _prepared(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        generation_kwargs: Mapping[str, object] | None,
+        *,
+        stream: bool,
+    ) -> tuple[Request, Answer]:
+        options = self._options | dict(generation_kwargs or {})
+        body = self._body(messages, tools, options, stream=stream)
+        url = self._url(stream=stream)
+        try:
+            headers, secrets = self._signed_headers(url, body)
+        except SecretError as error:
+            text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
+            raise ChatGeneratorError(ModelFailure("authentication", text)) from error
+        answer = Answer(
+            self._fold(),
+            host_of(url),
+            redact=lambda text: redacted(text, secrets),
+            payloads=self._payloads(),
+        )
+        return Request(url, headers, body), answer
+
+    def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
+        """The headers of a request, and the secrets in them.
+
+        Raises:
+            SecretError: one of the secrets is missing.
+        """
+        headers, secrets = dict(BASIC_HEADERS), []
+        for name, value in self._headers.items():
+            headers[name.lower()] = value.reveal() if isinstance(value, Secret) else value
+            secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
+        if self._key is not None:
+            secrets.append(self._key.key.reveal())
+            headers[self._key.name] = self._key.before + secrets[-1]
+        return headers, secrets
+
+    def close(self) -> None:
+        """Close the connections of blocking calls. A later call opens new ones."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close all connections, of blocking calls and of this event loop."""
+        await self._clients.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r} at {host_of(self._url(stream=False))})"

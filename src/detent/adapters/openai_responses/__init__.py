@@ -1,0 +1,1 @@
+"""OpenAI's Responses API, as OpenAI and other servers speak it."""
