@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent as Agent
+    from detent.adapters.anthropic.chat import AnthropicChatGenerator as AnthropicChatGenerator
+    from detent.adapters.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
+    from detent.adapters.cohere.chat import CohereChatGenerator as CohereChatGenerator
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
     from detent.adapters.confirmation.strategies import AlwaysAskPolicy as AlwaysAskPolicy
     from detent.adapters.confirmation.strategies import (
@@ -23,8 +26,28 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.session import Session as Session
     from detent.adapters.drivers.threads import drive as drive
     from detent.adapters.functions import FunctionToolExecutor as FunctionToolExecutor
+    from detent.adapters.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
+    from detent.adapters.gemini.chat import VertexChatGenerator as VertexChatGenerator
+    from detent.adapters.http.caller import Timeouts as Timeouts
+    from detent.adapters.http.homes import Home as Home
+    from detent.adapters.http.secrets import Secret as Secret
     from detent.adapters.local.chat import LocalChatGenerator as LocalChatGenerator
+    from detent.adapters.ollama.chat import OllamaChatGenerator as OllamaChatGenerator
     from detent.adapters.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
+    from detent.adapters.openai.profiles import Profile as Profile
+    from detent.adapters.openai.servers import AzureOpenAIChatGenerator as AzureOpenAIChatGenerator
+    from detent.adapters.openai.servers import DeepSeekChatGenerator as DeepSeekChatGenerator
+    from detent.adapters.openai.servers import GroqChatGenerator as GroqChatGenerator
+    from detent.adapters.openai.servers import LlamaCppChatGenerator as LlamaCppChatGenerator
+    from detent.adapters.openai.servers import MistralChatGenerator as MistralChatGenerator
+    from detent.adapters.openai.servers import OllamaV1ChatGenerator as OllamaV1ChatGenerator
+    from detent.adapters.openai.servers import OpenRouterChatGenerator as OpenRouterChatGenerator
+    from detent.adapters.openai.servers import TogetherChatGenerator as TogetherChatGenerator
+    from detent.adapters.openai.servers import VLLMChatGenerator as VLLMChatGenerator
+    from detent.adapters.openai.servers import XAIChatGenerator as XAIChatGenerator
+    from detent.adapters.openai_responses.chat import (
+        OpenAIResponsesChatGenerator as OpenAIResponsesChatGenerator,
+    )
     from detent.adapters.printing import print_streaming_chunk as print_streaming_chunk
     from detent.adapters.providers import chat_generator as chat_generator
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
@@ -116,6 +139,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "adapters.agent": "Agent",
+    "adapters.anthropic.chat": "AnthropicChatGenerator",
+    "adapters.bedrock.chat": "BedrockChatGenerator",
+    "adapters.cohere.chat": "CohereChatGenerator",
     "adapters.confirmation.console": "SimpleConsoleUI",
     "adapters.confirmation.strategies": (
         "AlwaysAskPolicy BlockingConfirmationStrategy ConfirmationPolicy NeverAskPolicy"
@@ -125,8 +151,20 @@ _HOMES = {
     "adapters.drivers.session": "Session",
     "adapters.drivers.threads": "drive",
     "adapters.functions": "FunctionToolExecutor",
+    "adapters.gemini.chat": "GeminiChatGenerator VertexChatGenerator",
+    "adapters.http.caller": "Timeouts",
+    "adapters.http.homes": "Home",
+    "adapters.http.secrets": "Secret",
     "adapters.local.chat": "LocalChatGenerator",
+    "adapters.ollama.chat": "OllamaChatGenerator",
     "adapters.openai.chat": "OpenAIChatGenerator",
+    "adapters.openai.profiles": "Profile",
+    "adapters.openai.servers": (
+        "AzureOpenAIChatGenerator DeepSeekChatGenerator GroqChatGenerator "
+        "LlamaCppChatGenerator MistralChatGenerator OllamaV1ChatGenerator "
+        "OpenRouterChatGenerator TogetherChatGenerator VLLMChatGenerator XAIChatGenerator"
+    ),
+    "adapters.openai_responses.chat": "OpenAIResponsesChatGenerator",
     "adapters.printing": "print_streaming_chunk",
     "adapters.providers": "chat_generator",
     "adapters.testing.scripted": "ScriptedChatGenerator",

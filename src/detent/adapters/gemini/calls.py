@@ -14,6 +14,8 @@ from detent.core.replies import ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 
+PROVIDER = "gemini"
+
 STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[['\"](.*?)['\"]\]")
 VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
@@ -44,7 +46,7 @@ class Call:
         arguments = self.arguments if whole else {}
         unreadable = None if whole else json.dumps(self.arguments)
         call_id = self.extra.get("id")
-        return ToolCall(self.name, arguments, call_id, {"gemini": self.extra}, unreadable)
+        return ToolCall(self.name, arguments, call_id, {PROVIDER: self.extra}, unreadable)
 
 
 def steps_of(path: str) -> list[str | int]:

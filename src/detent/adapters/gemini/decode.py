@@ -10,7 +10,7 @@ from typing import Any, Never, TypeAlias
 
 from attrs import define, field
 
-from detent.adapters.gemini.calls import Call
+from detent.adapters.gemini.calls import PROVIDER, Call
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer
 from detent.adapters.http.neutral import decided_reason
@@ -20,8 +20,6 @@ from detent.core.messages import FileContent, ImageContent, ReasoningContent
 from detent.core.replies import ChatReply, FinishReason, StreamingChunk, Usage
 
 Json: TypeAlias = Mapping[str, Any]
-
-PROVIDER = "gemini"
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "STOP": "stop",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.gemini.calls import PROVIDER
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Part, Said, own_data, parts_of
 from detent.adapters.http.wire import cannot_send
@@ -26,7 +27,6 @@ from detent.core.tools import ToolSpec
 Json: TypeAlias = dict[str, Any]
 
 API = "generateContent"
-PROVIDER = "gemini"
 
 # Options that are named the same for every provider, and where they belong here.
 GENERATION_CONFIG = {
