@@ -95,7 +95,7 @@ def at_terminal(
         if isinstance(answer, bytes):
             os.write(ours, answer)
         else:
-            program.send_signal(answer)
+            _interrupt(program, answer, ours)
         while piece := _read(ours):
             shown += piece
         return shown.decode(), program.wait(PATIENCE_S)
@@ -103,6 +103,17 @@ def at_terminal(
         program.kill()
         program.wait()
         os.close(ours)
+
+
+def _interrupt(program: subprocess.Popen[bytes], how: signal.Signals, terminal: int) -> None:
+    """Press Ctrl-C until the program says something.
+
+    One that comes between a prompt and the wait for its answer is only heard with the next key.
+    """
+    for _ in range(PATIENCE_S):
+        program.send_signal(how)
+        if select.select([terminal], [], [], 1)[0]:
+            return
 
 
 def _read(terminal: int) -> bytes:
