@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent as Agent
     from detent.adapters.anthropic.chat import AnthropicChatGenerator as AnthropicChatGenerator
+    from detent.adapters.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
+    from detent.adapters.clocks import ManualClock as ManualClock
+    from detent.adapters.clocks import SystemClock as SystemClock
     from detent.adapters.cohere.chat import CohereChatGenerator as CohereChatGenerator
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
     from detent.adapters.confirmation.strategies import AlwaysAskPolicy as AlwaysAskPolicy
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.drivers.aio import drive_async as drive_async
     from detent.adapters.drivers.pay import Purse as Purse
+    from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
+    from detent.adapters.drivers.runs import Runs as Runs
     from detent.adapters.drivers.session import Session as Session
     from detent.adapters.drivers.threads import drive as drive
     from detent.adapters.functions import FunctionToolExecutor as FunctionToolExecutor
@@ -50,7 +55,21 @@ if TYPE_CHECKING:
     )
     from detent.adapters.printing import print_streaming_chunk as print_streaming_chunk
     from detent.adapters.providers import chat_generator as chat_generator
+    from detent.adapters.snapshots import load_snapshot as load_snapshot
+    from detent.adapters.snapshots import save_snapshot as save_snapshot
+    from detent.adapters.stores.directory import DirectoryJournal as DirectoryJournal
+    from detent.adapters.stores.memory import MemoryJournal as MemoryJournal
+    from detent.adapters.stores.postgres import PostgresJournal as PostgresJournal
+    from detent.adapters.stores.sealed import SealedJournal as SealedJournal
+    from detent.adapters.stores.sqlite import SQLiteJournal as SQLiteJournal
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
+    from detent.core.breakpoints import AgentBreakpoint as AgentBreakpoint
+    from detent.core.breakpoints import Breakpoint as Breakpoint
+    from detent.core.breakpoints import BreakpointException as BreakpointException
+    from detent.core.breakpoints import ToolBreakpoint as ToolBreakpoint
+    from detent.core.breakpoints import every_step as every_step
+    from detent.core.components import ComponentTool as ComponentTool
+    from detent.core.components import component as component
     from detent.core.decisions import Allow as Allow
     from detent.core.decisions import Answered as Answered
     from detent.core.decisions import Ask as Ask
@@ -58,11 +77,14 @@ if TYPE_CHECKING:
     from detent.core.decisions import Decision as Decision
     from detent.core.decisions import Modified as Modified
     from detent.core.decisions import Rejected as Rejected
+    from detent.core.documents import Document as Document
     from detent.core.due import due as due
     from detent.core.effects import AskHuman as AskHuman
     from detent.core.effects import AskModel as AskModel
     from detent.core.effects import Effect as Effect
+    from detent.core.effects import Reconcile as Reconcile
     from detent.core.effects import RunTool as RunTool
+    from detent.core.effects import WaitUntil as WaitUntil
     from detent.core.errors import DetentError as DetentError
     from detent.core.errors import SchemaError as SchemaError
     from detent.core.errors import StateError as StateError
@@ -72,10 +94,13 @@ if TYPE_CHECKING:
     from detent.core.errors import UnknownEffectError as UnknownEffectError
     from detent.core.errors import WiringError as WiringError
     from detent.core.events import CancelRequested as CancelRequested
+    from detent.core.events import ClockTicked as ClockTicked
     from detent.core.events import Event as Event
     from detent.core.events import HumanDecided as HumanDecided
     from detent.core.events import ModelFailed as ModelFailed
     from detent.core.events import ModelReplied as ModelReplied
+    from detent.core.events import Resumed as Resumed
+    from detent.core.events import ToolNeverRan as ToolNeverRan
     from detent.core.events import ToolRaised as ToolRaised
     from detent.core.events import ToolReturned as ToolReturned
     from detent.core.events import ToolStarted as ToolStarted
@@ -83,6 +108,9 @@ if TYPE_CHECKING:
     from detent.core.frozen import thaw as thaw
     from detent.core.handlers import merge_lists as merge_lists
     from detent.core.handlers import replace_values as replace_values
+    from detent.core.idempotency import IdempotencyKey as IdempotencyKey
+    from detent.core.idempotency import NEVER_RAN as NEVER_RAN
+    from detent.core.invocation import Invocation as Invocation
     from detent.core.keys import Key as Key
     from detent.core.keys import Write as Write
     from detent.core.messages import ChatMessage as ChatMessage
@@ -98,6 +126,8 @@ if TYPE_CHECKING:
     from detent.core.outcomes import Failed as Failed
     from detent.core.outcomes import Finished as Finished
     from detent.core.outcomes import Outcome as Outcome
+    from detent.core.records import StoredDataError as StoredDataError
+    from detent.core.records import UnstorableError as UnstorableError
     from detent.core.replies import ChatReply as ChatReply
     from detent.core.replies import ModelFailure as ModelFailure
     from detent.core.replies import StreamingChunk as StreamingChunk
@@ -107,6 +137,7 @@ if TYPE_CHECKING:
     from detent.core.results import ToolFault as ToolFault
     from detent.core.results import ToolResult as ToolResult
     from detent.core.results import result_of as result_of
+    from detent.core.retries import Retries as Retries
     from detent.core.run import Acting as Acting
     from detent.core.run import Done as Done
     from detent.core.run import Run as Run
@@ -114,6 +145,11 @@ if TYPE_CHECKING:
     from detent.core.run import Thinking as Thinking
     from detent.core.slots import CallRef as CallRef
     from detent.core.slots import Slot as Slot
+    from detent.core.snapshot import AgentSnapshot as AgentSnapshot
+    from detent.core.snapshot import SnapshotMismatchError as SnapshotMismatchError
+    from detent.core.snapshot import (
+        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,
+    )
     from detent.core.spec import AgentSpec as AgentSpec
     from detent.core.spec import Limits as Limits
     from detent.core.state import Field as Field
@@ -124,15 +160,29 @@ if TYPE_CHECKING:
     from detent.core.step import replay as replay
     from detent.core.step import start as start
     from detent.core.step import step as step
+    from detent.core.tools import FunctionTool as FunctionTool
     from detent.core.tools import Tool as Tool
     from detent.core.tools import ToolSpec as ToolSpec
     from detent.core.tools import create_tool_from_function as create_tool_from_function
     from detent.core.tools import tool as tool
+    from detent.core.toolsets import Toolset as Toolset
+    from detent.core.wiring import Reply as Reply
+    from detent.core.wiring import inject as inject
+    from detent.core.wiring import stores as stores
     from detent.ports.chat import AsyncChatGenerator as AsyncChatGenerator
     from detent.ports.chat import ChatGenerator as ChatGenerator
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
+    from detent.ports.clock import Clock as Clock
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
     from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
+    from detent.ports.journal import Checkpoint as Checkpoint
+    from detent.ports.journal import Entry as Entry
+    from detent.ports.journal import Journal as Journal
+    from detent.ports.journal import JournalConflictError as JournalConflictError
+    from detent.ports.journal import JournalDamagedError as JournalDamagedError
+    from detent.ports.journal import JournalError as JournalError
+    from detent.ports.journal import StoredRun as StoredRun
+    from detent.ports.laws import check_journal as check_journal
     from detent.ports.observer import Observer as Observer
     from detent.ports.tool_execution import AsyncToolExecutor as AsyncToolExecutor
     from detent.ports.tool_execution import ToolExecutor as ToolExecutor
@@ -140,7 +190,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "adapters.agent": "Agent",
     "adapters.anthropic.chat": "AnthropicChatGenerator",
-    "adapters.bedrock.chat": "BedrockChatGenerator",
+    "adapters.bedrock.chat": "AccessKey BedrockChatGenerator",
+    "adapters.clocks": "ManualClock SystemClock",
     "adapters.cohere.chat": "CohereChatGenerator",
     "adapters.confirmation.console": "SimpleConsoleUI",
     "adapters.confirmation.strategies": (
@@ -148,6 +199,8 @@ _HOMES = {
     ),
     "adapters.drivers.aio": "drive_async",
     "adapters.drivers.pay": "Purse",
+    "adapters.drivers.recording": "RunNotFoundError",
+    "adapters.drivers.runs": "Runs",
     "adapters.drivers.session": "Session",
     "adapters.drivers.threads": "drive",
     "adapters.functions": "FunctionToolExecutor",
@@ -167,37 +220,62 @@ _HOMES = {
     "adapters.openai_responses.chat": "OpenAIResponsesChatGenerator",
     "adapters.printing": "print_streaming_chunk",
     "adapters.providers": "chat_generator",
+    "adapters.snapshots": "load_snapshot save_snapshot",
+    "adapters.stores.directory": "DirectoryJournal",
+    "adapters.stores.memory": "MemoryJournal",
+    "adapters.stores.postgres": "PostgresJournal",
+    "adapters.stores.sealed": "SealedJournal",
+    "adapters.stores.sqlite": "SQLiteJournal",
     "adapters.testing.scripted": "ScriptedChatGenerator",
+    "core.breakpoints": "AgentBreakpoint Breakpoint BreakpointException ToolBreakpoint every_step",
+    "core.components": "ComponentTool component",
     "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected",
+    "core.documents": "Document",
     "core.due": "due",
-    "core.effects": "AskHuman AskModel Effect RunTool",
+    "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
     "core.errors": (
         "DetentError SchemaError StateError StateTypeError ToolDefinitionError "
         "ToolInvocationError UnknownEffectError WiringError"
     ),
     "core.events": (
-        "CancelRequested Event HumanDecided ModelFailed ModelReplied ToolRaised "
-        "ToolReturned ToolStarted"
+        "CancelRequested ClockTicked Event HumanDecided ModelFailed ModelReplied Resumed "
+        "ToolNeverRan ToolRaised ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
     "core.handlers": "merge_lists replace_values",
+    "core.idempotency": "IdempotencyKey NEVER_RAN",
+    "core.invocation": "Invocation",
     "core.keys": "Key Write",
     "core.messages": (
         "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
         "ToolCall ToolCallResult"
     ),
     "core.outcomes": "Cancelled Exhausted Failed Finished Outcome",
+    "core.records": "StoredDataError UnstorableError",
     "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",
+    "core.retries": "Retries",
     "core.run": "Acting Done Run RunOptions Thinking",
     "core.slots": "CallRef Slot",
+    "core.snapshot": (
+        "AgentSnapshot SnapshotMismatchError "
+        "get_tool_calls_and_descriptions_from_snapshot"
+    ),
     "core.spec": "AgentSpec Limits",
     "core.state": "Field State TypedState appended replaced",
     "core.step": "replay start step",
-    "core.tools": "Tool ToolSpec create_tool_from_function tool",
+    "core.tools": "FunctionTool Tool ToolSpec create_tool_from_function tool",
+    "core.toolsets": "Toolset",
+    "core.wiring": "Reply inject stores",
     "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError",
+    "ports.clock": "Clock",
     "ports.confirmation": "ConfirmationUI ConfirmationUIResult",
+    "ports.journal": (
+        "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
+        "StoredRun"
+    ),
+    "ports.laws": "check_journal",
     "ports.observer": "Observer",
     "ports.tool_execution": "AsyncToolExecutor ToolExecutor",
 }

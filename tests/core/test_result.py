@@ -61,7 +61,11 @@ def test_a_turn_that_was_cut_short_counts() -> None:
 
 
 def test_an_empty_conversation_has_no_last_message() -> None:
-    """None, and no error."""
+    """As a key that a dict does not have; it has no text either."""
     empty = AgentResult(Run("r", State({})))
 
-    assert (empty.last_message, empty.text, empty["last_message"]) == (None, None, None)
+    assert empty.text is None
+    assert "last_message" not in empty
+    assert list(empty) == ["messages"]
+    with pytest.raises(KeyError):
+        _ = empty.last_message

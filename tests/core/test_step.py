@@ -351,13 +351,28 @@ def test_options_of_a_run_win_over_the_agents() -> None:
 
 def test_cancelling_empties_what_is_due() -> None:
     """Whatever is under way is no longer owed."""
-    run = step(SPEC, START, said(call("note")))
-
-    run = step(SPEC, run, CancelRequested("enough"))
+    run = step(SPEC, START, CancelRequested("enough"))
 
     assert due(SPEC, run) == ()
     assert run.phase == Done(Cancelled("enough"))
     assert run.messages == [HELLO]
+
+
+def test_cancelling_keeps_what_has_been_done() -> None:
+    """A result is kept; of what has not ended the conversation says how far it came."""
+    calls = [call("note", 1, "a"), call("note", 2, "b"), call("note", 3, "c"), call("pay", 4, "d")]
+    run = step(SPEC, START, said(*calls))
+    run = replay(SPEC, run, [returned(0, 10), ToolStarted(CallRef(1, 1), 1)])
+
+    run = step(SPEC, run, CancelRequested("enough"))
+
+    assert run.state.get("notes") == [10]
+    assert texts(run) == [
+        "10",
+        "Tool 'note' was running when the run was cancelled. Its outcome is unknown.",
+        "Tool 'note' was not run: the run was cancelled.",
+        "Tool 'pay' was not run: the run was cancelled.",
+    ]
 
 
 # --- approval ---------------------------------------------------------------------------

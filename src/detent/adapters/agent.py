@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
 
 from attrs import evolve
 
+from detent.adapters.clocks import SystemClock
+from detent.adapters.drivers.errand import Errand
 from detent.adapters.drivers.pay import Purse
+from detent.adapters.drivers.recording import Loaded, Recorder, forked, fresh_id, loaded
 from detent.adapters.drivers.session import Session
 from detent.adapters.functions import FunctionToolExecutor
+from detent.adapters.selection import chosen, up_to_date
+from detent.core.breakpoints import BreakPoints, holds_of
 from detent.core.decisions import Allow, Ask, Policy, Verdict
-from detent.core.errors import ToolInvocationError
-from detent.core.events import Event
+from detent.core.events import Event, Resumed
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.messages import ChatMessage, ToolCall
-from detent.core.outcomes import Failed
-from detent.core.replies import ModelFailure
 from detent.core.result import AgentResult
-from detent.core.results import ToolFault
 from detent.core.run import Run, RunOptions
+from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
 from detent.core.spec import AgentSpec, Limits, S
 from detent.core.state import State, TypedState, initial_writes
-from detent.core.step import start
+from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
 from detent.core.tools import Tool, by_name
+from detent.core.toolsets import Tools, flat
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
-    ChatGeneratorError,
     StreamingCallback,
 )
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     )
     from detent.adapters.drivers.aio import AsyncInbox
     from detent.adapters.drivers.threads import Inbox
+    from detent.ports.clock import Clock
+    from detent.ports.journal import Journal
     from detent.ports.observer import Observer
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
@@ -52,7 +55,7 @@ class Agent(Generic[S]):
 
     Args:
         chat_generator: who answers the conversation; it has `run`, `run_async` or both.
-        tools: what the model may call.
+        tools: what the model may call: a list of tools and toolsets, or a toolset.
         system_prompt: instructions that open every conversation.
         exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
             without tool calls, which always ends it.
@@ -65,7 +68,10 @@ class Agent(Generic[S]):
         confirmation_strategies: by tool name, who is asked before the tool runs.
         generation_kwargs: options for every model call.
         tool_executor: who runs the tools' functions.
+        parallel_tool_calls: how many tools run at once.
+        clock: tells the time where a tool has a time-out or is tried again.
         observers: each sees every event of every run.
+        journal: keeps what happens, so that `resume` can go on after a crash.
 
     Raises:
         WiringError: tools, state and rules do not fit together; every misfit is named.
@@ -77,7 +83,7 @@ class Agent(Generic[S]):
         self: Agent[State],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Sequence[Tool] = (),
+        tools: Tools[State] = (),
         system_prompt: str | None = None,
         exit_conditions: Sequence[str] = ("text",),
         state_schema: Mapping[str, object] | None = None,
@@ -87,14 +93,17 @@ class Agent(Generic[S]):
         confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
         generation_kwargs: Mapping[str, object] | None = None,
         tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
+        parallel_tool_calls: int = 32,
+        clock: Clock | None = None,
         observers: Sequence[Observer] = (),
+        journal: Journal | None = None,
     ) -> None: ...
     @overload
     def __init__(
         self,
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Sequence[Tool] = (),
+        tools: Tools[S] = (),
         system_prompt: str | None = None,
         exit_conditions: Sequence[str] = ("text",),
         state_schema: type[S],
@@ -104,13 +113,16 @@ class Agent(Generic[S]):
         confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
         generation_kwargs: Mapping[str, object] | None = None,
         tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
+        parallel_tool_calls: int = 32,
+        clock: Clock | None = None,
         observers: Sequence[Observer] = (),
+        journal: Journal | None = None,
     ) -> None: ...
     def __init__(
         self,
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Sequence[Tool] = (),
+        tools: Tools[Any] = (),
         system_prompt: str | None = None,
         exit_conditions: Sequence[str] = ("text",),
         state_schema: Any = None,
@@ -120,36 +132,46 @@ class Agent(Generic[S]):
         confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
         generation_kwargs: Mapping[str, object] | None = None,
         tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
+        parallel_tool_calls: int = 32,
+        clock: Clock | None = None,
         observers: Sequence[Observer] = (),
+        journal: Journal | None = None,
     ) -> None:
         strategies = dict(confirmation_strategies or {})
         self.spec: AgentSpec[S] = AgentSpec(
             state=_blank(state_schema),
-            tools=by_name(tools),
+            tools=by_name(flat(tools)),
             system_prompt=system_prompt,
             exit_conditions=frozenset(exit_conditions),
             policies=FrozenDict(
                 {name: _policy(rule.confirmation_policy) for name, rule in strategies.items()}
             ),
-            limits=Limits(max_agent_steps),
+            limits=Limits(max_agent_steps, parallel_tool_calls),
             generation_kwargs=generation_kwargs or {},
             fail_on_tool_fault=raise_on_tool_invocation_failure,
         )
         self.chat_generator = chat_generator
+        self._tools = tools
+        self._clock = SystemClock() if clock is None else clock
         self._streaming_callback = streaming_callback
         self._executor = FunctionToolExecutor() if tool_executor is None else tool_executor
         self._uis = {name: rule.confirmation_ui for name, rule in strategies.items()}
         self._observers = tuple(observers)
+        self._journal = journal
 
     def run(
         self,
         messages: Messages = (),
         streaming_callback: StreamingCallback | None = None,
         *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
         generation_kwargs: Mapping[str, object] | None = None,
         system_prompt: str | None = None,
-        tools: Sequence[Tool] | Sequence[str] | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
         inbox: Inbox | None = None,
+        run_id: str | None = None,
         **state: object,
     ) -> AgentResult[S]:
         """Run until the agent is done, or until it waits for a human whom nobody here can ask.
@@ -157,68 +179,181 @@ class Agent(Generic[S]):
         Args:
             messages: the conversation so far.
             streaming_callback: as for the agent; it takes that one's place.
+            break_point: where to stop: a breakpoint, a function of the run and an effect, or
+                several.
+            snapshot: a run that has stopped, to go on with: an object, a dict or JSON text. It has
+                its own messages, options and state.
+            raise_at_break_point: whether a run that stops raises; otherwise its result has `held`.
             generation_kwargs: options for this run's model calls; they win over the agent's.
             system_prompt: instructions for this run, in place of the agent's.
             tools: the tools of this run: names of the agent's tools, or tools in place of them.
             inbox: where events from outside come in, e.g. `CancelRequested` from another thread.
+            run_id: what the run is called in the journal; without one it gets a new one.
             state: initial values of state keys.
 
         Raises:
+            BreakpointException: the run has stopped at a breakpoint.
+            StoredDataError: the snapshot is damaged, or this agent cannot go on with it.
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed, and `raise_on_tool_invocation_failure` is set.
+            JournalError: the journal could not be written; what is in it stands.
             StateError: `state` has an unknown key or a value of the wrong type.
         """
-        from detent.adapters.drivers.threads import drive
-
-        spec, begun = self._start(messages, generation_kwargs, system_prompt, tools, state)
-        purse, session = self._prepare(spec, begun, streaming_callback)
-        return _result(drive(session, purse.pay, inbox=inbox), purse)
+        spec, at = self._start(
+            messages,
+            snapshot=snapshot,
+            generation_kwargs=generation_kwargs,
+            system_prompt=system_prompt,
+            tools=tools,
+            run_id=run_id,
+            state=state,
+        )
+        errand = self._errand(spec, at, streaming_callback, break_point)
+        return errand.go(inbox, raises=raise_at_break_point)
 
     async def run_async(
         self,
         messages: Messages = (),
         streaming_callback: StreamingCallback | None = None,
         *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
         generation_kwargs: Mapping[str, object] | None = None,
         system_prompt: str | None = None,
-        tools: Sequence[Tool] | Sequence[str] | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
         inbox: AsyncInbox | None = None,
+        run_id: str | None = None,
         **state: object,
     ) -> AgentResult[S]:
         """As `run`, in the running event loop."""
-        from detent.adapters.drivers.aio import drive_async
+        spec, at = self._start(
+            messages,
+            snapshot=snapshot,
+            generation_kwargs=generation_kwargs,
+            system_prompt=system_prompt,
+            tools=tools,
+            run_id=run_id,
+            state=state,
+        )
+        errand = self._errand(spec, at, streaming_callback, break_point)
+        return await errand.go_async(inbox, raises=raise_at_break_point)
 
-        spec, begun = self._start(messages, generation_kwargs, system_prompt, tools, state)
-        purse, session = self._prepare(spec, begun, streaming_callback)
-        return _result(await drive_async(session, purse.pay_async, inbox=inbox), purse)
+    def resume(
+        self,
+        run_id: str,
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        raise_at_break_point: bool = True,
+        tools: Tools[S] | None = None,
+        inbox: Inbox | None = None,
+    ) -> AgentResult[S]:
+        """Go on with a run of the journal, wherever its process has ended or stopped.
+
+        What is settled stays. A call that was under way is of unknown outcome, and its tool's
+        `on_unknown` says what happens. A run that has ended gives its result again.
+
+        Raises:
+            RunNotFoundError: the journal has no such run.
+            JournalConflictError: another process is working on the run.
+            StoredDataError: what is stored is damaged, or this agent cannot go on with it.
+        """
+        errand = self._resumed(run_id, streaming_callback, break_point, tools)
+        return errand.go(inbox, raises=raise_at_break_point)
+
+    async def resume_async(
+        self,
+        run_id: str,
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        raise_at_break_point: bool = True,
+        tools: Tools[S] | None = None,
+        inbox: AsyncInbox | None = None,
+    ) -> AgentResult[S]:
+        """As `resume`, in the running event loop."""
+        errand = self._resumed(run_id, streaming_callback, break_point, tools)
+        return await errand.go_async(inbox, raises=raise_at_break_point)
+
+    def _resumed(
+        self,
+        run_id: str,
+        streaming_callback: StreamingCallback | None,
+        break_point: BreakPoints | None,
+        tools: Tools[S] | None,
+    ) -> Errand[S]:
+        if self._journal is None:
+            raise ValueError("this agent has no journal; give it one: Agent(…, journal=…)")
+        spec, _ = chosen(up_to_date(self.spec, self._tools), tools)
+        at = loaded(self._journal, spec, run_id)
+        errand = self._errand(spec, at, streaming_callback, break_point)
+        errand.session.feed(Resumed(fresh_id()))
+        return errand
 
     def _start(
         self,
         messages: Messages,
+        *,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None,
         generation_kwargs: Mapping[str, object] | None,
         system_prompt: str | None,
-        tools: Sequence[Tool] | Sequence[str] | None,
+        tools: Tools[S] | Sequence[str] | None,
+        run_id: str | None,
         state: Mapping[str, object],
-    ) -> tuple[AgentSpec[S], Run[S]]:
-        spec, names = _chosen(self.spec, tools)
+    ) -> tuple[AgentSpec[S], Loaded[S]]:
+        """The rules of the run to drive, and where it stands."""
+        spec, names = chosen(up_to_date(self.spec, self._tools), tools)
+        if snapshot is not None:
+            _require_nothing_else(
+                messages=messages,
+                tools=names,
+                generation_kwargs=generation_kwargs,
+                system_prompt=system_prompt,
+                **state,
+            )
+            given = snapshot_from(snapshot)
+            begun = step(spec, run_of(spec, given), Resumed(fresh_id()))
+            if self._journal is not None:  # which may have that run already, further on
+                begun = forked(begun, run_id or fresh_id())
+            return spec, Loaded(begun, 0, given.held)
         if system_prompt:
             spec = evolve(spec, system_prompt=system_prompt)
         begun = start(
             spec,
             _conversation(messages),
-            run_id=os.urandom(8).hex(),
+            run_id=run_id or fresh_id(),
             state=initial_writes(state),
             options=RunOptions(names, generation_kwargs or {}),
         )
-        return spec, begun
+        return spec, Loaded(begun, 0)
 
-    def _prepare(
-        self, spec: AgentSpec[S], run: Run[S], streaming_callback: StreamingCallback | None
-    ) -> tuple[Purse, Session[S]]:
+    def _errand(
+        self,
+        spec: AgentSpec[S],
+        at: Loaded[S],
+        streaming_callback: StreamingCallback | None,
+        break_point: BreakPoints | None,
+    ) -> Errand[S]:
         tell = self._streaming_callback if streaming_callback is None else streaming_callback
         observers = self._observers if tell is None else (*self._observers, _teller(tell))
-        purse = Purse(self.chat_generator, self._executor, self._uis, tell)
-        return purse, Session(spec, run, observers=observers)
+        rules = holds_of(break_point, spec.tools)
+        recorder = None
+        if self._journal is not None:
+            recorder = Recorder(self._journal, spec, self._clock.now, at.length)
+            if at.length == 0:
+                recorder.begin(at.run)
+        session = Session(
+            spec,
+            at.run,
+            observers=observers,
+            clock=self._clock,
+            hold=rules,
+            passed=at.passed,
+            record=recorder,
+        )
+        purse = Purse(self.chat_generator, self._executor, self._uis, tell, clock=self._clock)
+        return Errand(session, purse, rules, recorder)
 
 
 def _blank(schema: type[S] | Mapping[str, object] | None) -> S:
@@ -241,26 +376,6 @@ def _conversation(messages: Messages) -> Sequence[ChatMessage]:
     return (messages,) if isinstance(messages, ChatMessage) else messages
 
 
-def _chosen(
-    spec: AgentSpec[S], tools: Sequence[Tool] | Sequence[str] | None
-) -> tuple[AgentSpec[S], tuple[str, ...] | None]:
-    """The spec and the tool names that a run was given: its own tools, or some of the agent's."""
-    if tools is None:
-        return spec, None
-    own = [tool for tool in tools if isinstance(tool, Tool)]
-    if len(own) == len(tools):
-        given = by_name(own)
-        rules = FrozenDict({name: rule for name, rule in spec.policies.items() if name in given})
-        exits = spec.exit_conditions & {"text", *given}
-        return evolve(spec, tools=given, policies=rules, exit_conditions=exits), None
-    names = tuple(name for name in tools if isinstance(name, str))
-    if len(names) < len(tools):
-        raise TypeError(f"tools must be all Tool objects or all tool names, got {list(tools)!r}")
-    if unknown := [name for name in names if name not in spec.tools]:
-        raise ValueError(f"the agent has no tools {unknown}; it has {sorted(spec.tools)}")
-    return spec, names
-
-
 def _teller(tell: StreamingCallback) -> Observer:
     def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
         for chunk in tool_result_chunks(before, after):
@@ -269,19 +384,10 @@ def _teller(tell: StreamingCallback) -> Observer:
     return observe
 
 
-def _result(run: Run[S], purse: Purse) -> AgentResult[S]:
-    if not isinstance(run.outcome, Failed):
-        return AgentResult(run)
-    failure = run.outcome.failure
-    cause = purse.errors.get(failure)
-    if isinstance(failure, ModelFailure):
-        if isinstance(cause, ChatGeneratorError):
-            raise cause
-        raise ChatGeneratorError(failure) from cause
-    raise ToolInvocationError(failure.message, _failed_tool(run, failure)) from cause
-
-
-def _failed_tool(run: Run[Any], fault: ToolFault) -> str:
-    """The tool that the run's last turn says has failed like this."""
-    answers = [result for message in run.messages for result in message.tool_call_results]
-    return next(one.origin.tool_name for one in reversed(answers) if one.text == fault.message)
+def _require_nothing_else(**given: object) -> None:
+    """A stored run goes on as it was begun: refuse what would change it."""
+    if named := [name for name, value in given.items() if value]:
+        raise ValueError(
+            f"a snapshot goes on with its own messages, options and state; leave out "
+            f"{', '.join(named)}"
+        )

@@ -1,25 +1,119 @@
-"""A tool executor that calls the tool's own function, blocking or as a coroutine."""
+"""A tool executor that calls the tool's own function: here, in a thread, or in an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import cache, partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TypeAlias, TypeVar
 
 from detent.core.tools import Tool
 
+T = TypeVar("T")
+Job: TypeAlias = Callable[[], object]
+
+IDLE_S = 10.0
+"""How long a thread that has nothing to do waits for the next call."""
+
+_idle: list[SimpleQueue[Job]] = []
+
 
 class FunctionToolExecutor:
-    """Calls functions here and now; coroutine functions in the running loop, or in one of their own."""
+    """Calls functions. Coroutine functions never block, and others never block an event loop."""
 
     def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
-        """What the function returned; a coroutine is run to its end in an event loop of its own."""
+        """What the function returned; a coroutine is run to its end in the background loop."""
         value = tool.function(**arguments)
-        return asyncio.run(value) if inspect.iscoroutine(value) else value
+        return in_background(value).result() if inspect.isawaitable(value) else value
 
     async def execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
-        """What the function returned; one that is no coroutine function runs in a thread."""
-        if inspect.iscoroutinefunction(tool.function):
+        """What the function returned. If it is no coroutine function, it runs in a thread.
+
+        A thread cannot be stopped: when this is cancelled, the thread goes on unheard.
+        """
+        if tool.signature.is_async:
             return await tool.function(**arguments)
-        value = await asyncio.to_thread(tool.function, **arguments)
+        value = await in_a_thread(partial(tool.function, **arguments))
         return await value if inspect.isawaitable(value) else value
+
+
+def in_background(awaitable: Awaitable[T]) -> Future[T]:
+    """Run an awaitable from blocking code, in one event loop that all such calls share.
+
+    It sees the caller's context variables. A client that one call has made can thus serve the next,
+    and it does not matter whether the caller's own thread has an event loop. Cancelling the future
+    cancels it.
+    """
+    return asyncio.run_coroutine_threadsafe(_awaited(awaitable), _background_loop())
+
+
+async def in_a_thread(call: Callable[[], T]) -> T:
+    """What `call` returns, from a thread."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from now on cancelling it means only not to listen
+    run_in_a_thread(partial(_fulfil, future, call))
+    return await asyncio.wrap_future(future)
+
+
+def run_in_a_thread(job: Job) -> None:
+    """Have `job`, which does not raise, run in a thread that has nothing to do, or in a new one.
+
+    It sees the caller's context variables. There is no limit to the number of threads, and none
+    keeps the process from ending: a call that hangs must not take the place of another.
+    """
+    try:
+        jobs = _idle.pop()
+    except IndexError:
+        jobs = SimpleQueue()
+        Thread(target=_work, args=(jobs,), daemon=True, name="detent").start()
+    jobs.put(partial(copy_context().run, job))
+
+
+def _work(jobs: SimpleQueue[Job]) -> None:
+    while True:
+        try:
+            job = jobs.get(timeout=IDLE_S)
+        except Empty:
+            try:
+                _idle.remove(jobs)
+            except ValueError:  # taken this very moment: there is a job on its way
+                continue
+            return
+        job()
+        del job  # it holds arguments and results
+        _idle.append(jobs)
+
+
+def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
+    try:
+        future.set_result(call())
+    except StopIteration as error:  # no future can carry one
+        future.set_exception(RuntimeError(f"the function raised StopIteration: {error}"))
+    except BaseException as error:  # noqa: BLE001 - it is raised where the future is awaited
+        future.set_exception(error)
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+@cache
+def _background_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, daemon=True, name="detent-loop").start()
+    return loop
+
+
+def _forget_threads() -> None:
+    _idle.clear()
+    _background_loop.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)  # threads do not survive a fork

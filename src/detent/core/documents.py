@@ -15,7 +15,7 @@ from detent.core.messages import frozen_mapping
 class Document:
     """A piece of text with what is known about it.
 
-    Args:
+    Attributes:
         id: what it is called; without one, a fingerprint of content and meta.
         content: the text.
         meta: anything else that is known: source, page, author.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from detent.core.effects import AskHuman, AskModel, Effect, RunTool
+from collections.abc import Iterator
+
+from detent.core.effects import AskHuman, AskModel, Effect, Reconcile, RunTool, WaitUntil
 from detent.core.frozen import FrozenDict
+from detent.core.idempotency import key_of_call
 from detent.core.run import Acting, Done, Run, Thinking
-from detent.core.slots import AwaitingDecision, Ready, Running
+from detent.core.slots import AwaitingDecision, Ready, Resting, Running, Unknown
 from detent.core.spec import AgentSpec, S
 from detent.core.tools import ToolSpec
 
@@ -21,7 +24,12 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
         case Thinking(attempt):
             return (_ask_model(spec, run, attempt),)
         case Acting():
-            return (*_humans_to_ask(spec, run), *_tools_to_run(spec, run))
+            return (
+                *_humans_to_ask(spec, run),
+                *_tools_to_run(spec, run),
+                *_lookups(spec, run),
+                *_waits(run),
+            )
         case Done():
             return ()
 
@@ -54,6 +62,32 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
     # Started tools first: a call that is approved late waits, and takes the place of none.
     owed.sort(key=lambda one: isinstance(one[1], Ready))
     return [
-        RunTool(slot.ref, status.attempt, slot.call, spec.tools[slot.call.tool_name], run.state)
+        RunTool(
+            slot.ref,
+            status.attempt,
+            slot.call,
+            spec.tools[slot.call.tool_name],
+            run.state,
+            key_of_call(run.id, *slot.ref),
+        )
         for slot, status in owed[: spec.limits.parallel_tool_calls]
     ]
+
+
+def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
+    for slot in run.slots:
+        if isinstance(slot.status, Unknown):
+            tool = spec.tools[slot.call.tool_name]
+            key = key_of_call(run.id, *slot.ref)
+            yield Reconcile(slot.ref, slot.status.attempt, slot.call, tool, run.state, key)
+
+
+def _waits(run: Run[S]) -> Iterator[WaitUntil]:
+    for slot in run.slots:
+        match slot.status:
+            case Running(attempt, deadline) if deadline is not None:
+                yield WaitUntil(slot.ref, attempt, "deadline", deadline)
+            case Resting(attempt, until):
+                yield WaitUntil(slot.ref, attempt, "pause", until)
+            case _:
+                pass

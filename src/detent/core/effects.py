@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
 from detent.core.frozen import FrozenDict
+from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.slots import CallRef
 from detent.core.state import BaseState
@@ -48,11 +49,29 @@ class RunTool:
     call: ToolCall
     tool: Tool
     state: BaseState = field(repr=False)
+    idempotency_key: IdempotencyKey = NO_KEY
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
         return EffectKey("tool", *self.ref, self.attempt)
+
+
+@frozen
+class Reconcile:
+    """Look up whether a call of unknown outcome was carried out, and with which result."""
+
+    ref: CallRef
+    attempt: int
+    call: ToolCall
+    tool: Tool
+    state: BaseState = field(repr=False)
+    idempotency_key: IdempotencyKey = NO_KEY
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey("reconcile", *self.ref, self.attempt)
 
 
 @frozen
@@ -71,4 +90,19 @@ class AskHuman:
         return EffectKey("human", *self.ref, 1)
 
 
-Effect: TypeAlias = AskModel | RunTool | AskHuman
+@frozen
+class WaitUntil:
+    """Say when it is `at`, in seconds since 1970: an attempt's time is up, or a pause is over."""
+
+    ref: CallRef
+    attempt: int
+    reason: Literal["deadline", "pause"]
+    at: float
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey(self.reason, *self.ref, self.attempt)
+
+
+Effect: TypeAlias = AskModel | RunTool | Reconcile | AskHuman | WaitUntil

@@ -42,5 +42,8 @@ class ToolInvocationError(DetentError, RuntimeError):
     """A tool failed in a run that ends when one does. `tool_name` says which."""
 
     def __init__(self, message: str, tool_name: str) -> None:
-        super().__init__(message)
+        super().__init__(message, tool_name)
         self.tool_name = tool_name
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -9,16 +9,20 @@ from attrs import frozen
 from detent.core.decisions import Decision
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.results import ToolFault, ToolResult
-from detent.core.slots import CallRef
+from detent.core.slots import CallRef, Slot
 
 
 @frozen
 class ModelReplied:
-    """The model answered what `AskModel` asked in this turn and attempt."""
+    """The model answered what `AskModel` asked in this turn and attempt.
+
+    `slots` are its calls as they were opened when it happened; without them they are opened now.
+    """
 
     turn: int
     attempt: int
     reply: ChatReply
+    slots: tuple[Slot, ...] = ()
 
 
 @frozen
@@ -32,10 +36,14 @@ class ModelFailed:
 
 @frozen
 class ToolStarted:
-    """A tool is about to run: recorded first, so that a crash leaves a trace of the intent."""
+    """A tool is about to run: recorded first, so that a crash leaves a trace of the intent.
+
+    `at` is the time, in seconds since 1970, where the tool may only take so long.
+    """
 
     ref: CallRef
     attempt: int
+    at: float | None = None
 
 
 @frozen
@@ -49,11 +57,25 @@ class ToolReturned:
 
 @frozen
 class ToolRaised:
-    """A tool failed."""
+    """A tool failed.
+
+    Where it may be tried again, `at` is the time, in seconds since 1970, and `chance` a number from
+    0 to 1 that spreads the further attempts of calls that failed together.
+    """
 
     ref: CallRef
     attempt: int
     fault: ToolFault
+    at: float | None = None
+    chance: float = 0.0
+
+
+@frozen
+class ClockTicked:
+    """It is `at`, in seconds since 1970: a time that `WaitUntil` named. `chance` is as above."""
+
+    at: float
+    chance: float = 0.0
 
 
 @frozen
@@ -64,6 +86,24 @@ class HumanDecided:
     digest: str
     decision: Decision
     by: str | None = None
+
+
+@frozen
+class ToolNeverRan:
+    """It was looked up whether a call of unknown outcome was carried out: it was not."""
+
+    ref: CallRef
+    attempt: int
+
+
+@frozen
+class Resumed:
+    """Another process goes on with the run; what was under way has an unknown outcome.
+
+    `by` names the new process, differently each time.
+    """
+
+    by: str
 
 
 @frozen
@@ -79,6 +119,9 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolReturned
     | ToolRaised
+    | ClockTicked
     | HumanDecided
+    | ToolNeverRan
+    | Resumed
     | CancelRequested
 )

@@ -1,15 +1,14 @@
-"""What single keywords of JSON Schema ask of one value, and how a broken rule is said in a sentence."""
+"""What single keywords of JSON Schema ask of one value, and how to say that it is not so."""
 
 from __future__ import annotations
 
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
-from fractions import Fraction
 from operator import ge, gt, le, lt
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from detent.core.frozen import FrozenDict, FrozenList
@@ -59,7 +58,7 @@ def kind_of(value: object) -> str:
     return known or next(name for kind, name in KINDS.items() if isinstance(value, kind))
 
 
-def identity(value: object) -> Hashable:
+def identity(value: object) -> object:
     """What two JSON values share exactly when they are equal as JSON: 1 and 1.0, not 1 and true."""
     if isinstance(value, bool):
         return ("boolean", value)
@@ -67,7 +66,7 @@ def identity(value: object) -> Hashable:
         return ("object", frozenset((name, identity(item)) for name, item in value.items()))
     if isinstance(value, list):
         return ("array", tuple(map(identity, value)))
-    return cast(Hashable, value)
+    return value
 
 
 def is_a(value: object, declared: str | Sequence[str]) -> bool:
@@ -75,7 +74,7 @@ def is_a(value: object, declared: str | Sequence[str]) -> bool:
     kind = kind_of(value)
     names = (declared,) if isinstance(declared, str) else declared
     if kind == "number" and "integer" in names and "number" not in names:
-        return isinstance(value, int) or cast(float, value).is_integer()
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return kind in names
 
 
@@ -108,6 +107,8 @@ def _unique_items(value: list[object], rule: object, schema: object, place: Plac
 
 
 def _multiple_of(value: float, rule: float, schema: object, place: Place) -> Iterator[str]:
+    from fractions import Fraction  # few schemas need it
+
     if (Fraction(str(value)) / Fraction(str(rule))).denominator != 1:
         yield f"{place} must be a multiple of {rule}, got {value}"
 
@@ -161,7 +162,7 @@ FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "uuid": (UUID, "a UUID"),
     "decimal": (_decimal, "a decimal number as in 12.50"),
 }
-"""The formats that are checked: how each is read, and what it is called. Others are descriptions."""
+"""The formats that are checked: how each is read, and what it is called."""
 
 ASSERTIONS: Mapping[str, tuple[str, Check]] = {
     "required": ("object", _required),

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from attrs import field, frozen
 
+from detent.core.effects import Effect
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage
 from detent.core.replies import Usage
 from detent.core.run import Run, Thinking
 from detent.core.spec import S
 
+if TYPE_CHECKING:
+    from detent.core.snapshot import AgentSnapshot
+
 
 @frozen(eq=False)
-class AgentResult(Mapping[str, object], Generic[S]):
+class AgentResult(Mapping[str, Any], Generic[S]):
     """A run as its caller reads it.
+
+    `held` is what a breakpoint keeps from happening.
 
     As a mapping it has ``messages``, ``last_message`` and every key of the state's schema; a key
     that nothing was written to reads None, or its default.
     """
 
     run: Run[S] = field(repr=False)
+    held: tuple[Effect, ...] = field(default=(), repr=False)
+    _take_snapshot: Callable[[], AgentSnapshot] | None = field(default=None, repr=False)
+
+    @property
+    def snapshot(self) -> AgentSnapshot:
+        """The run as any process with the same agent can go on with it: ``agent.run(snapshot=…)``.
+
+        Raises:
+            UnstorableError: a value in the run cannot be written as JSON.
+            ValueError: the run has ended.
+        """
+        if self._take_snapshot is None:
+            raise ValueError("the run has ended, so that there is nothing to go on with")
+        return self._take_snapshot()
 
     @property
     def state(self) -> S:
@@ -35,14 +55,16 @@ class AgentResult(Mapping[str, object], Generic[S]):
         return self.run.messages
 
     @property
-    def last_message(self) -> ChatMessage | None:
-        """The newest message, or None in an empty conversation."""
-        return self.messages[-1] if self.messages else None
+    def last_message(self) -> ChatMessage:
+        """The newest message. Raises KeyError in an empty conversation."""
+        if not self.messages:
+            raise KeyError("last_message")
+        return self.messages[-1]
 
     @property
     def text(self) -> str | None:
-        """The text of the last message."""
-        return self.last_message.text if self.last_message is not None else None
+        """The text of the last message, if it has one."""
+        return self.last_message.text if self.messages else None
 
     @property
     def exit_reason(self) -> str | None:
@@ -69,7 +91,13 @@ class AgentResult(Mapping[str, object], Generic[S]):
         """The run's own id."""
         return self.run.id
 
-    def __getitem__(self, key: str) -> object:
+    @overload
+    def __getitem__(self, key: Literal["messages"]) -> Sequence[ChatMessage]: ...
+    @overload
+    def __getitem__(self, key: Literal["last_message"]) -> ChatMessage: ...
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    def __getitem__(self, key: str) -> Any:
         if key == "last_message":
             return self.last_message
         if key not in self.state.fields:
@@ -78,7 +106,8 @@ class AgentResult(Mapping[str, object], Generic[S]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.state.fields
-        yield "last_message"
+        if self.messages:
+            yield "last_message"
 
     def __len__(self) -> int:
-        return len(self.state.fields) + 1
+        return len(self.state.fields) + bool(self.messages)

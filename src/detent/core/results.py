@@ -1,89 +1,160 @@
-"""What came of running a tool: a result for the model and the state, or a fault that says what was wrong."""
+"""What came of running a tool: a result for the model and the state, or a fault."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from enum import Enum
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias, TypeGuard
 
-from attrs import asdict, frozen, has
+from attrs import frozen
 
+from detent.core.conversion import plain
+from detent.core.errors import DetentError
+from detent.core.fields import field_names
+from detent.core.frozen import freeze
 from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
+from detent.core.state import BaseState
 from detent.core.tools import Tool
+from detent.core.wiring import Output, Reply, TextRule
 
 FaultKind: TypeAlias = Literal[
-    "unknown_tool", "invalid_arguments", "raised", "timeout", "bad_result", "unmergeable"
+    "unknown_tool",
+    "invalid_arguments",
+    "missing_input",
+    "raised",
+    "timeout",
+    "bad_result",
+    "unmergeable",
+    "unknown_outcome",
+    "cancelled",
 ]
+"""Why a call failed. "missing_input" is a state key that fills a parameter and holds nothing."""
+
+MISSING = object()
 
 
 @frozen
 class ToolResult:
-    """What a tool gave: content for the model to read, and writes for the state."""
+    """What a tool gave: content for the model to read, and writes for the state.
+
+    `warnings` tell observers what the wiring expected and the result did not have.
+    """
 
     content: str | tuple[ResultPart, ...]
     writes: tuple[Write, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @frozen
 class ToolFault:
-    """Why a tool call failed. `message` is for the model to read and act on."""
+    """Why a tool call failed. `message` is for the model to read and act on.
+
+    `retryable` says that the tool's own rule for retries holds for this failure.
+    """
 
     kind: FaultKind
     message: str
+    retryable: bool = False
+
+
+class ResultError(DetentError, ValueError):
+    """A tool's result is not what its wiring makes of it."""
 
 
 def result_of(tool: Tool, value: object) -> ToolResult:
     """What `value`, returned by the tool's function, means for the model and for the state.
 
-    A source that the value lacks writes nothing. Exceptions of the tool's own handlers pass through.
+    Raises:
+        ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
-    return ToolResult(_content(tool, value), _writes(tool, value))
+    writes: tuple[Write, ...] = ()
+    if isinstance(value, Reply):
+        writes = tuple(map(_kept, value.writes))
+        value = value.content
+    elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
+        value = None
+    try:
+        stored = tuple(_stored(tool.outputs, value))
+        content = _content(tool.text_rules, value)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise ResultError(f"The result of tool '{tool.name}' could not be used: {told}") from error
+    return ToolResult(content, (*stored, *writes), tuple(_warnings(tool, value)))
 
 
 def text_of(value: object) -> str:
-    """A value as a model reads it: a string as it is, all else as JSON."""
+    """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, default=_encodable)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=plain)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
 
 
-def _content(tool: Tool, value: object) -> str | tuple[ResultPart, ...]:
-    rule = tool.outputs_to_string
-    if "source" in rule and isinstance(value, Mapping):
-        value = value.get(rule["source"])
-    if handler := rule.get("handler"):
-        return text_of(handler(value))
-    if isinstance(value, TextContent | ImageContent | FileContent):
-        return (value,)
-    if isinstance(value, list | tuple) and value and all(map(_is_part, value)):
-        return tuple(value)
-    return text_of(value)
+def _content(
+    rules: TextRule | Mapping[str, TextRule], value: object
+) -> str | tuple[ResultPart, ...]:
+    if not isinstance(rules, TextRule):
+        return text_of({name: _shown(rule, value) for name, rule in rules.items()})
+    shown = _shown(rules, value)
+    if _is_content(shown):
+        return (shown,)
+    if isinstance(shown, list | tuple) and shown and all(map(_is_content, shown)):
+        return tuple(shown)
+    if rules.raw and not isinstance(shown, str):
+        raise TypeError(f"a raw result is text or content parts, not {type(shown).__name__}")
+    return text_of(shown)
 
 
-def _writes(tool: Tool, value: object) -> tuple[Write, ...]:
-    writes = []
-    for key, rule in tool.outputs_to_state.items():
-        source = rule.get("source")
-        if source is None:
-            writes.append(Write(key, value, rule.get("handler")))
-        elif isinstance(value, Mapping) and source in value:
-            writes.append(Write(key, value[source], rule.get("handler")))
-    return tuple(writes)
+def _shown(rule: TextRule, value: object) -> object:
+    """What a rule makes of a result. A part that a record lacks is None; text is its own part."""
+    shown = value if rule.source is None else _part(value, rule.source)
+    if shown is MISSING:
+        shown = None if _has_parts(value) else value
+    return shown if rule.handler is None else rule.handler(shown)
 
 
-def _is_part(value: object) -> bool:
+def _stored(outputs: tuple[Output, ...], value: object) -> Iterator[Write]:
+    for output in outputs:
+        if callable(output.source):
+            part = output.source(value)
+        else:
+            part = value if output.source is None else _part(value, output.source)
+        if part is not MISSING:
+            yield _kept(Write(output.key, part, output.handler))
+
+
+def _kept(write: Write) -> Write:
+    """The write with a value that the tool can no longer change."""
+    return Write(write.key, freeze(write.value), write.handler)
+
+
+def _part(value: Any, source: str) -> object:
+    """The key of a dict, or the field of a record, that is called `source`."""
+    if isinstance(value, Mapping):
+        return value.get(source, MISSING)
+    return getattr(value, source, MISSING) if _has_parts(value) else MISSING
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, Mapping) or field_names(type(value)) is not None
+
+
+def _warnings(tool: Tool, value: object) -> Iterator[str]:
+    rules = tool.text_rules
+    shown = [rules] if isinstance(rules, TextRule) else list(rules.values())
+    wanted = [(rule.source, "the model") for rule in shown]
+    wanted += [
+        (output.source, f"state key {output.key!r}")
+        for output in tool.outputs
+        if not callable(output.source)
+    ]
+    for source, reader in wanted:
+        if source is not None and _part(value, source) is MISSING:
+            yield f"the result of tool {tool.name!r} has no {source!r} for {reader}"
+
+
+def _is_content(value: object) -> TypeGuard[ResultPart]:
     return isinstance(value, TextContent | ImageContent | FileContent)
-
-
-def _encodable(value: Any) -> object:
-    if has(type(value)):
-        return asdict(value, recurse=False)
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, list | tuple | set | frozenset):
-        return list(value)
-    return str(value)

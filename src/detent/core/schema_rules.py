@@ -1,4 +1,4 @@
-"""What a JSON Schema may say: it is refused when it is none, or says what `json_schema` cannot check."""
+"""What a JSON Schema may say: nothing that is wrong, nor what `json_schema` cannot check."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ def _instead_of(keyword: object) -> str:
 
 def _pattern(rule: object) -> bool:
     try:
-        return isinstance(rule, str) and re.compile(rule) is not None
+        re.compile(str(rule))
     except re.error:
         return False
+    return isinstance(rule, str)
 
 
 def _names(rule: object) -> bool:

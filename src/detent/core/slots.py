@@ -34,9 +34,25 @@ class Ready:
 
 @frozen
 class Running:
-    """Started, not yet answered."""
+    """Started, not yet answered. At `deadline`, in seconds since 1970, nobody waits any longer."""
 
     attempt: int = 1
+    deadline: float | None = None
+
+
+@frozen
+class Unknown:
+    """Begun in a process that has ended; whether it was carried out is being looked up."""
+
+    attempt: int
+
+
+@frozen
+class Resting:
+    """Failed, and ready for its next `attempt` at `until`, in seconds since 1970."""
+
+    attempt: int
+    until: float
 
 
 @frozen
@@ -68,7 +84,8 @@ class AnsweredByHuman:
 
 
 Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman
-Status: TypeAlias = AwaitingDecision | Ready | Running | Settled
+Open: TypeAlias = AwaitingDecision | Ready | Running | Unknown | Resting
+Status: TypeAlias = Open | Settled
 
 
 @frozen
@@ -83,13 +100,13 @@ class Slot:
 
 def is_settled(slot: Slot) -> bool:
     """Whether the slot's call has its answer."""
-    return not isinstance(slot.status, AwaitingDecision | Ready | Running)
+    return not isinstance(slot.status, Open)
 
 
 def answer(slot: Slot) -> ToolCallResult | None:
     """What the model is told about the call; None while it is open."""
     match slot.status:
-        case AwaitingDecision() | Ready() | Running():
+        case AwaitingDecision() | Ready() | Running() | Unknown() | Resting():
             return None
         case Succeeded(result):
             return ToolCallResult(_noted(slot.note, result.content), slot.call)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 from attrs.validators import ge
 
 from detent.core.decisions import Policy
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
 from detent.core.messages import frozen_mapping
-from detent.core.state import BaseState, unknown_key
+from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
+from detent.core.wiring_faults import wiring_faults
 
 S = TypeVar("S", bound=BaseState)
 
@@ -25,11 +26,15 @@ class Limits:
     parallel_tool_calls: int = field(default=32, validator=ge(1))
 
 
+def _offered(spec: AgentSpec[Any]) -> tuple[ToolSpec, ...]:
+    return tuple(tool.spec for tool in spec.tools.values())
+
+
 @frozen
 class AgentSpec(Generic[S]):
     """What an agent is: its tools, its state when nothing has happened, its rules.
 
-    Args:
+    Attributes:
         state: the state that a run starts from; its type is the agent's schema.
         tools: the tools by name.
         system_prompt: instructions that open every conversation.
@@ -52,16 +57,14 @@ class AgentSpec(Generic[S]):
     limits: Limits = Limits()
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
     fail_on_tool_fault: bool = False
-    offered: tuple[ToolSpec, ...] = field(init=False, eq=False, repr=False)
-
-    @offered.default
-    def _offered(self) -> tuple[ToolSpec, ...]:
-        return tuple(tool.spec for tool in self.tools.values())
+    offered: tuple[ToolSpec, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
+    )
 
     def __attrs_post_init__(self) -> None:
         faults = self._rule_faults()
         for tool in self.tools.values():
-            faults += self._tool_faults(tool)
+            faults += wiring_faults(tool, self.state)
         if faults:
             raise WiringError(faults)
 
@@ -77,11 +80,3 @@ class AgentSpec(Generic[S]):
             for name in self.policies.keys() - self.tools.keys()
         ]
         return exits + rules
-
-    def _tool_faults(self, tool: Tool) -> list[str]:
-        keys: dict[str, Any] = {**tool.inputs_from_state, **tool.outputs_to_state}
-        return [
-            f"tool {tool.name!r}: {unknown_key(key, self.state.fields)}"
-            for key in keys
-            if key not in self.state.fields
-        ]

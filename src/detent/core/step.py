@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import count
+from operator import is_
 
 from attrs import evolve
 
-from detent.core.arguments import faults
-from detent.core.decisions import (
-    Allow,
-    Answered,
-    Ask,
-    Confirmed,
-    Decision,
-    Modified,
-    Rejected,
-    digest,
-)
+from detent.core.arguments import argument_faults
+from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.errors import StateError, UnknownEffectError
 from detent.core.events import (
     CancelRequested,
+    ClockTicked,
     Event,
     HumanDecided,
     ModelFailed,
     ModelReplied,
+    Resumed,
+    ToolNeverRan,
     ToolRaised,
     ToolReturned,
     ToolStarted,
 )
 from detent.core.frozen import FrozenDict
+from detent.core.invocation import Invocation
 from detent.core.keys import Write
-from detent.core.messages import ChatMessage, ChatRole, ToolCall
+from detent.core.messages import ChatMessage, ChatRole
+from detent.core.opening import open_slots, with_call_ids, with_calls
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
+from detent.core.recovery import recovered
 from detent.core.replies import ChatReply
 from detent.core.results import ToolFault, text_of
 from detent.core.run import NO_OPTIONS, Acting, Done, Run, RunOptions, Thinking
@@ -44,10 +41,12 @@ from detent.core.slots import (
     Faulted,
     Ready,
     Refused,
+    Resting,
     Running,
     Slot,
     Status,
     Succeeded,
+    Unknown,
     answer,
     is_settled,
 )
@@ -80,7 +79,7 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
     return reduce(lambda current, event: step(spec, current, event), journal, run)
 
 
-def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
+def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901 - a case an event
     """The run after `event`.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing.
@@ -98,26 +97,31 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
         case ToolStarted():
             return _on_tool_started(spec, run, event)
         case ToolReturned():
-            return _on_tool_ended(spec, run, event, Succeeded(event.result))
+            return _on_tool_returned(spec, run, event)
         case ToolRaised():
-            return _on_tool_ended(spec, run, event, Faulted(event.fault))
+            return _on_tool_raised(spec, run, event)
+        case ClockTicked():
+            return _on_clock_ticked(spec, run, event)
         case HumanDecided():
             return _on_human_decided(spec, run, event)
+        case ToolNeverRan():
+            return _on_tool_never_ran(spec, run, event)
+        case Resumed():
+            return _on_resumed(spec, run, event)
         case CancelRequested():
-            return _end(run, Cancelled(event.reason))
+            return _on_cancel_requested(spec, run, event)
 
 
 def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> Run[S]:
     if not _is_asked(run, event):
         return run
-    reply = _with_call_ids(event.reply, run.turn)
+    reply = with_call_ids(event.reply, run.turn)
     run = evolve(run, usage=run.usage + reply.usage)
     calls = reply.message.tool_calls
     if not calls:
         said = _say(run, [reply.message])
         return _end(said, Finished(_text_exit(reply)))
-    refs = (CallRef(run.turn, place) for place in range(len(calls)))
-    slots = [_open(spec, run, ref, call) for ref, call in zip(refs, calls, strict=False)]
+    slots = event.slots or open_slots(spec, run, reply)
     counts = dict(run.tool_call_counts)
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
@@ -133,16 +137,63 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
     slot = _slot(run, event.ref)
     if slot is None or slot.status != Ready(event.attempt):
         return run
-    return _change(spec, run, evolve(slot, status=Running(event.attempt)))
+    limit = spec.tools[slot.call.tool_name].timeout_s
+    deadline = None if limit is None or event.at is None else event.at + limit
+    return _change(spec, run, evolve(slot, status=Running(event.attempt, deadline)))
 
 
-def _on_tool_ended(
-    spec: AgentSpec[S], run: Run[S], event: ToolReturned | ToolRaised, status: Status
-) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or slot.status not in (Ready(event.attempt), Running(event.attempt)):
+def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
+    slot = _attempted(run, event)
+    if slot is None:
         return run
-    return _change(spec, run, evolve(slot, status=status))
+    return _change(spec, run, evolve(slot, status=Succeeded(event.result)))
+
+
+def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
+    slot = _attempted(run, event)
+    if slot is None:
+        return run
+    return _change(spec, run, evolve(slot, status=_after_fault(spec, slot, event)))
+
+
+def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
+    return _with_slots(spec, run, [_after_tick(spec, slot, event) for slot in run.slots])
+
+
+def _after_tick(spec: AgentSpec[S], slot: Slot, event: ClockTicked) -> Slot:
+    match slot.status:
+        case Resting(attempt, until) if until <= event.at:
+            return evolve(slot, status=Ready(attempt))
+        case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
+            tool = spec.tools[slot.call.tool_name]
+            text = f"Tool '{tool.name}' gave no answer within {tool.timeout_s} s"
+            fault = ToolFault("timeout", text, retryable=True)
+            raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
+            return evolve(slot, status=_after_fault(spec, slot, raised))
+        case _:
+            return slot
+
+
+def _after_fault(spec: AgentSpec[S], slot: Slot, event: ToolRaised) -> Status:
+    """What becomes of a call after a failed attempt: it rests until the next, or is settled."""
+    retries = spec.tools[slot.call.tool_name].retries
+    if not event.fault.retryable or event.attempt > retries.times:
+        return Faulted(event.fault)
+    pause_s = retries.pause_s(event.attempt, event.chance)
+    if event.at is None or not pause_s:
+        return Ready(event.attempt + 1)
+    return Resting(event.attempt + 1, event.at + pause_s)
+
+
+def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or slot.status != Unknown(event.attempt):
+        return run
+    return _change(spec, run, evolve(slot, status=Ready(event.attempt)))
+
+
+def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
+    return _with_slots(spec, run, [recovered(spec, run, slot, event) for slot in run.slots])
 
 
 def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
@@ -161,7 +212,7 @@ def _decided(spec: AgentSpec[S], slot: Slot, decision: Decision) -> Slot:
             return evolve(slot, status=Ready())
         case Modified(arguments, feedback):
             call = evolve(slot.call, arguments=arguments)
-            if _argument_faults(spec, call):
+            if argument_faults(call, spec.tools[name]):
                 return slot
             lead = f"The parameters for tool '{name}' were updated by the user to:"
             note = _with_feedback(f"{lead}\n{text_of(arguments)}", feedback)
@@ -173,80 +224,72 @@ def _decided(spec: AgentSpec[S], slot: Slot, decision: Decision) -> Slot:
             return evolve(slot, status=AnsweredByHuman(text))
 
 
-def _open(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
-    """The slot of a call that the model has just made: checked, then held against the policy."""
-    chosen = run.options.tools
-    tool = spec.tools.get(call.tool_name)
-    if tool is None or (chosen is not None and tool.name not in chosen):
-        names = ", ".join(spec.tools if chosen is None else chosen)
-        text = f"Tool '{call.tool_name}' not found. Available tools: {names}"
-        return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
-    call = _without_injected(call, tool.inputs_from_state.values())
-    if problems := _argument_faults(spec, call):
-        text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
-        return Slot(ref, call, Faulted(ToolFault("invalid_arguments", text)))
-    policy = spec.policies.get(tool.name)
-    match policy(call, tool, run) if policy is not None else Allow():
-        case Allow():
-            return Slot(ref, call, Ready())
-        case Ask(reason):
-            bound = digest(run.id, ref.turn, ref.place, call, tool)
-            return Slot(ref, call, AwaitingDecision(bound, reason))
+def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:
+    """What has been done is kept, what has not is answered: a cancelled run can be carried on."""
+    if isinstance(run.phase, Acting):
+        slots = [slot if is_settled(slot) else _cancelled(slot) for slot in run.slots]
+        run, _ = _folded(spec, run, run.phase.reply, slots)
+    return _end(run, Cancelled(event.reason))
 
 
-def _argument_faults(spec: AgentSpec[S], call: ToolCall) -> list[str]:
-    if call.unreadable is not None:
-        return [f"the arguments are not a JSON object: {call.unreadable}"]
-    return list(faults(call.arguments, spec.tools[call.tool_name].spec.parameters))
-
-
-def _without_injected(call: ToolCall, injected: Iterable[str]) -> ToolCall:
-    """A value that the model sends for a parameter that the state fills is ignored."""
-    sent = set(injected) & call.arguments.keys()
-    if not sent:
-        return call
-    kept = {name: value for name, value in call.arguments.items() if name not in sent}
-    return evolve(call, arguments=kept)
+def _cancelled(slot: Slot) -> Slot:
+    name = slot.call.tool_name
+    if isinstance(slot.status, Running):
+        text = f"Tool '{name}' was running when the run was cancelled. Its outcome is unknown."
+    else:
+        text = f"Tool '{name}' was not run: the run was cancelled."
+    return evolve(slot, status=Faulted(ToolFault("cancelled", text)))
 
 
 def _change(spec: AgentSpec[S], run: Run[S], changed: Slot) -> Run[S]:
-    if not isinstance(run.phase, Acting):
+    return _with_slots(spec, run, _replaced(run.slots, changed))
+
+
+def _with_slots(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Run[S]:
+    if not isinstance(run.phase, Acting) or all(map(is_, slots, run.slots)):
         return run
-    return _advance(spec, run, run.phase.reply, _replaced(run.slots, changed))
+    return _advance(spec, run, run.phase.reply, slots)
 
 
 def _advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
     """Wait while a slot is open; then fold all results, in the model's order."""
     if not all(map(is_settled, slots)):
         return evolve(run, phase=Acting(reply, tuple(slots)))
-    state = run.state
-    folded: list[Slot] = []
-    for slot in slots:
-        state, settled = _merged(state, slot)
-        folded.append(settled)
-    said = _say(evolve(run, state=state), _turn_messages(reply, folded))
+    said, folded = _folded(spec, run, reply, slots)
     outcome = _outcome(spec, run, folded)
     if outcome is not None:
         return _end(said, outcome)
     return evolve(said, phase=Thinking(), turn=run.turn + 1)
 
 
-def _merged(state: S, slot: Slot) -> tuple[S, Slot]:
+def _folded(
+    spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]
+) -> tuple[Run[S], list[Slot]]:
+    """The run with a turn in its state and its conversation, and the slots as they were merged."""
+    state = run.state
+    folded: list[Slot] = []
+    for slot in slots:
+        state, settled = _merged(spec, run, state, slot)
+        folded.append(settled)
+    return _say(evolve(run, state=state), _turn_messages(reply, folded)), folded
+
+
+def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
     """The state with a result's writes merged; a result that does not fit it becomes a fault."""
     if not isinstance(slot.status, Succeeded):
         return state, slot
     try:
         return state.update(slot.status.result.writes), slot
     except StateError as error:
-        text = f"The result of tool '{slot.call.tool_name}' was not stored: {error}"
-        return state, evolve(slot, status=Faulted(ToolFault("unmergeable", text)))
+        invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
+        return state, evolve(slot, status=Faulted(invocation.unmerged(error)))
 
 
 def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
     """The model's message with its calls, as made or modified, then every answer in order."""
     results = [result for slot in slots if (result := answer(slot)) is not None]
     answers = [ChatMessage(ChatRole.TOOL, (result,)) for result in results]
-    return [_with_calls(reply.message, [slot.call for slot in slots]), *answers]
+    return [with_calls(reply.message, [slot.call for slot in slots]), *answers]
 
 
 def _outcome(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Outcome | None:
@@ -267,27 +310,6 @@ def _text_exit(reply: ChatReply) -> str:
     return reply.finish_reason if reply.finish_reason in early else "text"
 
 
-def _with_call_ids(reply: ChatReply, turn: int) -> ChatReply:
-    """The reply with an id for each call: one without, or with one used before, gets a new one."""
-    calls = reply.message.tool_calls
-    ids = [call.id for call in calls]
-    if all(ids) and len(set(ids)) == len(ids):
-        return reply
-    for place, call in enumerate(calls):
-        if not call.id or call.id in ids[:place]:
-            names = (f"call_{turn}_{number}" for number in count(place))
-            ids[place] = next(name for name in names if name not in ids)
-    named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
-    return evolve(reply, message=_with_calls(reply.message, named))
-
-
-def _with_calls(message: ChatMessage, calls: Iterable[ToolCall]) -> ChatMessage:
-    """The message with each of its calls, in order, replaced by one of `calls`."""
-    rest = iter(calls)
-    content = [next(rest) if isinstance(part, ToolCall) else part for part in message.content]
-    return evolve(message, content=content)
-
-
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
     if event.turn > run.turn:
         raise UnknownEffectError(f"run {run.id} is in turn {run.turn}, and was never asked {event}")
@@ -301,6 +323,14 @@ def _slot(run: Run[S], ref: CallRef) -> Slot | None:
     if ref.turn > run.turn or not 0 <= ref.place < len(run.slots):
         raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
     return run.slots[ref.place]
+
+
+def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
+    """The slot that the event answers; None when that attempt is over."""
+    slot = _slot(run, event.ref)
+    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):
+        return None
+    return slot if slot.status.attempt == event.attempt else None
 
 
 def _replaced(slots: Sequence[Slot], changed: Slot) -> tuple[Slot, ...]:

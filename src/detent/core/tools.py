@@ -2,18 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, overload
+import re
+from collections.abc import Callable, Iterable, Mapping
+from inspect import isasyncgenfunction, isgeneratorfunction
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
+from detent.core.idempotency import OnUnknown
 from detent.core.messages import frozen_mapping
-from detent.core.parameters import description_of, signature_of
+from detent.core.parameters import (
+    Signature,
+    ToolFunction,
+    description_of,
+    name_of,
+    parameters_of,
+    signature_of,
+)
+from detent.core.retries import Retries, retries_of
+from detent.core.schema_rules import schema_faults
+from detent.core.schemas import has_schema
+from detent.core.state import BaseState, State, TypedState
+from detent.core.wiring import (
+    Input,
+    Output,
+    TextRule,
+    inputs_from,
+    outputs_from,
+    outputs_of,
+    text_rules_from,
+)
 
-ToolFunction: TypeAlias = Callable[..., Any]
-Wiring: TypeAlias = Mapping[str, Mapping[str, object]]
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound=TypedState)
+S_contra = TypeVar("S_contra", contravariant=True)
+F_co = TypeVar("F_co", covariant=True)
 
 
 @frozen
@@ -25,121 +62,224 @@ class ToolSpec:
     parameters: FrozenDict[str, object] = field(converter=frozen_mapping)
 
 
-def _optional_mapping(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
+def _mapping(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
     return frozen_mapping(value or {})
+
+
+def _signature(tool: Tool) -> Signature:
+    _require_parts(tool)
+    return signature_of(tool.function)
+
+
+def _inputs(tool: Tool) -> tuple[Input, ...]:
+    return (*inputs_from(tool.inputs_from_state), *tool.signature.inputs)
+
+
+def _outputs(tool: Tool) -> tuple[Output, ...]:
+    return (*outputs_from(tool.outputs_to_state), *outputs_of(tool.function))
+
+
+def _hidden_of(tool: Tool) -> frozenset[str]:
+    """The parameters that the state fills: no model sees them, nor can it pass them."""
+    return _hidden(tool.signature, tool.inputs)
+
+
+def _types(tool: Tool) -> FrozenDict[str, Any]:
+    """What the model's arguments become; where JSON has no form of a type, they stay."""
+    declared = {k: v for k, v in tool.signature.declared.items() if k not in tool.hidden}
+    return FrozenDict({name: kind for name, kind in declared.items() if has_schema(kind)})
+
+
+def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
+    return text_rules_from(tool.outputs_to_string)
+
+
+def _visible(tool: Tool) -> ToolSpec:
+    shown = dict(tool.parameters)
+    properties = shown.get("properties", {})
+    shown["properties"] = {k: v for k, v in properties.items() if k not in tool.hidden}
+    if "required" in shown:
+        shown["required"] = [name for name in shown["required"] if name not in tool.hidden]
+    return ToolSpec(tool.name, tool.description, shown)
 
 
 @frozen
 class Tool:
     """A function that a model may call.
 
-    Args:
-        name: what the model calls it.
+    Attributes:
+        name: what the model calls it: letters, digits and ``_ - . :``.
         description: what it does, for the model.
-        parameters: JSON Schema of its arguments. A parameter that `inputs_from_state` fills is taken
-            out of what the model sees.
-        function: what is called, with the arguments by name.
-        outputs_to_string: how the result becomes text: ``{"source": key of a dict result, "handler":
-            function}``, both optional. Without it a string stays, all else becomes JSON.
-        inputs_from_state: ``{state key: parameter}``: values that come from the state, not the model.
-        outputs_to_state: ``{state key: {"source": key of a dict result, "handler": function}}``: what
+        parameters: JSON Schema of its arguments. What the state fills is taken out of what the
+            model sees.
+        function: what is called, with the arguments by name; it may be a coroutine function. A
+            parameter annotated with a state class gets the state itself.
+        outputs_to_string: how the result becomes text: ``{"source": part of the result, "handler":
+            function, "raw_result": True for content parts}``, all optional, or such a rule for each
+            of several parts by name. Without it a string stays, all else becomes JSON.
+        inputs_from_state: ``{state key: parameter}``: values that come from the state, not the
+            model.
+        outputs_to_state: ``{state key: {"source": part of the result, "handler": function}}``: what
             is merged into the state; without a source the whole result.
+        timeout_s: seconds that one attempt may take; None is no limit.
+        retries: what happens after a failed attempt; a number is that many more attempts.
+        on_unknown: what happens to a call whose process ended before it was known how it went:
+            "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
 
     Raises:
-        ToolDefinitionError: the parts do not fit together.
+        ToolDefinitionError: the parts do not make a tool.
     """
 
     name: str
     description: str
     parameters: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
     function: ToolFunction = field(repr=False)
-    outputs_to_string: FrozenDict[str, Any] = field(
-        default=None, converter=_optional_mapping, kw_only=True, repr=False
+    outputs_to_string: FrozenDict[str, Any] = field(default=None, converter=_mapping, repr=False)
+    inputs_from_state: FrozenDict[str, str] = field(default=None, converter=_mapping, repr=False)
+    outputs_to_state: FrozenDict[str, Any] = field(default=None, converter=_mapping, repr=False)
+    timeout_s: float | None = field(default=None, kw_only=True, repr=False)
+    retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
+    on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
+    signature: Signature = field(
+        init=False, eq=False, repr=False, default=Factory(_signature, takes_self=True)
     )
-    inputs_from_state: FrozenDict[str, str] = field(
-        default=None, converter=_optional_mapping, kw_only=True
+    inputs: tuple[Input, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_inputs, takes_self=True)
     )
-    outputs_to_state: FrozenDict[str, FrozenDict[str, Any]] = field(
-        default=None, converter=_optional_mapping, kw_only=True
+    outputs: tuple[Output, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_outputs, takes_self=True)
+    )
+    hidden: frozenset[str] = field(
+        init=False, eq=False, repr=False, default=Factory(_hidden_of, takes_self=True)
     )
     types: FrozenDict[str, Any] = field(
-        default=None, converter=_optional_mapping, kw_only=True, repr=False
+        init=False, eq=False, repr=False, default=Factory(_types, takes_self=True)
     )
-    spec: ToolSpec = field(init=False, repr=False)
+    text_rules: TextRule | FrozenDict[str, TextRule] = field(
+        init=False, eq=False, repr=False, default=Factory(_text_rules, takes_self=True)
+    )
+    spec: ToolSpec = field(
+        init=False, eq=False, repr=False, default=Factory(_visible, takes_self=True)
+    )
 
-    @spec.default
-    def _visible(self) -> ToolSpec:
-        hidden = set(self.inputs_from_state.values())
-        shown = dict(self.parameters)
-        properties = shown.get("properties", {})
-        shown["properties"] = {k: v for k, v in properties.items() if k not in hidden}
-        if "required" in shown:
-            shown["required"] = [name for name in shown["required"] if name not in hidden]
-        return ToolSpec(self.name, self.description, shown)
-
-    def __attrs_post_init__(self) -> None:
-        if not self.name:
-            raise ToolDefinitionError("a tool needs a name")
-        if not callable(self.function):
-            raise ToolDefinitionError(f"tool {self.name!r}: the function must be callable")
-        if self.parameters.get("type") != "object":
-            raise ToolDefinitionError(
-                f"tool {self.name!r}: parameters must be a JSON Schema with 'type': 'object'"
-            )
-        for key, rule in self.outputs_to_state.items():
-            if not isinstance(rule, Mapping) or rule.keys() - {"source", "handler"}:
-                raise ToolDefinitionError(
-                    f"tool {self.name!r}: outputs_to_state[{key!r}] must be a dict with 'source' and "
-                    f"'handler', both optional, got {rule!r}"
-                )
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, as if it were no tool."""
-        return self.function(*args, **kwargs)
+    def accepts(self, state: Any) -> bool:
+        """Whether the function can work on `state`: it wants none, this kind, or string keys."""
+        wanted = self.signature.state
+        return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
 
 
+class ToolFor(Protocol[S_contra]):
+    """A tool that can work on a state of this kind. A type checker compares it with the agent's."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        ...
+
+    def accepts(self, state: S_contra, /) -> bool:
+        """Whether the tool's function can work on `state`."""
+        ...
+
+
+class FunctionTool(Tool, Generic[S_contra, F_co]):
+    """A tool made of a function, which can still be called as if it were none."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        __call__: F_co
+    else:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Call the function itself."""
+            return self.function(*args, **kwargs)
+
+    def accepts(self, state: S_contra) -> bool:
+        """As `Tool.accepts`."""
+        return super().accepts(state)
+
+
+class Wires(TypedDict, total=False):
+    """What may be said of a tool beyond its function; each as for `Tool`."""
+
+    inputs_from_state: Mapping[str, str] | None
+    outputs_to_state: Mapping[str, Mapping[str, Any]] | None
+    outputs_to_string: Mapping[str, Any] | None
+    timeout_s: float | None
+    retries: Retries | int
+    on_unknown: OnUnknown
+
+
+class ToolOptions(Wires, total=False):
+    """What may be said of a tool made of a function; each as for `Tool`."""
+
+    name: str | None
+    description: str | None
+
+
+class ToolDecorator(Protocol):
+    """What `tool` gives when it is called with options."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[S, P], R], /
+    ) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
+
+
+@overload
+def create_tool_from_function(
+    function: Callable[Concatenate[S, P], R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
+@overload
+def create_tool_from_function(
+    function: Callable[P, R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[BaseState, Callable[P, R]]: ...
 def create_tool_from_function(
     function: ToolFunction,
     name: str | None = None,
     description: str | None = None,
-    inputs_from_state: Mapping[str, str] | None = None,
-    outputs_to_state: Wiring | None = None,
-    outputs_to_string: Mapping[str, object] | None = None,
-) -> Tool:
+    **wires: Unpack[Wires],
+) -> FunctionTool[Any, Any]:
     """A tool made of a function: its name, its docstring and its typed parameters.
+
+    `function` may be a coroutine function, a bound method, a partial or an object that can be
+    called.
 
     Raises:
         ToolDefinitionError: a parameter is not annotated, or its type has no JSON Schema.
     """
-    hidden = frozenset((inputs_from_state or {}).values())
-    signature = signature_of(function, hidden=hidden)
-    return Tool(
-        name=name or str(getattr(function, "__name__", type(function).__name__)),
-        description=description_of(function) if description is None else description,
-        parameters=signature.parameters,
-        function=function,
-        inputs_from_state=inputs_from_state,
-        outputs_to_state=outputs_to_state,
-        outputs_to_string=outputs_to_string,
-        types=signature.types,
+    signature = signature_of(function)
+    inputs = (*inputs_from(wires.get("inputs_from_state") or {}), *signature.inputs)
+    return FunctionTool(
+        name or name_of(function),
+        description_of(function) if description is None else description,
+        parameters_of(function, hidden=_hidden(signature, inputs)),
+        function,
+        **wires,
     )
 
 
 @overload
-def tool(function: ToolFunction, /) -> Tool: ...
+def tool(
+    function: Callable[Concatenate[S, P], R], /
+) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    inputs_from_state: Mapping[str, str] | None = None,
-    outputs_to_state: Wiring | None = None,
-    outputs_to_string: Mapping[str, object] | None = None,
-) -> Callable[[ToolFunction], Tool]: ...
-def tool(
-    function: ToolFunction | None = None, /, **options: Any
-) -> Tool | Callable[[ToolFunction], Tool]:
-    """Make a function a tool, bare or with the arguments of `create_tool_from_function`.
+def tool(function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
+def tool(function: ToolFunction | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Make a function a tool, bare or with the options of `create_tool_from_function`.
+
+    It can still be called, with exact types. A function that works on a typed state is best written
+    with the state as its first parameter: a type checker then compares it with the agent's.
 
     >>> @tool
     ... def add(a: int, b: int) -> int:
@@ -149,15 +289,46 @@ def tool(
     ('add', 'Add two numbers.', 3)
     """
     if function is not None:
-        return create_tool_from_function(function)
+        return create_tool_from_function(function, **options)
     return lambda function: create_tool_from_function(function, **options)
 
 
-def by_name(tools: Sequence[Tool]) -> FrozenDict[str, Tool]:
+def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
     """The tools by name, in order. Raises ToolDefinitionError when two share a name."""
-    named = FrozenDict({item.name: item for item in tools})
-    if len(named) < len(tools):
-        names = [item.name for item in tools]
+    listed = list(tools)
+    named = FrozenDict({item.name: item for item in listed})
+    if len(named) < len(listed):
+        names = [item.name for item in listed]
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ToolDefinitionError(f"several tools are called {', '.join(map(repr, twice))}")
     return named
+
+
+def _hidden(signature: Signature, inputs: Iterable[Input]) -> frozenset[str]:
+    state = () if signature.state is None else (signature.state.name,)
+    return frozenset([*state, *signature.keys, *(item.parameter for item in inputs)])
+
+
+def _require_parts(tool: Tool) -> None:
+    if not re.fullmatch(r"[\w.:-]+", tool.name, re.ASCII):
+        raise ToolDefinitionError(
+            f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got {tool.name!r}"
+        )
+    where = f"tool {tool.name!r}"
+    if isgeneratorfunction(tool.function) or isasyncgenfunction(tool.function):
+        raise ToolDefinitionError(f"{where}: the function yields; a tool returns all at once")
+    if not callable(tool.function):
+        raise ToolDefinitionError(f"{where}: the function must be callable, got {tool.function!r}")
+    if tool.parameters.get("type") != "object":
+        raise ToolDefinitionError(
+            f"{where}: parameters must be a JSON Schema with 'type': 'object'"
+        )
+    if faults := list(schema_faults(tool.parameters)):
+        raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
+    if tool.timeout_s is not None and tool.timeout_s <= 0:
+        raise ToolDefinitionError(f"{where}: timeout_s must be above 0, got {tool.timeout_s}")
+    if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
+        raise ToolDefinitionError(
+            f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "
+            f"{tool.on_unknown!r}"
+        )

@@ -63,5 +63,8 @@ class ChatGeneratorError(Exception):
     """A model call gave no reply. `failure` is the same as a value; no key or secret is in it."""
 
     def __init__(self, failure: ModelFailure) -> None:
-        super().__init__(failure.message)
+        super().__init__(failure)
         self.failure = failure
+
+    def __str__(self) -> str:
+        return self.failure.message

@@ -11,6 +11,6 @@ from detent.core.run import Run
 class Observer(Protocol):
     """Sees every event, with the run before and after it."""
 
-    def __call__(self, before: Run[Any], event: Event, after: Run[Any]) -> None:
+    def __call__(self, before: Run[Any], event: Event, after: Run[Any], /) -> None:
         """Called once for each event, in order, after it has been folded in."""
         ...

@@ -14,6 +14,7 @@ from detent.adapters.anthropic.decode import MessageFold
 from detent.adapters.anthropic.encode import wire_messages
 from detent.adapters.http.answers import Answer
 from detent.core.frozen import thaw
+from detent.core.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.ports.chat import ChatGeneratorError
 from tests.adapters.http.folds import events, failure_of, fed
@@ -126,9 +127,12 @@ def test_a_stream_shows_its_pieces_and_then_gives_the_reply() -> None:
         StreamingChunk(tool_calls=(ToolCallDelta(1, "now", "", "c2"),)),
         StreamingChunk(finish_reason="tool_calls"),
     ]
-    assert reply.message.text == "Sure"
-    calls = [(call.id, call.tool_name, call.arguments) for call in reply.message.tool_calls]
-    assert calls == [("c1", "add", {"a": "ü"}), ("c2", "now", {})]
+    assert reply.message.content == (
+        ReasoningContent("h—m", {"anthropic": {"type": "thinking", "signature": "c2lnbg=="}}),
+        TextContent("Sure"),
+        ToolCall("add", {"a": "ü"}, "c1", {"anthropic": {"caller": {"type": "direct"}}}),
+        ToolCall("now", {}, "c2"),
+    )
 
 
 def test_a_whole_message_is_shown_as_a_stream_is() -> None:
@@ -163,6 +167,7 @@ def test_what_the_model_said_goes_back_as_it_came() -> None:
     reply = whole(*blocks, stop="tool_use")
     assert replayed(reply) == blocks
     assert reply.message.text == "So it is."
+    assert [thought.reasoning_text for thought in reply.message.reasonings] == ["", ""]
     assert [call.tool_name for call in reply.message.tool_calls] == ["add"]
 
 
@@ -175,8 +180,7 @@ def test_a_stream_goes_back_as_a_whole_message_does() -> None:
         delta(1, "input_json_delta", partial_json='{"query"'),
         delta(1, "input_json_delta", partial_json=': "q"}'),
         opened(2, "web_search_tool_result", tool_use_id="s1", content=[{"url": "u"}]),
-        opened(3, "text", text="", citations=[]),
-        delta(3, "citations_delta", citation={"url": "u"}),
+        opened(3, "text", text="", citations=[{"url": "u"}]),
         delta(3, "citations_delta", citation={"url": "v"}),
         delta(3, "text_delta", text="So."),
         opened(4, "redacted_thinking", data="x"),
@@ -298,7 +302,8 @@ def test_the_last_count_holds() -> None:
 
 def test_an_answer_without_usage_is_an_answer() -> None:
     """Gateways leave it out."""
-    assert whole({"type": "text", "text": "Hi"}).usage == Usage()
+    reply = whole({"type": "text", "text": "Hi"}, stop=None)
+    assert (reply.usage, reply.model, reply.raw_finish_reason) == (Usage(), "", "")
 
 
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}

@@ -17,6 +17,7 @@ from detent.core.messages import (
     ReasoningContent,
     TextContent,
     ToolCall,
+    UserPart,
 )
 from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError
@@ -303,6 +304,15 @@ def test_the_prompt_cache_is_marked_where_the_next_request_is_the_same(
     assert body["system"] == [{**text("Be kind."), "cache_control": control}]
     assert body["messages"][-1]["content"][-1]["cache_control"] == control
     assert json.dumps(body).count("cache_control") == 2
+
+
+@pytest.mark.parametrize(
+    "part", [PNG, FileContent("aGk=", "application/pdf"), TextContent("Hi")], ids=["i", "d", "t"]
+)
+def test_every_kind_of_block_of_a_user_can_be_marked(part: UserPart) -> None:
+    """Pictures and documents, too."""
+    body = body_of(ChatMessage.from_user(content_parts=[part]), prompt_cache="5m")
+    assert "cache_control" in body["messages"][-1]["content"][-1]
 
 
 def test_what_cannot_be_marked_for_the_cache_is_left_alone() -> None:

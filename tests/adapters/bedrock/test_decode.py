@@ -14,7 +14,9 @@ from detent.adapters.bedrock.decode import ConverseFold
 from detent.adapters.bedrock.encode import wire_messages
 from detent.adapters.bedrock.payloads import ConversePayloads
 from detent.adapters.http.answers import Answer
+from detent.adapters.http.parts import Said, parts_of
 from detent.core.frozen import thaw
+from detent.core.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.ports.chat import ChatGeneratorError
 from tests.adapters.bedrock.messages import message, stream
@@ -57,6 +59,11 @@ def stopped(reason: str = "end_turn") -> Json:
 def streamed(*values: Json) -> ChatReply:
     """The reply of a stream."""
     return fed(stream({"messageStart": {"role": "assistant"}}, *values), answer)[1]
+
+
+def replayed_parts(reply: ChatReply) -> list[object]:
+    """The parts that may go back to the provider."""
+    return [*parts_of("bedrock", reply.message)]
 
 
 def replayed(reply: ChatReply) -> list[Json]:
@@ -121,8 +128,12 @@ def test_a_stream_shows_its_pieces_and_then_gives_the_reply() -> None:
         StreamingChunk(tool_calls=(ToolCallDelta(1, "now", "", "c2"),)),
         StreamingChunk(finish_reason="tool_calls"),
     ]
-    calls = [(call.id, call.tool_name, call.arguments) for call in reply.message.tool_calls]
-    assert calls == [("c1", "add", {"a": "ü"}), ("c2", "now", {})]
+    assert reply.message.content == (
+        ReasoningContent("h—m", {"bedrock": {"signature": "c2ln"}}),
+        TextContent("Sure"),
+        ToolCall("add", {"a": "ü"}, "c1"),
+        ToolCall("now", {}, "c2"),
+    )
     assert reply.usage == Usage(18, 7, 3)
     assert thaw(reply.extra) == {"usage": USAGE, "metrics": {"latencyMs": 5}}
 
@@ -162,11 +173,12 @@ def test_what_the_model_said_goes_back_as_it_came() -> None:
         {"citationsContent": {"content": [{"text": "So "}], "citations": [{"title": "t"}]}},
         {"text": "it is."},
         {"brandNew": {"a": [1]}},
-        {"toolUse": {**CALL, "input": {"a": 1}}},
+        {"toolUse": {**CALL, "input": {"a": 1}, "brandNew": 1}},
     ]
     reply = whole(*blocks, stop="tool_use")
     assert replayed(reply) == blocks
     assert reply.message.text == "So it is."
+    assert [thought.reasoning_text for thought in reply.message.reasonings] == ["", ""]
     assert [call.tool_name for call in reply.message.tool_calls] == ["add"]
 
 
@@ -209,7 +221,9 @@ def test_a_thought_that_is_not_signed_is_shown_but_not_sent_back() -> None:
 
 
 def test_a_stream_may_have_empty_blocks_and_none() -> None:
-    """A text of no pieces, and no text at all."""
+    """A text of no pieces, citations of no text, and nothing at all."""
+    cited = streamed(delta(0, citation={"title": "t"}), stopped())
+    assert replayed_parts(cited) == [Said("", {"citations": [{"title": "t"}]})]
     assert streamed(delta(0, text=""), stopped()).message.text == ""
     assert streamed(stopped()).message.content == ()
     assert whole({"text": ""}).message.text == ""
@@ -278,6 +292,9 @@ def exception(name: str) -> bytes:
         (stream(delta(0, text="a")) + exception("throttlingException"), "rate_limit", True),
         (stream(delta(0, text="a")) + exception("modelStreamErrorException"), "server", True),
         (exception("internalServerException"), "server", True),
+        (exception("modelErrorException"), "server", True),
+        (exception("modelNotReadyException"), "rate_limit", True),
+        (exception("resourceNotFoundException"), "not_found", False),
         (exception("serviceUnavailableException"), "overloaded", True),
         (exception("modelTimeoutException"), "timeout", True),
         (exception("validationException"), "bad_request", False),

@@ -273,7 +273,15 @@ SCRIPTS: dict[str, tuple[Callable[[], Script], str | None, list[str], list[int] 
     "a call answered by a human": (lambda: asked(RESPOND), "text", ["paid by hand", "1"], [1]),
     "a call that nobody decides about": (lambda: asked(SHRUG), None, [], None),
     "a cancellation while the model thinks": (cancelled_by_the_model, "cancelled", [], None),
-    "a cancellation while a tool runs": (cancelled_by_a_tool, "cancelled", [], None),
+    "a cancellation while a tool runs": (
+        cancelled_by_a_tool,
+        "cancelled",
+        [
+            "Tool 'note' was running when the run was cancelled. Its outcome is unknown.",
+            "Tool 'pay' was not run: the run was cancelled.",
+        ],
+        None,
+    ),
 }
 
 

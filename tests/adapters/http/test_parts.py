@@ -6,7 +6,15 @@ import json
 
 from attrs import evolve
 
-from detent.adapters.http.parts import Opaque, Part, Said, assistant_message, own_data, parts_of
+from detent.adapters.http.parts import (
+    Opaque,
+    Part,
+    Said,
+    assistant_message,
+    own_data,
+    parts_of,
+    without,
+)
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage, ReasoningContent, TextContent, ToolCall
 
@@ -65,3 +73,8 @@ def test_data_of_another_shape_is_nobodys() -> None:
     """A user may have put anything there."""
     assert own_data("p", {"p": "text"}) == {}
     assert own_data("p", {}) == {}
+
+
+def test_members_are_taken_out_by_name() -> None:
+    """The rest is a new dict."""
+    assert without({"a": 1, "b": 2, "c": 3}, "a", "c", "d") == {"b": 2}

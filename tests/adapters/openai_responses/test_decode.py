@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.adapters.http.answers import Answer
+from detent.adapters.http.parts import Said, parts_of
 from detent.adapters.openai_responses.decode import ResponseFold
 from detent.adapters.openai_responses.encode import wire_items
 from detent.core.frozen import thaw
+from detent.core.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.ports.chat import ChatGeneratorError
 from tests.adapters.http.folds import events, failure_of, fed
@@ -102,7 +104,14 @@ USAGE = {
 def test_a_whole_response_is_read() -> None:
     """Text, reason, usage, model and what stands beside them, not what was in the request."""
     reply = whole(
-        message("hello"), model="m-1", id="resp_1", store=False, usage=USAGE, instructions="Be kind"
+        message("hello"),
+        model="m-1",
+        id="resp_1",
+        store=False,
+        usage=USAGE,
+        instructions="Be kind",
+        text={"format": {"type": "text"}},
+        tools=[{"type": "web_search"}],
     )
     assert reply.message.text == "hello"
     assert (reply.finish_reason, reply.raw_finish_reason) == ("stop", "completed")
@@ -149,17 +158,31 @@ def test_a_stream_shows_its_pieces_and_then_gives_the_reply() -> None:
         StreamingChunk(tool_calls=(ToolCallDelta(1, None, "{}"),)),
         StreamingChunk(finish_reason="tool_calls"),
     ]
-    assert reply.message.text == "Sure!"
-    assert [made.arguments for made in reply.message.tool_calls] == [{"a": "ü"}, {}]
+    own = {"type": "function_call", "id": "fc_c1", "status": "completed"}
+    assert reply.message.content == (
+        ReasoningContent("h—m", {"openai_responses": thought("h—m", encrypted_content="gAAA==")}),
+        TextContent("Sure"),
+        TextContent("!"),
+        ToolCall("add", {"a": "ü"}, "c1", {"openai_responses": own}),
+        ToolCall("add", {}, "c2", {"openai_responses": {**own, "id": "fc_c2"}}),
+    )
+    item = {"type": "message", "id": "msg_1", "role": "assistant"}
+    part = {"type": "output_text", "annotations": []}
+    assert [*parts_of("openai_responses", reply.message)][1:3] == [
+        Said("Sure", {"item": item, "part": part}),
+        Said("!", {"item": item, "part": part}),
+    ]
     assert (reply.usage, reply.model) == (Usage(10, 7, 8, 4), "m-1")
 
 
 def test_what_comes_whole_is_shown_as_a_stream_is() -> None:
     """A whole response, items without pieces, and a stream of its last event alone."""
-    items = [thought("hm"), message("Sure"), call('{"a": 1}')]
+    items = [thought("h", "m"), message("Su", "re"), call('{"a": 1}')]
     expected = [
-        StreamingChunk(reasoning="hm", start=True),
-        StreamingChunk(content="Sure", start=True),
+        StreamingChunk(reasoning="h", start=True),
+        StreamingChunk(reasoning="m", start=True),
+        StreamingChunk(content="Su", start=True),
+        StreamingChunk(content="re", start=True),
         StreamingChunk(tool_calls=(ToolCallDelta(0, "add", "", "c1"),)),
         StreamingChunk(tool_calls=(ToolCallDelta(0, None, '{"a": 1}'),)),
         StreamingChunk(finish_reason="tool_calls"),
@@ -222,6 +245,18 @@ def test_thoughts_are_read_from_wherever_they_are_told(kind: str) -> None:
     assert reply.message.reasonings[0].reasoning_text == "hmm"
 
 
+def test_a_thought_of_several_parts_is_one() -> None:
+    """Each part says where it starts."""
+    deltas = [
+        event("reasoning_summary_text.delta", output_index=0, summary_index=number, delta=text)
+        for number, text in enumerate(("First. ", "Then."))
+    ]
+    item = thought("First. ", "Then.")
+    pieces, reply = fed(events(BEGUN, *deltas, done(0, item), TALK[-1]), answer)
+    assert [piece.start for piece in pieces[:2]] == [True, True]
+    assert reply.message.reasonings[0].reasoning_text == "First. Then."
+
+
 def test_an_empty_thought_is_kept() -> None:
     """What counts is what is encrypted in it."""
     reply = whole(thought(encrypted_content="gAAA=="), call())
@@ -241,9 +276,19 @@ def test_a_refusal_is_the_text_and_the_reason() -> None:
     """In both ways of sending it; it goes back as one."""
     item = {**message(), "content": [REFUSAL]}
     shown, of_stream = fed(
-        events(BEGUN, delta("refusal", 0, "I will not."), done(0, item), TALK[-1]), answer
+        events(
+            BEGUN,
+            delta("refusal", 0, "I will"),
+            delta("refusal", 0, " not."),
+            done(0, item),
+            TALK[-1],
+        ),
+        answer,
     )
-    assert shown[0] == StreamingChunk(content="I will not.", start=True)
+    assert shown[:2] == [
+        StreamingChunk(content="I will", start=True),
+        StreamingChunk(content=" not."),
+    ]
     for reply in (whole(item), of_stream):
         assert reply.message.text == "I will not."
         assert reply.finish_reason == "refusal"
@@ -258,13 +303,17 @@ def test_the_text_of_a_custom_call_is_unreadable_as_arguments() -> None:
         events(
             BEGUN,
             added(0, {**item, "input": ""}),
-            delta("custom_tool_call_input", 0, "4+4"),
+            delta("custom_tool_call_input", 0, "4+"),
+            delta("custom_tool_call_input", 0, "4"),
             done(0, item),
             TALK[-1],
         ),
         answer,
     )
-    assert pieces[1].tool_calls == (ToolCallDelta(0, None, "4+4"),)
+    assert [piece.tool_calls for piece in pieces[1:3]] == [
+        (ToolCallDelta(0, None, "4+"),),
+        (ToolCallDelta(0, None, "4"),),
+    ]
     (made,) = reply.message.tool_calls
     assert (made.tool_name, made.arguments, made.unreadable) == ("exp", {}, "4+4")
     assert replayed(reply) == [item]
@@ -295,6 +344,7 @@ def test_a_call_that_was_cut_off_is_not_taken_for_whole(
     ("status", "details", "reason"),
     [
         ("completed", None, "stop"),
+        ("complete", None, "stop"),
         ("incomplete", {"reason": "max_output_tokens"}, "length"),
         ("incomplete", {"reason": "content_filter"}, "content_filter"),
         ("incomplete", None, "other"),
@@ -312,6 +362,12 @@ def test_every_reason_is_mapped_and_the_status_kept(
     ):
         assert (reply.finish_reason, reply.raw_finish_reason) == (reason, status)
         assert thaw(reply.extra.get("incomplete_details")) == details
+
+
+def test_a_call_of_a_program_is_whole_although_it_goes_on() -> None:
+    """Its status is that of the program."""
+    (made,) = whole(call("", status="in_progress")).message.tool_calls
+    assert (made.arguments, made.unreadable) == ({}, None)
 
 
 def test_a_response_in_the_background_is_an_answer_without_content() -> None:

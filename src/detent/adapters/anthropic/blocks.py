@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.adapters.anthropic.encode import PROVIDER
-from detent.adapters.http.parts import Opaque, Part, Said
+from detent.adapters.http.parts import Opaque, Part, Said, without
 from detent.adapters.http.wire import read_arguments
 from detent.core.messages import ReasoningContent, ToolCall
 from detent.core.replies import StreamingChunk, ToolCallDelta
@@ -67,7 +67,7 @@ class Block:
         whole = self._whole()
         match self.kind:
             case "text":
-                return Said(whole.pop("text", ""), _without(whole, "type"))
+                return Said(whole.pop("text", ""), without(whole, "type"))
             case "thinking":
                 return ReasoningContent(whole.pop("thinking", ""), {PROVIDER: whole})
             case "redacted_thinking":
@@ -82,7 +82,7 @@ class Block:
         read = self._input(cut=cut)
         given = whole.get("input")
         written = self._written() or (json.dumps(given) if given else "")
-        own = _without(whole, "type", "id", "name", "input")
+        own = without(whole, "type", "id", "name", "input")
         return ToolCall(
             str(whole["name"]),
             read or {},
@@ -116,7 +116,3 @@ class Block:
 def given_only(members: Json) -> dict[str, Any]:
     """`members` without those that are null."""
     return {name: said for name, said in members.items() if said is not None}
-
-
-def _without(members: Json, *names: str) -> dict[str, Any]:
-    return {name: said for name, said in members.items() if name not in names}

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
-from operator import itemgetter
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Said, own_data, parts_of
+from detent.adapters.http.turns import in_turns, is_blank
 from detent.adapters.http.wire import cannot_send
 from detent.core.messages import (
     ChatMessage,
@@ -35,7 +35,7 @@ DEFAULT_MAX_TOKENS = 8192
 """The API demands a limit; this one is within that of every model that is served."""
 
 RENAMED = {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
-NEUTRAL = frozenset({"tool_choice", "parallel_tool_calls", "response_format", "tools"})
+NEUTRAL = frozenset({"parallel_tool_calls", "response_format"})
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 
@@ -91,15 +91,8 @@ def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:
     Messages of one role in a row become one: all results of a turn stand in one user message, and
     before all else in it. A message without content may not be sent and is left out.
     """
-    said = [(_role(message), [*_blocks(message)]) for message in messages]
-    turns = groupby((turn for turn in said if turn[1]), key=itemgetter(0))
-    wire: list[Json] = []
-    for role, turn in turns:
-        blocks = [block for _, part in turn for block in part]
-        if role == "user":
-            blocks.sort(key=lambda block: block["type"] != "tool_result")
-        wire.append({"role": role, "content": blocks})
-    return wire
+    said = ((_role(message), [*_blocks(message)]) for message in messages)
+    return in_turns(said, is_result=lambda block: block["type"] == "tool_result")
 
 
 def _role(message: ChatMessage) -> str:
@@ -117,12 +110,7 @@ def _blocks(message: ChatMessage) -> Iterator[Json]:
 
 
 def _said(message: ChatMessage) -> Iterator[Json]:
-    return (_part(part) for part in message.content if not _is_blank(part))
-
-
-def _is_blank(part: object) -> bool:
-    """Whether the part is a text that the API refuses, as it has nothing in it."""
-    return isinstance(part, TextContent | Said) and not part.text.strip()
+    return (_part(part) for part in message.content if not is_blank(part))
 
 
 def _part(part: object) -> Json:
@@ -159,7 +147,7 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
     for part in parts_of(PROVIDER, message):
         match part:
             case Said(text, extra):
-                if not _is_blank(part):
+                if not is_blank(part):
                     yield {"type": "text", "text": text, **extra}
             case Opaque(block):
                 yield dict(block)
@@ -197,7 +185,7 @@ def _result(result: ToolCallResult) -> Json:
     if isinstance(result.result, str):
         wire["content"] = result.result
     else:
-        wire["content"] = [_part(part) for part in result.result if not _is_blank(part)]
+        wire["content"] = [_part(part) for part in result.result if not is_blank(part)]
     return wire | ({"is_error": True} if result.error else {})
 
 

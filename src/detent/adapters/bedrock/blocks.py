@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.adapters.bedrock.encode import PROVIDER
-from detent.adapters.http.parts import Opaque, Part, Said
+from detent.adapters.http.parts import Opaque, Part, Said, without
 from detent.adapters.http.wire import read_arguments
 from detent.core.messages import ReasoningContent, ToolCall
 from detent.core.replies import StreamingChunk, ToolCallDelta
@@ -90,9 +90,9 @@ class Block:
             case {"text": str(text)}:
                 return Said(text)
             case {"citationsContent": {"content": content} as cited}:
-                return Said(_joined(content), _without(cited, "content"))
+                return Said(_joined(content), without(cited, "content"))
             case {"reasoningContent": {"reasoningText": {"text": text} as thought}}:
-                own = _without(thought, "text")
+                own = without(thought, "text")
                 return ReasoningContent(text, {PROVIDER: own} if own else {})
             case {"reasoningContent": {"redactedContent": _} as own}:
                 return ReasoningContent("", {PROVIDER: own})
@@ -126,14 +126,13 @@ class Block:
                 return self._grown_whole(texts)
 
     def _grown_whole(self, texts: dict[str, str]) -> dict[str, Any]:
+        text = {"text": "", **texts}
         if self.thought:
             redacted = "redactedContent" in texts
-            return {
-                "reasoningContent": texts if redacted else {"reasoningText": {"text": "", **texts}}
-            }
+            return {"reasoningContent": texts if redacted else {"reasoningText": text}}
         if self.listed:
-            return {"citationsContent": {"content": [texts], "citations": self.listed}}
-        return {"text": "", **texts}
+            return {"citationsContent": {"content": [text], "citations": self.listed}}
+        return text
 
     def _call(self, use: Json, *, cut: bool) -> ToolCall:
         """The call. Of one that came whole nobody can tell whether the end cut it off."""
@@ -141,7 +140,7 @@ class Block:
         written = "".join(self.texts.get("input", ())) or (json.dumps(given) if given else "")
         streamed = "input" in self.texts or not given
         read = read_arguments(written, cut=cut) if streamed or not cut else None
-        own = _without(use, "input", "name", "toolUseId", "type")
+        own = without(use, "input", "name", "toolUseId", "type")
         return ToolCall(
             str(use["name"]),
             read or {},
@@ -149,10 +148,6 @@ class Block:
             {PROVIDER: own} if own else {},
             written if read is None else None,
         )
-
-
-def _without(members: Json, *names: str) -> dict[str, Any]:
-    return {name: said for name, said in members.items() if name not in names}
 
 
 def _joined(content: Iterable[Json]) -> str:

@@ -27,8 +27,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "content_filtered": "content_filter",
     "guardrail_intervened": "content_filter",
-    "tool_use": "tool_calls",
 }
+# "tool_use" says nothing by itself: what counts is whether there is a call of a tool of ours.
 NOT_EXTRA = frozenset({"output", "p", "stopReason"})
 
 

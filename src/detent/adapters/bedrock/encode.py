@@ -9,13 +9,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Said, own_data, parts_of
+from detent.adapters.http.turns import in_turns, is_blank
 from detent.adapters.http.wire import cannot_send
 from detent.core.messages import (
     ChatMessage,
@@ -115,15 +114,8 @@ def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:
     The roles take turns: messages of one role in a row become one, in which tool results come
     first. A message without content may not be sent and is left out.
     """
-    said = [(_role(message), [*_blocks(message)]) for message in messages]
-    turns = groupby((turn for turn in said if turn[1]), key=itemgetter(0))
-    wire: list[Json] = []
-    for role, turn in turns:
-        blocks = [block for _, part in turn for block in part]
-        if role == "user":
-            blocks.sort(key=lambda block: "toolResult" not in block)
-        wire.append({"role": role, "content": blocks})
-    return wire
+    said = ((_role(message), [*_blocks(message)]) for message in messages)
+    return in_turns(said, is_result=lambda block: "toolResult" in block)
 
 
 def _is_system(message: ChatMessage) -> bool:
@@ -151,12 +143,7 @@ def _blocks(message: ChatMessage) -> Iterator[Json]:
 
 
 def _said(message: ChatMessage) -> Iterator[Json]:
-    return (_part(part) for part in message.content if not _is_blank(part))
-
-
-def _is_blank(part: object) -> bool:
-    """Whether the part is a text that the API refuses, as it has nothing in it."""
-    return isinstance(part, TextContent | Said) and not part.text.strip()
+    return (_part(part) for part in message.content if not is_blank(part))
 
 
 def _part(part: object) -> Json:
@@ -192,7 +179,7 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
     for part in parts_of(PROVIDER, message):
         match part:
             case Said(text, extra):
-                if not _is_blank(part):
+                if not is_blank(part):
                     cited = {"content": [{"text": text}], **extra}
                     yield {"citationsContent": cited} if extra else {"text": text}
             case Opaque(block):
@@ -232,7 +219,7 @@ def _result(result: ToolCallResult) -> Json:
     if isinstance(result.result, str):
         content: list[Json] = [{"text": result.result}]
     else:
-        content = [_part(part) for part in result.result if not _is_blank(part)]
+        content = [_part(part) for part in result.result if not is_blank(part)]
     wire: Json = {"toolUseId": result.origin.id, "content": content}
     return {"toolResult": wire | ({"status": "error"} if result.error else {})}
 

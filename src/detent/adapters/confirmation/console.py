@@ -18,7 +18,7 @@ class SimpleConsoleUI:
     def get_user_confirmation(
         self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
     ) -> ConfirmationUIResult:
-        """Ask until the answer is one. Ctrl-C and end of input pass through: the call stays pending."""
+        """Ask until the answer is one. Ctrl-C and end of input pass through and decide nothing."""
         with ONE_AT_A_TIME:
             print(f"\n--- {visible(tool_name)} wants to run ---")
             if tool_description:
@@ -41,14 +41,14 @@ class SimpleConsoleUI:
 
 
 def visible(text: str) -> str:
-    """`text` with every control character made visible: what a model wrote cannot steer the terminal."""
+    """`text` with control characters made visible: what a model wrote cannot steer the terminal."""
     return "".join(
         char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text
     )
 
 
 def _modified(tool_params: dict[str, Any]) -> dict[str, Any]:
-    """Every parameter, as it is or as the human retypes it: strings as they are, all else as JSON."""
+    """Every parameter, as it is or as the human retypes it: strings plain, all else as JSON."""
     return {name: _retyped(name, value) for name, value in tool_params.items()}
 
 
@@ -66,7 +66,7 @@ def _retyped(name: str, value: object) -> object:
 
 
 def _quoted(value: object) -> str:
-    """The value for the screen; its further lines are barred, so that none passes for one of ours."""
+    """The value for the screen, its further lines barred: none passes for one of ours."""
     return visible(_shown(value)).replace("\n", "\n    | ")
 
 

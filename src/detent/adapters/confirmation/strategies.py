@@ -43,7 +43,7 @@ class NeverAskPolicy:
 
 @frozen
 class BlockingConfirmationStrategy:
-    """Asks through `confirmation_ui`, while the run waits, whenever `confirmation_policy` says so."""
+    """Asks through `confirmation_ui`, and waits, whenever `confirmation_policy` says so."""
 
     confirmation_policy: ConfirmationPolicy
     confirmation_ui: ConfirmationUI

@@ -24,7 +24,7 @@ Unbounded, and for the event loop's own thread; from another one call ``loop.cal
 async def drive_async(
     session: Session[S], pay: PayAsync, *, inbox: AsyncInbox | None = None
 ) -> Run[S]:
-    """As `drive`, in the running event loop. Work on an effect that is no longer owed is cancelled."""
+    """As `drive`, in the running event loop. Work on what is no longer owed is cancelled."""
     mail: AsyncInbox = asyncio.Queue() if inbox is None else inbox
     flights: dict[Flight, Effect] = {}
     session.open()

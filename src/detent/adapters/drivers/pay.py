@@ -1,5 +1,4 @@
-"""Paying: an effect is handed to the port that can perform it, and what came of it becomes an
-event.
+"""Paying: an effect is handed to a port that performs it, and what came of it becomes an event.
 
 The two colours differ only in who waits; what an answer or an exception means is said once.
 """
@@ -7,31 +6,63 @@ The two colours differ only in who waits; what an answer or an exception means i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import random
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import isawaitable
+from typing import cast
 
 from attrs import field, frozen
 
-from detent.core.arguments import arguments_for
-from detent.core.effects import AskHuman, AskModel, Effect, RunTool
+from detent.adapters.clocks import SystemClock
+from detent.adapters.functions import in_a_thread, in_background
+from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, Reconcile, RunTool, WaitUntil
 from detent.core.events import (
+    ClockTicked,
     Event,
     HumanDecided,
     ModelFailed,
     ModelReplied,
+    ToolNeverRan,
     ToolRaised,
     ToolReturned,
 )
 from detent.core.frozen import thaw
+from detent.core.idempotency import NeverRan
+from detent.core.invocation import Invocation
 from detent.core.replies import ChatReply, ModelFailure
-from detent.core.results import ToolFault, result_of
+from detent.core.results import ToolFault
+from detent.core.tools import Tool
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
 )
+from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+
+class Stop:
+    """Tells the work on one effect, from any thread, that nobody waits for it any longer."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._calls: list[Callable[[], object]] = []
+
+    def then(self, call: Callable[[], object]) -> None:
+        """Have `call` called when it is set: at once, if it is."""
+        self._calls.append(call)
+        if self._is_set:
+            call()
+
+    def set(self) -> None:
+        """Nobody waits. Two threads may thus have a call called twice."""
+        self._is_set = True
+        for call in list(self._calls):
+            call()
 
 
 @frozen
@@ -40,7 +71,7 @@ class Purse:
 
     `uis` says by tool name who is asked; a question about any other tool stays unpaid, and what a
     UI raises is raised. `errors` keeps what the other ports raised, by the failure that the run
-    knows.
+    knows. `clock` and `chance`, a number from 0 to 1, are read where a tool may be tried again.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -48,6 +79,9 @@ class Purse:
     uis: Mapping[str, ConfirmationUI] = field(factory=dict)
     streaming_callback: StreamingCallback | None = None
     errors: dict[ModelFailure | ToolFault, BaseException] = field(factory=dict)
+    clock: Clock = field(factory=SystemClock)
+    chance: Callable[[], float] = random.random
+    _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
 
     def pay(self, effect: Effect) -> Event | None:
         """Perform `effect`, blocking. None says that nobody here can."""
@@ -56,11 +90,15 @@ class Purse:
                 case AskModel():
                     return ModelReplied(effect.turn, effect.attempt, self._ask(effect))
                 case RunTool():
-                    return _returned(effect, self._run(effect))
+                    return self._run(effect)
+                case Reconcile():
+                    return _reconciled(effect)
+                case WaitUntil():
+                    return self._wait(effect)
                 case AskHuman():
                     ui = self.uis.get(effect.tool.name)
                     return None if ui is None else _decided(effect, _consult(ui, effect))
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
             return self._failed(effect, error)
 
     async def pay_async(self, effect: Effect) -> Event | None:
@@ -70,21 +108,33 @@ class Purse:
                 case AskModel():
                     return ModelReplied(effect.turn, effect.attempt, await self._ask_async(effect))
                 case RunTool():
-                    return _returned(effect, await self._run_async(effect))
+                    return await self._run_async(effect)
+                case Reconcile():
+                    return await _reconciled_async(effect)
+                case WaitUntil():
+                    await self.clock.wait_async(effect.at)
+                    return self._ticked(effect)
                 case AskHuman():
                     ui = self.uis.get(effect.tool.name)
                     if ui is None:
                         return None
-                    return _decided(effect, await asyncio.to_thread(_consult, ui, effect))
+                    return _decided(effect, await in_a_thread(partial(_consult, ui, effect)))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             return self._failed(effect, error)
 
+    def drop(self, effect: Effect) -> None:
+        """Nobody waits any longer for an effect that `pay` is performing.
+
+        A coroutine is cancelled. A thread cannot be stopped, but what it does to its state is void.
+        """
+        self._stops.setdefault(effect.key, Stop()).set()
+
     def _ask(self, effect: AskModel) -> ChatReply:
         if not hasattr(self.chat, "run"):
-            return asyncio.run(self._ask_async(effect))
-        return self.chat.run(
+            return in_background(self._ask_async(effect)).result()
+        return cast(ChatGenerator, self.chat).run(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
@@ -93,26 +143,72 @@ class Purse:
 
     async def _ask_async(self, effect: AskModel) -> ChatReply:
         if not hasattr(self.chat, "run_async"):
-            return await asyncio.to_thread(self._ask, effect)
-        return await self.chat.run_async(
+            return await in_a_thread(partial(self._ask, effect))
+        return await cast(AsyncChatGenerator, self.chat).run_async(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
             streaming_callback=self.streaming_callback,
         )
 
-    def _run(self, effect: RunTool) -> object:
-        if not hasattr(self.tools, "execute"):
-            return asyncio.run(self._run_async(effect))
-        return self.tools.execute(
-            effect.tool, arguments_for(effect.tool, effect.call, effect.state)
-        )
+    def _run(self, effect: RunTool) -> Event:
+        invocation = _invocation(effect)
+        stop = self._stops.setdefault(effect.key, Stop())
+        stop.then(invocation.end)
+        try:
+            value = self._execute(effect.tool, invocation.arguments(), stop)
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+        except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
+            return self._raised(effect, invocation, error)
+        finally:
+            invocation.end()
+            del self._stops[effect.key]
 
-    async def _run_async(self, effect: RunTool) -> object:
+    def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
+        is_async = tool.signature.is_async or not hasattr(self.tools, "execute")
+        if not is_async or not hasattr(self.tools, "execute_async"):
+            return cast(ToolExecutor, self.tools).execute(tool, arguments)
+        executor = cast(AsyncToolExecutor, self.tools)
+        future = in_background(executor.execute_async(tool, arguments))
+        stop.then(future.cancel)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # does nothing unless the waiting itself was interrupted
+
+    async def _run_async(self, effect: RunTool) -> Event:
+        invocation = _invocation(effect)
+        try:
+            value = await self._execute_async(effect.tool, invocation.arguments())
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+        except (Exception, asyncio.CancelledError, SystemExit) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            return self._raised(effect, invocation, error)
+        finally:
+            invocation.end()
+
+    async def _execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
         if not hasattr(self.tools, "execute_async"):
-            return await asyncio.to_thread(self._run, effect)
-        arguments = arguments_for(effect.tool, effect.call, effect.state)
-        return await self.tools.execute_async(effect.tool, arguments)
+            return await in_a_thread(partial(self._execute, tool, arguments, Stop()))
+        return await cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
+
+    def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
+        fault = invocation.fault(error)
+        self.errors[fault] = error
+        if not (fault.retryable and effect.tool.retries.times):
+            return ToolRaised(effect.ref, effect.attempt, fault)
+        return ToolRaised(effect.ref, effect.attempt, fault, self.clock.now(), self.chance())
+
+    def _wait(self, effect: WaitUntil) -> Event:
+        dropped = threading.Event()
+        self._stops.setdefault(effect.key, Stop()).then(dropped.set)
+        self.clock.wait(effect.at, dropped)
+        del self._stops[effect.key]
+        return self._ticked(effect)
+
+    def _ticked(self, effect: WaitUntil) -> Event:
+        return ClockTicked(max(self.clock.now(), effect.at), self.chance())
 
     def _failed(self, effect: Effect, error: BaseException) -> Event:
         match effect:
@@ -120,16 +216,12 @@ class Purse:
                 failure = _failure(error)
                 self.errors[failure] = error
                 return ModelFailed(effect.turn, effect.attempt, failure)
-            case RunTool():
-                fault = _fault(effect, error)
-                self.errors[fault] = error
-                return ToolRaised(effect.ref, effect.attempt, fault)
-            case AskHuman():
+            case RunTool() | Reconcile() | WaitUntil() | AskHuman():
                 raise error
 
 
-def _returned(effect: RunTool, value: object) -> Event:
-    return ToolReturned(effect.ref, effect.attempt, result_of(effect.tool, value))
+def _invocation(effect: RunTool | Reconcile) -> Invocation:
+    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key)
 
 
 def _consult(ui: ConfirmationUI, effect: AskHuman) -> ConfirmationUIResult:
@@ -139,13 +231,35 @@ def _consult(ui: ConfirmationUI, effect: AskHuman) -> ConfirmationUIResult:
     )
 
 
+def _reconciled(effect: Reconcile) -> Event:
+    found = _lookup(effect)()
+    return _found(effect, in_background(found).result() if isawaitable(found) else found)
+
+
+async def _reconciled_async(effect: Reconcile) -> Event:
+    found = await in_a_thread(_lookup(effect))
+    return _found(effect, await found if isawaitable(found) else found)
+
+
+def _lookup(effect: Reconcile) -> Callable[[], object]:
+    look_up = cast(Callable[..., object], effect.tool.on_unknown)
+    return partial(look_up, thaw(effect.call.arguments), effect.idempotency_key)
+
+
+def _found(effect: Reconcile, value: object) -> Event:
+    if isinstance(value, NeverRan):
+        return ToolNeverRan(effect.ref, effect.attempt)
+    result = _invocation(effect).result(value)
+    return ToolReturned(effect.ref, effect.attempt, result)
+
+
 def _decided(effect: AskHuman, said: ConfirmationUIResult) -> Event | None:
     decision = decision_of(said)
     return None if decision is None else HumanDecided(effect.ref, effect.digest, decision)
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody cancelled this task: a CancelledError of a tool's own making is a failure."""
+    """Whether somebody cancelled this task: a tool's own CancelledError is a failure."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -154,12 +268,3 @@ def _failure(error: BaseException) -> ModelFailure:
     if isinstance(error, ChatGeneratorError):
         return error.failure
     return ModelFailure("bug", f"the chat generator raised {type(error).__name__}: {error}")
-
-
-def _fault(effect: RunTool, error: BaseException) -> ToolFault:
-    call = effect.call
-    text = (
-        f"Failed to invoke Tool `{call.tool_name}` with parameters {call.arguments}. "
-        f"Error: {type(error).__name__}: {error}"
-    )
-    return ToolFault("raised", text)

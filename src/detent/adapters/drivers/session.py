@@ -1,17 +1,24 @@
-"""A session: the one mutable handle on a run, for drivers and for people with a loop of their own."""
+"""A session: the one mutable handle on a run, for our drivers and for loops of your own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Generic, TypeAlias
 
+from detent.adapters.clocks import SystemClock
+from detent.core.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.due import due
 from detent.core.effects import Effect, EffectKey, RunTool
 from detent.core.events import Event, ToolStarted
+from detent.core.opening import settled
 from detent.core.run import Run
 from detent.core.spec import AgentSpec, S
 from detent.core.step import step
+from detent.ports.clock import Clock
 from detent.ports.observer import Observer
+
+Record: TypeAlias = Callable[[Sequence[Event], Run[Any]], object]
+"""Keeps events that have happened; it is given the run after them."""
 
 
 class Session(Generic[S]):
@@ -19,38 +26,73 @@ class Session(Generic[S]):
 
     A loop does three things, in any order and as often as it likes: `take` what is new and perform
     it, `land` what came of it, and drop the work on keys that are no longer in `under_way`. When
-    `take` gives nothing and nothing is under way, the run has ended or waits for somebody.
+    `take` gives nothing and nothing is under way, the run has ended, waits for somebody, or has
+    stopped at a breakpoint: `held` has what is owed and must wait.
+
+    Args:
+        observers: each sees every event.
+        clock: tells when a tool is started that may only take so long.
+        hold: says whether an effect must wait.
+        passed: the places where the run has stopped before, and goes on now.
+        record: is given the events that change the run before they count. What it raises is raised,
+            and they have not happened.
     """
 
     def __init__(
-        self, spec: AgentSpec[S], run: Run[S], *, observers: Sequence[Observer] = ()
+        self,
+        spec: AgentSpec[S],
+        run: Run[S],
+        *,
+        observers: Sequence[Observer] = (),
+        clock: Clock | None = None,
+        hold: Hold = NO_HOLD,
+        passed: Collection[EffectKey] = (),
+        record: Record | None = None,
     ) -> None:
         self.spec = spec
         self.run = run
+        self._clock = SystemClock() if clock is None else clock
         self._observers = tuple(observers)
+        self._hold = hold
+        self._passed = frozenset(passed)
+        self._record = record
         self.open()
 
     def open(self) -> None:
-        """A new loop begins: nothing is under way, and what an earlier one left is offered again."""
+        """Begin a loop: nothing is under way, and what an earlier one left is offered again."""
         self.under_way: dict[EffectKey, Effect] = {}
+        self.held: tuple[Effect, ...] = ()
         self._left: set[EffectKey] = set()
         self._raised: list[BaseException] = []
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
 
-        Tools are recorded as started first. Effects that are no longer owed are no longer under
-        way. Once something was raised, nothing new is begun.
+        Tools are recorded as started first, with the time if they may only take so long. Effects
+        that are no longer owed are no longer under way. Once something was raised, nothing new is
+        begun.
         """
+        fresh = self._fresh()
+        starts = [self._started(effect) for effect in fresh if isinstance(effect, RunTool)]
+        self.feed(*starts)
+        self.under_way |= {effect.key: effect for effect in fresh}
+        if all(start.at is None for start in starts):
+            return fresh
+        waits = self._fresh()
+        self.under_way |= {effect.key: effect for effect in waits}
+        return fresh + waits
+
+    def _started(self, effect: RunTool) -> ToolStarted:
+        at = None if effect.tool.timeout_s is None else self._clock.now()
+        return ToolStarted(effect.ref, effect.attempt, at)
+
+    def _fresh(self) -> list[Effect]:
         owed = {effect.key: effect for effect in due(self.spec, self.run)}
         self.under_way = {key: self.under_way[key] for key in self.under_way if key in owed}
-        seen = owed.keys() if self._raised else self.under_way.keys() | self._left
-        fresh = {key: effect for key, effect in owed.items() if key not in seen}
-        self.under_way |= fresh
-        for effect in fresh.values():
-            if isinstance(effect, RunTool):
-                self.feed(ToolStarted(effect.ref, effect.attempt))
-        return list(fresh.values())
+        seen = self.under_way.keys() | self._left
+        new = [effect for key, effect in owed.items() if key not in seen]
+        self.held = tuple(effect for effect in new if self._must_wait(effect))
+        return [] if self._raised else [effect for effect in new if effect not in self.held]
 
     def put_back(self, effect: Effect) -> None:
         """Give back an effect that was taken and not begun."""
@@ -73,15 +115,27 @@ class Session(Generic[S]):
         if self.run is before:
             self._left.add(effect.key)
 
-    def feed(self, event: Event) -> None:
-        """Fold in an event from anywhere."""
-        before = self.run
-        self.run = step(self.spec, before, event)
-        for observe in self._observers:
-            observe(before, event, self.run)
+    def feed(self, *events: Event) -> None:
+        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
+        folded: list[tuple[Run[S], Event, Run[S]]] = []
+        run = self.run
+        for event in events:
+            kept = event if self._record is None else settled(self.spec, run, event)
+            before, run = run, step(self.spec, run, kept)
+            folded.append((before, kept, run))
+        changes = [event for before, event, after in folded if after is not before]
+        if changes and self._record is not None:
+            self._record(changes, run)
+        self.run = run
+        for one in folded:
+            for observe in self._observers:
+                observe(*one)
 
     def close(self) -> Run[S]:
-        """The run as it is now that nothing is under way. The first exception that landed is raised."""
+        """End a loop: the run as it is. The first exception that landed is raised."""
         if self._raised:
             raise self._raised[0]
         return self.run
+
+    def _must_wait(self, effect: Effect) -> bool:
+        return place_of(effect) not in self._passed and self._hold(self.run, effect)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextvars import copy_context
+from collections.abc import Callable, Iterable
 from functools import partial
 from queue import SimpleQueue
-from threading import Thread
 from typing import TypeAlias
 
 from attrs import frozen
 
 from detent.adapters.drivers.session import Session
-from detent.core.effects import AskHuman, Effect
+from detent.adapters.functions import run_in_a_thread
+from detent.core.effects import AskHuman, Effect, EffectKey
 from detent.core.events import Event
 from detent.core.run import Run
 from detent.core.spec import S
@@ -29,38 +28,49 @@ class Landed:
 
 
 Inbox: TypeAlias = "SimpleQueue[Event | Landed]"
-"""Where events from outside reach a run that is being driven: ``inbox.put(CancelRequested("…"))``."""
+"""Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""
 
 
-def drive(session: Session[S], pay: Pay, *, inbox: Inbox | None = None) -> Run[S]:
+def drive(
+    session: Session[S],
+    pay: Pay,
+    *,
+    drop: Callable[[Effect], object] | None = None,
+    inbox: Inbox | None = None,
+) -> Run[S]:
     """Pay what the run is owed until nothing more can be paid; the run as it is then.
 
     `pay` performs one effect and says what happened, or None to leave it owed. What it raises is
     raised here, once nothing else is under way. Without an `inbox`, humans are asked, one at a
     time, and effects that are alone are performed in the caller's own thread. A thread cannot be
-    stopped: work that is no longer owed goes on unheard.
+    stopped: work that is no longer owed goes on unheard, and `drop` is told which it is.
     """
     mail: Inbox = SimpleQueue() if inbox is None else inbox
+    flying: dict[EffectKey, Effect] = {}
     session.open()
-    while True:
-        while not mail.empty():
-            _receive(session, mail.get())
-        mine: list[Effect] = []
-        for effect in session.take():
-            alone = len(session.under_way) == 1
-            if inbox is None and (alone or isinstance(effect, AskHuman)):
-                mine.append(effect)
+    try:
+        while True:
+            while not mail.empty():
+                _receive(session, mail.get(), flying)
+            mine: list[Effect] = []
+            for effect in session.take():
+                alone = len(session.under_way) == 1
+                if inbox is None and (alone or isinstance(effect, AskHuman)):
+                    mine.append(effect)
+                else:
+                    flying[effect.key] = effect
+                    run_in_a_thread(partial(_fly, pay, effect, mail))
+            for effect in mine[1:]:
+                session.put_back(effect)
+            _drop(flying, flying.keys() - session.under_way.keys(), drop)
+            if mine:
+                session.land(mine[0], _performed(pay, mine[0]))
+            elif session.under_way:
+                _receive(session, mail.get(), flying)
             else:
-                fly = partial(copy_context().run, _fly, pay, effect, mail)
-                Thread(target=fly, daemon=True).start()
-        for effect in mine[1:]:
-            session.put_back(effect)
-        if mine:
-            session.land(mine[0], _performed(pay, mine[0]))
-        elif session.under_way:
-            _receive(session, mail.get())
-        else:
-            return session.close()
+                return session.close()
+    finally:
+        _drop(flying, flying.keys(), drop)
 
 
 def _performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
@@ -74,8 +84,20 @@ def _fly(pay: Pay, effect: Effect, mail: Inbox) -> None:
     mail.put(Landed(effect, _performed(pay, effect)))
 
 
-def _receive(session: Session[S], item: Event | Landed) -> None:
+def _drop(
+    flying: dict[EffectKey, Effect],
+    unheard: Iterable[EffectKey],
+    drop: Callable[[Effect], object] | None,
+) -> None:
+    for key in list(unheard):
+        effect = flying.pop(key)
+        if drop is not None:
+            drop(effect)
+
+
+def _receive(session: Session[S], item: Event | Landed, flying: dict[EffectKey, Effect]) -> None:
     if isinstance(item, Landed):
+        flying.pop(item.effect.key, None)
         session.land(item.effect, item.came)
     else:
         session.feed(item)

@@ -70,6 +70,11 @@ def parts_of(provider: str, message: ChatMessage) -> Iterator[Part]:
     yield from (block for at, block in blocks if at >= len(message.content))
 
 
+def without(members: Json, *names: str) -> dict[str, Any]:
+    """`members` but for those of these names."""
+    return {name: said for name, said in members.items() if name not in names}
+
+
 def own_data(provider: str, extra: Mapping[str, object]) -> Json:
     """What `provider` keeps in the `extra` or `meta` of a part or a message; nothing of others."""
     own = extra.get(provider)

@@ -34,7 +34,8 @@ CAUSES: Mapping[str, FailureCause] = {
 EXCERPT_CHARACTERS = 200
 
 _decoder = json.JSONDecoder(strict=False)
-_CALL = re.compile(r'\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*')
+_NAME = r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+_CALL = re.compile(rf'\s*\{{\s*"name"\s*:\s*({_NAME})\s*,\s*"arguments"\s*:\s*')
 _CALL_END = re.compile(r"\s*\}\s*")
 _TEXT = re.compile(r'\{\s*"text"\s*:\s*"')
 # The inside of a string as far as it is sure. The first half of a pair of surrogates is not, before
@@ -182,17 +183,23 @@ def _answer(arguments: str, form: Form) -> str:
         return arguments
     begun = _TEXT.match(arguments)
     sure = _SURE.match(arguments, begun.end()) if begun else None
-    return _HALF_PAIR.sub("\ufffd", _decoder.decode(f'"{sure[0]}"')) if sure else ""
+    return _paired(_decoder.decode(f'"{sure[0]}"')) if sure else ""
 
 
 def _made(name: str, arguments: str) -> ToolCall:
     try:
         value = _decoder.decode(arguments)
+        value = json.loads(_paired(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         return ToolCall(name, unreadable=arguments)
     return ToolCall(name, value)
+
+
+def _paired(text: str) -> str:
+    """`text` as it can be encoded: without halves of pairs of surrogates."""
+    return _HALF_PAIR.sub("\ufffd", text)
 
 
 def _refused(error: Mapping[str, Any]) -> ChatGeneratorError:

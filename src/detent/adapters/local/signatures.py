@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from detent.core.tools import ToolSpec
 
@@ -26,7 +26,7 @@ def tool_text(tool: ToolSpec) -> str:
       words: what to look for
     """
     parameters: Mapping[str, Any] = tool.parameters
-    properties: Mapping[str, Any] = parameters.get("properties") or {}
+    properties = cast(Mapping[str, Any], parameters.get("properties") or {})
     about = [f"{name}: {one['description']}" for name, one in properties.items() if _described(one)]
     lines = [" ".join(line.split()) for line in [tool.description, *about] if line]
     return "\n  ".join([f"{tool.name}({_fields(parameters, parameters)})", *lines])

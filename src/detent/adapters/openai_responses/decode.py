@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer
 from detent.adapters.http.neutral import decided_reason
-from detent.adapters.http.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.http.parts import Opaque, Part, Said, assistant_message, without
 from detent.adapters.http.wire import failed, first_count, read_arguments
 from detent.adapters.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.messages import ReasoningContent, ToolCall
@@ -33,9 +33,7 @@ ARGUMENTS = frozenset(
 CALLS = frozenset({"function_call", CUSTOM_CALL})
 UNDER_WAY = frozenset({"in_progress", "queued"})
 # What the answer repeats of the request, or what the reply says elsewhere.
-NOT_EXTRA = frozenset(
-    {"error", "instructions", "model", "object", "output", "status", "text", "tools"}
-)
+NOT_EXTRA = frozenset({"instructions", "model", "object", "output", "status", "text", "tools"})
 
 
 class ResponseFold:
@@ -172,9 +170,9 @@ def _parts(item: Json, *, cut: bool) -> Iterator[Part]:
     """What an item says. Where the answer was `cut` off in it, a call is not whole."""
     match item["type"]:
         case "message":
-            own = _without(item, "content")
+            own = without(item, "content")
             for part in item.get("content") or ():
-                of_part = _without(part, "text", "refusal", "logprobs")
+                of_part = without(part, "text", "refusal", "logprobs")
                 yield Said(_text_of(part), {"item": own, "part": of_part})
         case "reasoning":
             text = "".join(text for text, _ in _texts(item))
@@ -194,7 +192,7 @@ def _call(item: Json, *, cut: bool) -> ToolCall:
         str(item["name"]),
         read or {},
         str(item["call_id"]),
-        {PROVIDER: _without(item, "arguments", "call_id", "input", "name")},
+        {PROVIDER: without(item, "arguments", "call_id", "input", "name")},
         written if read is None else None,
     )
 
@@ -220,10 +218,6 @@ def _refused(part: Part) -> str:
     if isinstance(part, Said) and part.extra["part"].get("type") == "refusal":
         return part.text
     return ""
-
-
-def _without(members: Json, *names: str) -> dict[str, Any]:
-    return {name: said for name, said in members.items() if name not in names}
 
 
 def _usage(usage: Json) -> Usage:

@@ -16,8 +16,8 @@ from detent.ports.chat import StreamingCallback
 Line: TypeAlias = (
     str | ChatMessage | ChatReply | Exception | Callable[[Sequence[ChatMessage]], "Line"]
 )
-"""What a scripted generator says next: a text, a message, a reply; an exception is raised; a function
-makes a line of the conversation."""
+"""What a scripted generator says next: a text, a message, a reply; an exception is raised; a
+function makes a line of the conversation."""
 
 
 @frozen
@@ -32,8 +32,8 @@ class Asked:
 class ScriptedChatGenerator:
     """Answers with the lines of a script, one for each call, blocking or not.
 
-    `calls` holds what it was asked. A text is streamed word by word. A call beyond the script's end raises
-    AssertionError; `assert_complete` raises one when lines are left.
+    `calls` holds what it was asked. A text is streamed word by word. A call beyond the script's end
+    raises AssertionError; `assert_complete` raises one when lines are left.
     """
 
     def __init__(self, *script: Line) -> None:
@@ -79,7 +79,8 @@ class ScriptedChatGenerator:
     def assert_complete(self) -> None:
         """Raise AssertionError when lines of the script were never asked for."""
         left = len(self._script) - len(self.calls)
-        assert left <= 0, f"{left} lines of the script were never asked for"
+        if left > 0:
+            raise AssertionError(f"{left} lines of the script were never asked for")
 
 
 def _reply(line: Line, messages: Sequence[ChatMessage]) -> ChatReply:

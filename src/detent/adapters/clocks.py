@@ -1,0 +1,72 @@
+"""Clocks: the system's, and one that a test sets by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from threading import Event, Lock
+
+LONGEST_WAIT_S = 3600.0
+"""No single wait of the system is longer: some refuse to wait for years."""
+
+
+class SystemClock:
+    """The time of day when it was made, and from then on a clock that nobody sets."""
+
+    def __init__(self) -> None:
+        self._start = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._start + time.monotonic()
+
+    def wait(self, until: float, dropped: Event) -> None:
+        """Block until then, or until `dropped` is set."""
+        while (left := until - self.now()) > 0 and not dropped.wait(min(left, LONGEST_WAIT_S)):
+            pass
+
+    async def wait_async(self, until: float) -> None:
+        """Sleep until then."""
+        while (left := until - self.now()) > 0:  # noqa: ASYNC110 - a time comes, no event
+            await asyncio.sleep(min(left, LONGEST_WAIT_S))
+
+
+class ManualClock:
+    """A clock that stands still until `advance` is called, from any thread."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self._now = now
+        self._lock = Lock()
+        self._waiting: list[tuple[float, Callable[[], object]]] = []
+
+    def now(self) -> float:
+        """The time that was set last."""
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        with self._lock:
+            self._now += seconds
+            due = [wake for until, wake in self._waiting if until <= self._now]
+            self._waiting = [one for one in self._waiting if one[0] > self._now]
+        for wake in due:
+            wake()
+
+    def wait(self, until: float, dropped: Event) -> None:
+        """Block until `advance` has reached that time, or `dropped` is set."""
+        self._wake_at(until, dropped.set)
+        dropped.wait()
+
+    async def wait_async(self, until: float) -> None:
+        """As `wait`."""
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        self._wake_at(until, lambda: loop.call_soon_threadsafe(woken.set))
+        await woken.wait()
+
+    def _wake_at(self, until: float, wake: Callable[[], object]) -> None:
+        with self._lock:
+            if until > self._now:
+                self._waiting.append((until, wake))
+                return
+        wake()

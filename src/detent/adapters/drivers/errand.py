@@ -1,0 +1,51 @@
+"""An errand: one run on its way, from where it stands to where nothing more can be paid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic
+
+from attrs import frozen
+
+from detent.adapters.drivers.pay import Purse
+from detent.adapters.drivers.recording import Recorder
+from detent.adapters.drivers.session import Session
+from detent.adapters.endings import ended, stopped
+from detent.core.breakpoints import Holds
+from detent.core.result import AgentResult
+from detent.core.spec import S
+
+if TYPE_CHECKING:
+    from detent.adapters.drivers.aio import AsyncInbox
+    from detent.adapters.drivers.threads import Inbox
+
+
+@frozen
+class Errand(Generic[S]):
+    """A session, the ports that it is paid from, its breakpoints and its recorder."""
+
+    session: Session[S]
+    purse: Purse
+    rules: Holds
+    recorder: Recorder | None = None
+
+    def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S]:
+        """Drive the run, blocking. `raises` says whether a breakpoint raises."""
+        from detent.adapters.drivers.threads import drive
+
+        drive(self.session, self.purse.pay, drop=self.purse.drop, inbox=inbox)
+        return self._result(raises=raises)
+
+    async def go_async(self, inbox: AsyncInbox | None, *, raises: bool) -> AgentResult[S]:
+        """As `go`, in the running event loop."""
+        from detent.adapters.drivers.aio import drive_async
+
+        await drive_async(self.session, self.purse.pay_async, inbox=inbox)
+        return self._result(raises=raises)
+
+    def _result(self, *, raises: bool) -> AgentResult[S]:
+        run, held = self.session.run, self.session.held
+        if run.outcome is not None:
+            return ended(run, self.purse.errors)
+        if held and self.recorder is not None:
+            self.recorder.stop(run, held)
+        return stopped(self.session.spec, run, held, self.rules, raises=raises)

@@ -1,0 +1,91 @@
+"""The runs of a journal: looked at as they were at any entry, tried again from there, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic
+
+from attrs import evolve, field, frozen
+
+from detent.adapters.drivers.recording import forked, fresh_id, loaded
+from detent.core.keys import Write
+from detent.core.messages import ChatMessage
+from detent.core.run import Acting, Done, Run, Thinking
+from detent.core.snapshot import AgentSnapshot, snapshot_of
+from detent.core.spec import AgentSpec, S
+from detent.core.state import initial_writes
+from detent.ports.journal import Journal
+
+
+@frozen
+class Runs(Generic[S]):
+    """The runs of a journal, read with the rules of an agent: ``Runs(journal, agent.spec)``."""
+
+    journal: Journal
+    spec: AgentSpec[S] = field(repr=False)
+
+    def at(self, run_id: str, length: int | None = None) -> Run[S]:
+        """The run as it was after its first `length` entries; None is all.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            StoredDataError: what is stored is damaged, or these rules make another run of it.
+        """
+        return loaded(self.journal, self.spec, run_id, length).run
+
+    def replay(self, run_id: str) -> Run[S]:
+        """The run, made again of all its events from the first, without a checkpoint.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            StoredDataError: it is another run than the stored one; the message says from which
+                entry on.
+        """
+        return loaded(self.journal, self.spec, run_id, from_start=True).run
+
+    def fork(
+        self,
+        run_id: str,
+        length: int | None = None,
+        *,
+        messages: Sequence[ChatMessage] = (),
+        **state: object,
+    ) -> AgentSnapshot:
+        """A new run that begins as this one was after its first `length` entries.
+
+        Any agent with the same tools and state goes on with it, one with another model as well:
+        ``agent.run(snapshot=runs.fork("run-1", 5))``.
+
+        Args:
+            run_id: the run to begin from; it stays as it is.
+            length: how many of its entries; None is all.
+            messages: what is said next. A run that has ended goes on with it.
+            state: values that take the place of the state's.
+
+        Raises:
+            ValueError: there are messages, and calls of the model that are not answered yet.
+            StateError: `state` has an unknown key or a value of the wrong type.
+        """
+        run = forked(self.at(run_id, length), fresh_id())
+        writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
+        if messages and isinstance(run.phase, Acting):
+            raise ValueError(
+                f"after {length} entries run {run_id!r} has calls that are not answered; fork it "
+                "where the model is to be asked, or without messages"
+            )
+        run = evolve(run, state=run.state.update(writes))
+        if messages and isinstance(run.phase, Done):
+            run = evolve(run, phase=Thinking(), turn=run.turn + 1)
+        return snapshot_of(self.spec, run)
+
+    def forget(self, before: float) -> list[str]:
+        """Delete the runs that have ended, and were last written to before a time since 1970.
+
+        Gives their ids.
+        """
+        old = [
+            run.run_id for run in self.journal.runs() if run.status == "done" and run.at < before
+        ]
+        for run_id in old:
+            self.journal.delete(run_id)
+        return old

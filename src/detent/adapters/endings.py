@@ -1,0 +1,73 @@
+"""What a run that is no longer driven means for its caller: a result or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from detent.core.breakpoints import BreakpointException, Holds
+from detent.core.effects import Effect
+from detent.core.errors import StateError, ToolInvocationError
+from detent.core.outcomes import Failed
+from detent.core.replies import ModelFailure
+from detent.core.result import AgentResult
+from detent.core.results import ToolFault
+from detent.core.run import Run
+from detent.core.snapshot import snapshot_of
+from detent.core.spec import AgentSpec, S
+from detent.ports.chat import ChatGeneratorError
+
+Errors = Mapping[ModelFailure | ToolFault, BaseException]
+"""What the ports raised, by the failure that the run knows."""
+
+
+def ended(run: Run[S], errors: Errors) -> AgentResult[S]:
+    """The result of a run that has ended.
+
+    Raises:
+        ChatGeneratorError: the model gave no answer.
+        ToolInvocationError: a tool failed in a run that ends when one does.
+    """
+    if not isinstance(run.outcome, Failed):
+        return AgentResult(run)
+    failure = run.outcome.failure
+    cause = errors.get(failure)
+    if isinstance(failure, ModelFailure):
+        if isinstance(cause, ChatGeneratorError):
+            raise cause
+        raise ChatGeneratorError(failure) from cause
+    error = ToolInvocationError(failure.message, _failed_tool(run, failure))
+    raise error from cause or _cause_of(failure)
+
+
+def stopped(
+    spec: AgentSpec[S], run: Run[S], held: tuple[Effect, ...], rules: Holds, *, raises: bool
+) -> AgentResult[S]:
+    """The result of a run that waits for a human, or that `rules` have stopped before `held`.
+
+    Raises:
+        BreakpointException: a breakpoint has stopped it, and `raises` is set.
+    """
+    rule = rules.first(run, held[0]) if held else None
+    result = AgentResult(run, held, partial(snapshot_of, spec, run, held, rule))
+    if held and raises:
+        raise BreakpointException(result, held, rule)
+    return result
+
+
+def _failed_tool(run: Run[Any], fault: ToolFault) -> str:
+    """The tool that the run's last turn says has failed like this."""
+    answers = [result for message in run.messages for result in message.tool_call_results]
+    return next(one.origin.tool_name for one in reversed(answers) if one.text == fault.message)
+
+
+def _cause_of(fault: ToolFault) -> Exception | None:
+    """The exception that a fault stands for which nobody raised."""
+    match fault.kind:
+        case "timeout":
+            return TimeoutError(fault.message)
+        case "unmergeable":
+            return StateError(fault.message)
+        case _:
+            return None

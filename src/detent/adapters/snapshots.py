@@ -1,0 +1,51 @@
+"""Snapshots in files: written whole or not at all, and never over another one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from detent.core.records import StoredDataError
+from detent.core.snapshot import AgentSnapshot
+
+LARGEST_BYTES = 256 * 2**20
+"""A file that is larger is no snapshot of ours."""
+
+
+def save_snapshot(snapshot: AgentSnapshot, directory: str | Path) -> Path:
+    """Write a snapshot to a new file in `directory`, which is made when it is not there.
+
+    The file's name has the run's id and turn, and a part that no other file has.
+
+    Raises:
+        OSError: it could not be written; there is no such file then.
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = "".join(one if one.isalnum() or one in "-_" else "_" for one in snapshot.run_id)[:80]
+    path = folder / f"{run}_{snapshot.run['turn']}_{os.urandom(4).hex()}.json"
+    new = path.with_suffix(".new")
+    try:
+        with new.open("x", encoding="utf-8") as file:
+            file.write(snapshot.to_json())
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+    return path
+
+
+def load_snapshot(path: str | Path) -> AgentSnapshot:
+    """The snapshot in a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        StoredDataError: it holds no snapshot, or one of another version.
+    """
+    if (size := Path(path).stat().st_size) > LARGEST_BYTES:
+        raise StoredDataError(f"{path} has {size} bytes: no snapshot is that large")
+    try:
+        return AgentSnapshot.from_json(Path(path).read_bytes())
+    except StoredDataError as error:
+        raise StoredDataError(f"{path}: {error}") from error

@@ -1,0 +1,1 @@
+"""Stores: where the journals of runs are kept."""

@@ -1,0 +1,165 @@
+"""A journal in PostgreSQL: for runs that several machines work on. Needs ``detent[postgres]``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalDamagedError,
+    JournalError,
+    StoredRun,
+    require_next,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS detent_entries (
+    run_id TEXT NOT NULL, position BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL,
+    kind TEXT NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
+);
+CREATE TABLE IF NOT EXISTS detent_checkpoints (
+    run_id TEXT PRIMARY KEY, position BIGINT NOT NULL, data TEXT NOT NULL
+)
+"""
+ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+LENGTH = "SELECT COALESCE(MAX(position) + 1, 0) FROM detent_entries WHERE run_id = %s"
+ENTRIES = """
+SELECT position, at, kind, status, data FROM detent_entries
+WHERE run_id = %s AND position >= %s ORDER BY position
+"""
+RUNS = """
+SELECT run_id, position + 1, status, at FROM (
+    SELECT DISTINCT ON (run_id) run_id, position, status, at FROM detent_entries
+    ORDER BY run_id, position DESC
+) AS lasts ORDER BY at DESC
+"""
+KEEP = """
+INSERT INTO detent_checkpoints VALUES (%s, %s, %s)
+ON CONFLICT (run_id) DO UPDATE SET position = EXCLUDED.position, data = EXCLUDED.data
+"""
+
+
+class PostgresJournal:
+    """Keeps runs in the PostgreSQL database at `url`, in two tables that it makes.
+
+    It holds one connection, and makes a new one when the database has been gone. Every append is on
+    the server's disk when it returns, unless the server is told otherwise. Names of users and
+    passwords are in no message.
+
+    Raises:
+        JournalError: the database cannot be reached.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = Lock()
+        self._db: Connection[Any] | None = None
+        with self._transaction("opened") as db:
+            db.execute(ALONE, ("detent schema",))
+            for statement in SCHEMA.split(";"):
+                db.execute(statement)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        rows = [(run_id, *_row(entry)) for entry in entries]
+        with self._transaction("written") as db:
+            db.execute(ALONE, (run_id,))
+            require_next(run_id, entries, _first(db.execute(LENGTH, (run_id,)).fetchone()))
+            db.cursor().executemany(
+                "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)", rows
+            )
+            if checkpoint is not None:
+                db.execute(KEEP, (run_id, checkpoint.position, _text(checkpoint.data)))
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """As the port says."""
+        with self._transaction("read") as db:
+            rows = db.execute(ENTRIES, (run_id, start)).fetchall()
+        return [
+            Entry(position, at, kind, status, _loaded(run_id, data))
+            for position, at, kind, status, data in rows
+        ]
+
+    def checkpoint(self, run_id: str) -> Checkpoint | None:
+        """As the port says."""
+        wanted = "SELECT position, data FROM detent_checkpoints WHERE run_id = %s"
+        with self._transaction("read") as db:
+            row = db.execute(wanted, (run_id,)).fetchone()
+        return None if row is None else Checkpoint(row[0], _loaded(run_id, row[1]))
+
+    def runs(self) -> Sequence[StoredRun]:
+        """As the port says."""
+        with self._transaction("read") as db:
+            return [StoredRun(*row) for row in db.execute(RUNS).fetchall()]
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        with self._transaction("written") as db:
+            db.execute(ALONE, (run_id,))
+            db.execute("DELETE FROM detent_entries WHERE run_id = %s", (run_id,))
+            db.execute("DELETE FROM detent_checkpoints WHERE run_id = %s", (run_id,))
+
+    def close(self) -> None:
+        """Close the connection. It is made again when it is needed."""
+        with self._lock:
+            self._drop()
+
+    def __del__(self) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self, done: str) -> Generator[Connection[Any], None, None]:
+        """A transaction of one caller at a time; what fails in it is undone."""
+        import psycopg
+
+        with self._lock:
+            try:
+                if self._db is None or self._db.closed:
+                    self._db = psycopg.connect(self._url, autocommit=True)
+                with self._db.transaction():
+                    yield self._db
+            except psycopg.Error as error:
+                self._drop()
+                reason = (
+                    type(error).__name__ if error.sqlstate is None else error.diag.message_primary
+                )
+                raise JournalError(
+                    f"the journal in PostgreSQL could not be {done}: {reason}"
+                ) from None
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+def _row(entry: Entry) -> tuple[int, float, str, str, str]:
+    return entry.position, entry.at, entry.kind, entry.status, _text(entry.data)
+
+
+def _text(data: object) -> str:
+    return json.dumps(data)
+
+
+def _first(row: Any) -> int:
+    return int(row[0])
+
+
+def _loaded(run_id: str, text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: no JSON object")
+    return data

@@ -1,0 +1,69 @@
+"""A journal that others cannot read: what goes into another store is encrypted on the way."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from detent.ports.journal import Checkpoint, Entry, Journal, JournalDamagedError, StoredRun
+
+
+@frozen
+class SealedJournal:
+    """Keeps runs in `journal`, with all their data sealed.
+
+    `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the
+    library cryptography; what `unseal` raises means that the data is not ours. Ids, kinds, statuses
+    and times stay readable.
+    """
+
+    journal: Journal
+    seal: Callable[[bytes], bytes] = field(repr=False)
+    unseal: Callable[[bytes], bytes] = field(repr=False)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        sealed = [evolve(entry, data=self._sealed(entry.data)) for entry in entries]
+        if checkpoint is not None:
+            checkpoint = evolve(checkpoint, data=self._sealed(checkpoint.data))
+        self.journal.append(run_id, sealed, checkpoint)
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """As the port says."""
+        for entry in self.journal.read(run_id, start):
+            yield evolve(entry, data=self._unsealed(run_id, entry.data))
+
+    def checkpoint(self, run_id: str) -> Checkpoint | None:
+        """As the port says."""
+        found = self.journal.checkpoint(run_id)
+        return found and evolve(found, data=self._unsealed(run_id, found.data))
+
+    def runs(self) -> Sequence[StoredRun]:
+        """As the port says."""
+        return self.journal.runs()
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        self.journal.delete(run_id)
+
+    def _sealed(self, data: Mapping[str, Any]) -> dict[str, str]:
+        return {"sealed": b64encode(self.seal(json.dumps(data).encode())).decode()}
+
+    def _unsealed(self, run_id: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            found = json.loads(self.unseal(b64decode(data["sealed"], validate=True)))
+        except Exception as error:
+            raise JournalDamagedError(
+                f"the journal of run {run_id!r} cannot be unsealed: it was sealed with another "
+                "key, or "
+                "has been changed"
+            ) from error
+        if not isinstance(found, dict):
+            raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: no JSON object")
+        return found

@@ -1,0 +1,166 @@
+"""A journal in an SQLite file: nothing to install, safe against a crash of process and machine."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalDamagedError,
+    JournalError,
+    StoredRun,
+    require_next,
+)
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+    status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
+);
+CREATE TABLE IF NOT EXISTS checkpoints (
+    run_id TEXT NOT NULL PRIMARY KEY, position INTEGER NOT NULL, data TEXT NOT NULL
+);
+"""
+LENGTH = "SELECT COALESCE(MAX(position) + 1, 0) FROM entries WHERE run_id = ?"
+ENTRIES = """
+SELECT position, at, kind, status, data FROM entries
+WHERE run_id = ? AND position >= ? ORDER BY position
+"""
+RUNS = """
+SELECT entries.run_id, position + 1, status, at FROM entries
+JOIN (SELECT run_id, MAX(position) AS last FROM entries GROUP BY run_id) AS ends
+ON entries.run_id = ends.run_id AND position = last ORDER BY at DESC
+"""
+WAIT_S = 30.0
+"""How long a write waits for other processes that write to the same file."""
+
+
+class SQLiteJournal:
+    """Keeps runs in the SQLite file at `path`, which is made when it is not there.
+
+    It is in write-ahead mode, and every append is on the disk when it returns. Do not put the file
+    on a network drive.
+
+    Raises:
+        JournalError: the file cannot be opened, or is no SQLite database.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = str(path)
+        self._lock = Lock()
+        self._db: sqlite3.Connection | None = None
+        with self._connected("opened"):
+            pass
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        rows = [(run_id, *_row(entry)) for entry in entries]
+        with self._connected("written") as db:
+            db.execute("BEGIN IMMEDIATE")
+            (length,) = db.execute(LENGTH, (run_id,)).fetchone()
+            require_next(run_id, entries, length)
+            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            if checkpoint is not None:
+                kept = (run_id, checkpoint.position, json.dumps(checkpoint.data))
+                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", kept)
+            db.execute("COMMIT")
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """As the port says."""
+        with self._connected("read") as db:
+            rows = db.execute(ENTRIES, (run_id, start)).fetchall()
+        return [
+            Entry(position, at, kind, status, _loaded(run_id, data))
+            for position, at, kind, status, data in rows
+        ]
+
+    def checkpoint(self, run_id: str) -> Checkpoint | None:
+        """As the port says."""
+        wanted = "SELECT position, data FROM checkpoints WHERE run_id = ?"
+        with self._connected("read") as db:
+            row = db.execute(wanted, (run_id,)).fetchone()
+        return None if row is None else Checkpoint(row[0], _loaded(run_id, row[1]))
+
+    def runs(self) -> Sequence[StoredRun]:
+        """As the port says."""
+        with self._connected("read") as db:
+            return [StoredRun(*row) for row in db.execute(RUNS).fetchall()]
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        with self._connected("written") as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("DELETE FROM entries WHERE run_id = ?", (run_id,))
+            db.execute("DELETE FROM checkpoints WHERE run_id = ?", (run_id,))
+            db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file. It is opened again when it is needed."""
+        with self._lock:
+            self._drop()
+
+    def __del__(self) -> None:
+        self.close()
+
+    @contextmanager
+    def _connected(self, done: str) -> Generator[sqlite3.Connection, None, None]:
+        """The connection, for one caller at a time. A transaction that fails is undone."""
+        with self._lock:
+            try:
+                if self._db is None:
+                    self._db = _opened(self._path)
+                yield self._db
+            except sqlite3.Error as error:
+                self._drop()
+                kind = JournalDamagedError if _is_damage(error) else JournalError
+                raise kind(f"the journal {self._path} could not be {done}: {error}") from error
+            finally:
+                if self._db is not None and self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def _drop(self) -> None:
+        """Close the connection: the next call makes a new one, by then perhaps with success."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.executescript(SCHEMA)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def _row(entry: Entry) -> tuple[int, float, str, str, str]:
+    return entry.position, entry.at, entry.kind, entry.status, json.dumps(entry.data)
+
+
+def _loaded(run_id: str, text: object) -> dict[str, object]:
+    try:
+        data = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise JournalDamagedError(
+            f"the journal of run {run_id!r} is damaged: an entry is no JSON object"
+        )
+    return data
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorname", "")
+    return code.startswith("SQLITE_CORRUPT") or code == "SQLITE_NOTADB"

@@ -1,0 +1,213 @@
+"""Breakpoints: effects that a driver does not pay, so that it returns the run as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from attrs import field, frozen
+from attrs.validators import instance_of, optional
+
+from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, Reconcile, RunTool, WaitUntil
+from detent.core.errors import DetentError
+from detent.core.run import Run
+from detent.core.slots import AwaitingDecision, Faulted, Ready, Refused, Slot
+
+if TYPE_CHECKING:
+    from detent.core.result import AgentResult
+    from detent.core.snapshot import AgentSnapshot
+
+CHAT_GENERATOR = "chat_generator"
+TOOL_INVOKER = "tool_invoker"
+NEVER_BEGUN = frozenset({"unknown_tool", "invalid_arguments"})
+"""The faults of calls whose tool was never begun."""
+
+
+@frozen
+class Breakpoint:
+    """Stop before the model is asked, when it was asked `visit_count` times; None is every time.
+
+    `component_name` is "chat_generator".
+    """
+
+    component_name: str
+    visit_count: int | None = 0
+
+    def __attrs_post_init__(self) -> None:
+        count = self.visit_count
+        if count is not None and not (type(count) is int and count >= 0):
+            raise ValueError(f"visit_count must be None or a number >= 0, got {count!r}")
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        return isinstance(effect, AskModel) and self._is_visit(run)
+
+    def _is_visit(self, run: Run[Any]) -> bool:
+        return self.visit_count is None or self.visit_count == run.turn - 1
+
+
+@frozen
+class ToolBreakpoint(Breakpoint):
+    """Stop before the tools of a turn run, when tools have run in `visit_count` turns.
+
+    With a `tool_name`, only in a turn that calls this tool, at any place among the calls. All tools
+    of the turn wait together. `component_name` is "tool_invoker".
+    """
+
+    tool_name: str | None = field(default=None, validator=optional(instance_of(str)))
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        if not isinstance(effect, RunTool) or not self._is_visit(run):
+            return False
+        named = [self.tool_name in (None, slot.call.tool_name) for slot in run.slots]
+        return any(named) and not any(map(_has_begun, run.slots))
+
+    def __str__(self) -> str:
+        name = "ALL_TOOLS" if self.tool_name is None else self.tool_name
+        return f"{self.component_name}, visit {self.visit_count}, tool_name={name}"
+
+
+@frozen
+class AgentBreakpoint:
+    """A breakpoint inside the agent called `agent_name`.
+
+    Raises:
+        ValueError: the breakpoint names another component than its kind stops at.
+    """
+
+    agent_name: str
+    break_point: Breakpoint
+
+    def __attrs_post_init__(self) -> None:
+        _require_component(self.break_point)
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        return self.break_point(run, effect)
+
+
+Hold: TypeAlias = Callable[[Run[Any], Effect], bool]
+"""Says whether an effect that is owed must wait. Every breakpoint is one, and any function."""
+
+BreakPoints: TypeAlias = Hold | Sequence[Hold]
+
+
+class BreakpointException(DetentError):  # noqa: N818 - the name that users know
+    """A run has stopped at a breakpoint.
+
+    `effects` were about to happen, `break_point` held the first of them, and `result` is the run so
+    far.
+    """
+
+    def __init__(
+        self, result: AgentResult[Any], effects: Sequence[Effect], break_point: Hold | None
+    ) -> None:
+        super().__init__(f"stopped at a breakpoint ({break_point}), before: {told(effects)}")
+        self.result = result
+        self.effects = tuple(effects)
+        self.break_point = break_point
+
+    @property
+    def run(self) -> Run[Any]:
+        """The run as it stands."""
+        return self.result.run
+
+    @property
+    def snapshot(self) -> AgentSnapshot:
+        """What any process with the same agent can go on with.
+
+        Raises:
+            UnstorableError: a value in the run cannot be written as JSON.
+        """
+        return self.result.snapshot
+
+
+def every_step(run: Run[Any], effect: Effect) -> bool:
+    """Stop before every model call and every tool: a breakpoint for going step by step."""
+    return isinstance(effect, AskModel | RunTool)
+
+
+@frozen
+class Holds:
+    """Several breakpoints as one: an effect waits when any of `rules` says so."""
+
+    rules: tuple[Hold, ...] = ()
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        return self.first(run, effect) is not None
+
+    def first(self, run: Run[Any], effect: Effect) -> Hold | None:
+        """The first rule by which `effect` must wait."""
+        return next((rule for rule in self.rules if rule(run, effect)), None)
+
+
+NO_HOLD = Holds()
+
+
+def holds_of(break_points: BreakPoints | None, tools: Collection[str]) -> Holds:
+    """One rule that holds an effect when any of `break_points` does.
+
+    Raises:
+        ValueError: a breakpoint names another component than its kind stops at, or a tool that is
+            not among `tools`.
+    """
+    if break_points is None:
+        return NO_HOLD
+    rules = (break_points,) if callable(break_points) else tuple(break_points)
+    for rule in rules:
+        inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
+        if isinstance(inner, Breakpoint):
+            _require_component(inner)
+        if isinstance(inner, ToolBreakpoint) and inner.tool_name not in (None, *tools):
+            raise ValueError(
+                f"Tool '{inner.tool_name}' is not available in the agent's tools: "
+                f"{', '.join(tools)}"
+            )
+    return Holds(rules)
+
+
+def place_of(effect: Effect) -> EffectKey:
+    """Where in a run an effect stands, whatever the attempt: a resumed run passes it once."""
+    return effect.key._replace(attempt=0)
+
+
+def told(effects: Sequence[Effect]) -> str:
+    """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
+    return ", ".join(map(_told, effects))
+
+
+def _told(effect: Effect) -> str:
+    match effect:
+        case AskModel():
+            return f"ask the model (turn {effect.turn})"
+        case RunTool():
+            return f"run {effect.tool.name}({dict(effect.call.arguments)})"
+        case AskHuman():
+            return f"ask a human about {effect.tool.name}({dict(effect.call.arguments)})"
+        case Reconcile():
+            return f"look up what became of {effect.tool.name}({dict(effect.call.arguments)})"
+        case WaitUntil():
+            return f"wait until {effect.at}"
+
+
+def _require_component(break_point: Breakpoint) -> None:
+    is_tool = isinstance(break_point, ToolBreakpoint)
+    kind = "ToolBreakpoint" if is_tool else "Breakpoint"
+    wanted = TOOL_INVOKER if is_tool else CHAT_GENERATOR
+    if break_point.component_name != wanted:
+        raise ValueError(
+            f"If the break_point is a {kind}, it must have the component_name '{wanted}'."
+            f" Got '{break_point.component_name}'."
+        )
+
+
+def _has_begun(slot: Slot) -> bool:
+    match slot.status:
+        case AwaitingDecision() | Ready(1) | Refused():
+            return False
+        case Faulted(fault):
+            return fault.kind not in NEVER_BEGUN
+        case _:
+            return True

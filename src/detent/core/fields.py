@@ -1,0 +1,86 @@
+"""The fields of records: attrs classes, dataclasses, typed dicts, named tuples, pydantic models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, is_dataclass
+from dataclasses import fields as dataclass_fields
+from typing import (
+    Any,
+    NamedTuple,
+    NotRequired,
+    Required,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from attrs import NOTHING, has
+from attrs import fields as attrs_fields
+
+
+class Field(NamedTuple):
+    """A field that a record is made with. Without a default in so many words, that is NOTHING."""
+
+    name: str
+    declared: Any
+    is_required: bool
+    default: object = NOTHING
+
+
+def field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields that a record of this class is made with; None if it makes no records."""
+    if has(kind):
+        return tuple(item.name for item in attrs_fields(kind) if item.init)
+    if is_dataclass(kind):
+        return tuple(item.name for item in dataclass_fields(kind) if item.init)
+    names = getattr(kind, "_fields", getattr(kind, "model_fields", None))
+    return None if names is None else tuple(names)
+
+
+def is_named_tuple(kind: Any) -> bool:
+    """Whether it is a class of tuples whose items have names."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def fields_of(kind: type) -> Iterator[Field]:
+    """The fields of an attrs class, a dataclass, a typed dict or a named tuple.
+
+    Raises:
+        NameError: a type names something that its module does not have.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    if is_typeddict(kind):
+        return _of_typed_dict(kind, hints)
+    if has(kind):
+        return _of_attrs(kind, hints)
+    if is_named_tuple(kind):
+        names = field_names(kind) or ()
+        return (Field(name, hints.get(name, Any), is_required=True) for name in names)
+    return _of_dataclass(kind, hints)
+
+
+def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
+    for name, declared in hints.items():
+        mark = get_origin(declared)
+        if mark in (Required, NotRequired):
+            yield Field(name, get_args(declared)[0], mark is Required)
+        else:
+            yield Field(name, declared, name in kind.__required_keys__)
+
+
+def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
+    for item in attrs_fields(kind):
+        if item.init:
+            default = NOTHING if hasattr(item.default, "takes_self") else item.default
+            yield Field(item.name, hints.get(item.name, Any), item.default is NOTHING, default)
+
+
+def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
+    for item in dataclass_fields(kind):
+        if item.init:
+            is_required = item.default is MISSING and item.default_factory is MISSING
+            default = NOTHING if item.default is MISSING else cast(object, item.default)
+            yield Field(item.name, hints[item.name], is_required, default)

@@ -1,0 +1,176 @@
+"""Whether types fit each other. A misfit is one when no value could fit, and never on a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from inspect import signature
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from detent.core.fields import field_names
+from detent.core.handlers import merge_lists, replace_values
+from detent.core.keys import Key, is_list, type_name
+
+UNKNOWN = Any
+"""The type of what cannot be told."""
+
+PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, NoneType)
+"""Types whose values have no parts with names."""
+
+
+def fits(given: Any, wanted: Any) -> bool:
+    """Whether a value of type `given` can be one of type `wanted`. What cannot be told, fits.
+
+    >>> fits(int, float), fits(list[str], list[int]), fits(dict, "Forward")
+    (True, False, True)
+    """
+    given, wanted = _bare(given), _bare(wanted)
+    if _is_union(given):
+        return any(fits(option, wanted) for option in get_args(given))
+    if _is_union(wanted):
+        return any(fits(given, option) for option in get_args(wanted))
+    kind, other = _class_of(given), _class_of(wanted)
+    if kind is None or other is None or (kind is int and other in (float, complex)):
+        return True
+    if not (_is_kind_of(kind, other) or _is_kind_of(other, kind)):
+        return False
+    return _parts_fit(kind, get_args(given), other, get_args(wanted))
+
+
+def update_type(key: Key[Any, Any], handler: Callable[[Any, Any], Any] | None) -> Any:
+    """What may be written to `key`: what the handler that merges it takes."""
+    merge: Callable[[Any, Any], Any] = handler or key.handler
+    if merge is replace_values:
+        return key.type
+    if merge is not merge_lists:
+        return _second_parameter(merge)
+    declared = _bare(key.type)
+    options = get_args(declared) if _is_union(declared) else (declared,)
+    items = [get_args(_bare(option)) for option in options if is_list(option)]
+    if not items or not items[0]:
+        return UNKNOWN
+    (item,) = items[0]
+    return Union[list[item], tuple[item, ...], item, None]  # type: ignore[valid-type]  # noqa: UP007 - made at run time
+
+
+def part_type(returns: Any, source: str) -> Any:
+    """The type of the part of a result that is called `source`.
+
+    Raises:
+        LookupError: no such result has that part. It says what the result is.
+    """
+    returns = _bare(returns)
+    if get_origin(returns) is Coroutine:
+        return part_type(get_args(returns)[-1], source)
+    if _is_union(returns):
+        return _part_of_some(get_args(returns), source)
+    if get_origin(returns) is Literal:
+        raise LookupError(f"{type_name(returns)} has no parts")
+    kind = get_origin(returns) or returns
+    if kind is Any or not isinstance(kind, type):
+        return UNKNOWN
+    if issubclass(kind, Mapping) and not is_typeddict(kind):
+        return _value_type(get_args(returns), source)
+    names = _names(kind)
+    if names is not None and source not in names and not hasattr(kind, source):
+        raise LookupError(f"{type_name(kind)} has {', '.join(names) or 'no parts'}")
+    return (names or {}).get(source, UNKNOWN)
+
+
+def _part_of_some(options: Sequence[Any], source: str) -> Any:
+    found: list[Any] = []
+    missing: list[str] = []
+    for option in options:
+        try:
+            found.append(part_type(option, source))
+        except LookupError as error:
+            missing.append(str(error))
+    if not found:
+        raise LookupError("; ".join(missing))
+    return Union[tuple(found)]  # noqa: UP007 - made at run time
+
+
+def _value_type(arguments: Sequence[Any], source: str) -> Any:
+    if len(arguments) != 2:  # noqa: PLR2004 - a mapping has two
+        return UNKNOWN
+    names = get_args(arguments[0]) if get_origin(arguments[0]) is Literal else (source,)
+    if source not in names:
+        raise LookupError(f"the dict has {', '.join(map(str, names))}")
+    return arguments[1]
+
+
+def _names(kind: type) -> dict[str, Any] | None:
+    """The named parts of a class's values, with their types; None when these cannot be told."""
+    if is_typeddict(kind) or field_names(kind) is not None:
+        try:
+            return get_type_hints(kind)
+        except NameError:
+            return None
+    return {} if issubclass(kind, PARTLESS) else None
+
+
+def _parts_fit(kind: type, given: tuple[Any, ...], other: type, wanted: tuple[Any, ...]) -> bool:
+    if not given or not wanted or not (_is_builtin(kind) and _is_builtin(other)):
+        return True
+    if issubclass(kind, Mapping) or issubclass(other, Mapping):
+        return all(map(fits, given, wanted))
+    if kind is other is tuple and Ellipsis not in (*given, *wanted):
+        return len(given) == len(wanted) and all(map(fits, given, wanted))
+    items = [item for item in given if item is not Ellipsis]
+    return all(fits(item, one) for item in items for one in wanted if one is not Ellipsis)
+
+
+def _is_builtin(kind: type) -> bool:
+    return issubclass(kind, Collection) and kind.__module__ in ("builtins", "collections.abc")
+
+
+def _bare(declared: Any) -> Any:
+    """The type without annotations and further names."""
+    while True:
+        if get_origin(declared) is Annotated:
+            declared = get_args(declared)[0]
+        elif hasattr(declared, "__supertype__"):
+            declared = declared.__supertype__
+        elif hasattr(declared, "__value__"):
+            declared = declared.__value__
+        else:
+            return NoneType if declared is None else declared
+
+
+def _is_union(declared: Any) -> bool:
+    return get_origin(declared) in (Union, UnionType)
+
+
+def _class_of(declared: Any) -> type | None:
+    """The class whose instances the values are; None when that cannot be told."""
+    if get_origin(declared) is Literal:
+        kinds = {type(choice) for choice in get_args(declared)}
+        return kinds.pop() if len(kinds) == 1 else None
+    kind = get_origin(declared) or declared
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return None
+    return dict if is_typeddict(kind) else kind
+
+
+def _is_kind_of(kind: type, other: type) -> bool:
+    try:
+        return issubclass(kind, other)
+    except TypeError:
+        return True
+
+
+def _second_parameter(handler: Callable[[Any, Any], Any]) -> Any:
+    try:
+        _, update = signature(handler).parameters.values()
+        return get_type_hints(handler).get(update.name, UNKNOWN)
+    except (TypeError, ValueError, NameError):
+        return UNKNOWN

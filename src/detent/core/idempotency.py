@@ -1,0 +1,42 @@
+"""Idempotency: what a tool says about being run twice, and the key by which the world can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+
+class IdempotencyKey(str):
+    """A parameter annotated with it gets a text that names this one call, the same each time.
+
+    Pass it on to whoever does the work (a payment provider, a database), so that doing it twice
+    does it once. No model sees the parameter.
+    """
+
+    __slots__ = ()
+
+
+NO_KEY = IdempotencyKey("")
+
+
+class NeverRan:
+    """What a reconcile function returns when the tool's work has not been done."""
+
+    def __repr__(self) -> str:
+        return "NEVER_RAN"
+
+
+NEVER_RAN = NeverRan()
+
+OnUnknown: TypeAlias = Literal["ask", "rerun", "fail"] | Callable[..., Any]
+"""What happens to a call that was begun, and whose process ended before it was known how it went.
+
+"ask": a human decides. "rerun": it is run again, because that does no harm. "fail": the model is
+told that nobody knows. A function is called with the arguments, as a dict, and the call's
+`IdempotencyKey`; it looks up what happened, and returns the tool's result or `NEVER_RAN`.
+"""
+
+
+def key_of_call(run_id: str, turn: int, place: int) -> IdempotencyKey:
+    """The key of a call of a run."""
+    return IdempotencyKey(f"{run_id}/{turn}/{place}")

@@ -1,0 +1,127 @@
+"""One call of a tool's function: what it is called with, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import Factory, evolve, field, frozen
+
+from detent.core.arguments import without_hidden
+from detent.core.conversion import ConversionError, convert
+from detent.core.errors import DetentError, StateError
+from detent.core.idempotency import NO_KEY, IdempotencyKey
+from detent.core.live import Ledger, live_state
+from detent.core.messages import ToolCall
+from detent.core.redaction import redacted
+from detent.core.results import ResultError, ToolFault, ToolResult, result_of, text_of
+from detent.core.state import BaseState
+from detent.core.tools import Tool
+
+
+class MissingInputError(DetentError, LookupError):
+    """A parameter is filled from the state, and the state has nothing for it yet."""
+
+
+def _opened(invocation: Invocation) -> Ledger:
+    return Ledger(invocation.state)
+
+
+@frozen
+class Invocation:
+    """One attempt at `call`, on `state` as it was when the attempt began.
+
+    `end` it when nobody waits for it any longer: the state that the function was given can then no
+    longer be used.
+    """
+
+    tool: Tool
+    call: ToolCall
+    state: BaseState = field(repr=False)
+    idempotency_key: IdempotencyKey = NO_KEY
+    _ledger: Ledger = field(
+        init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
+    )
+
+    def arguments(self) -> dict[str, object]:
+        """All arguments by name: the model's, as the declared types, and the state's.
+
+        Raises:
+            ConversionError: a class refuses what the model sent.
+            MissingInputError: the state has nothing for a parameter that needs it.
+        """
+        filled = dict(self._converted())
+        for item in self.tool.inputs:
+            if self.state.holds(item.key):
+                filled[item.parameter] = self.state.read(item.key)
+            elif item.declared is not None or item.parameter in self.tool.signature.required:
+                raise MissingInputError(
+                    f"it needs {item.parameter!r}, which is taken from the state key {item.key!r}, "
+                    "and nothing has been written to that yet"
+                )
+        filled |= dict.fromkeys(self.tool.signature.keys, self.idempotency_key)
+        wanted = self.tool.signature.state
+        if wanted is not None:
+            filled[wanted.name] = live_state(self._ledger, wanted.kind)
+        return filled
+
+    def result(self, value: object) -> ToolResult:
+        """What the function's result means, with what the function has written to its state.
+
+        Raises:
+            ResultError: the result could not be converted.
+        """
+        result = result_of(self.tool, value)
+        written = self._ledger.end()
+        return evolve(result, writes=(*written, *result.writes)) if written else result
+
+    def fault(self, error: BaseException) -> ToolFault:
+        """What the model is told of `error`, without any value that came from the state."""
+        self.end()
+        name, told = self.tool.name, self._redacted(_told(error))
+        match error:
+            case ConversionError():
+                return ToolFault("invalid_arguments", f"Tool '{name}' was not run: {told}")
+            case MissingInputError():
+                return ToolFault("missing_input", f"Tool '{name}' was not run: {told}")
+            case ResultError():
+                return ToolFault("bad_result", told)
+            case _:
+                sent = f"Failed to invoke Tool `{name}` with parameters {self.call.arguments}"
+                retryable = isinstance(error, self.tool.retries.on)
+                return ToolFault("raised", f"{sent}. Error: {told}", retryable)
+
+    def unmerged(self, error: StateError) -> ToolFault:
+        """What the model is told when the state does not take the result."""
+        told = self._redacted(str(error))
+        text = f"The result of tool '{self.tool.name}' was not stored: {told}"
+        return ToolFault("unmergeable", text)
+
+    def end(self) -> None:
+        """Nothing that the function writes to its state counts from now on."""
+        self._ledger.end()
+
+    def _converted(self) -> Iterator[tuple[str, object]]:
+        faults: list[str] = []
+        for name, value in without_hidden(self.call, self.tool).arguments.items():
+            try:
+                yield name, convert(value, self.tool.types.get(name, Any), name)
+            except ConversionError as error:
+                faults += error.faults
+        if faults:
+            raise ConversionError(faults)
+
+    def _redacted(self, text: str) -> str:
+        """The text without what the state holds under the keys that the tool reads or writes."""
+        keys = {item.key for item in self.tool.inputs} | {item.key for item in self.tool.outputs}
+        if self.tool.signature.state is not None:
+            keys |= self.state.fields.keys() - {"messages"}
+        held = {key: self.state.read(key) for key in sorted(keys) if self.state.holds(key)}
+        return redacted(text, held, known=text_of(self.call.arguments))
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(map(_told, error.exceptions))
+    ours = isinstance(error, ConversionError | MissingInputError | ResultError)
+    return str(error) if ours else f"{type(error).__name__}: {error}"

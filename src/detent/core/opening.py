@@ -1,0 +1,75 @@
+"""Opening a turn: the model's calls are checked and held against the policies, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+
+from attrs import evolve
+
+from detent.core.arguments import argument_faults, without_hidden
+from detent.core.decisions import Allow, Ask, digest
+from detent.core.events import Event, ModelReplied
+from detent.core.messages import ChatMessage, ToolCall
+from detent.core.replies import ChatReply
+from detent.core.results import ToolFault
+from detent.core.run import Run, Thinking
+from detent.core.slots import AwaitingDecision, CallRef, Faulted, Ready, Slot
+from detent.core.spec import AgentSpec, S
+
+
+def settled(spec: AgentSpec[S], run: Run[S], event: Event) -> Event:
+    """The event with everything in it that a policy decides, so that no policy is asked again."""
+    if not isinstance(event, ModelReplied) or event.slots:
+        return event
+    if event.turn != run.turn or run.phase != Thinking(event.attempt):
+        return event
+    return evolve(event, slots=open_slots(spec, run, with_call_ids(event.reply, run.turn)))
+
+
+def open_slots(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> tuple[Slot, ...]:
+    """A slot for each call of a reply that has come in this turn."""
+    calls = enumerate(reply.message.tool_calls)
+    return tuple(_opened(spec, run, CallRef(run.turn, place), call) for place, call in calls)
+
+
+def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
+    """The slot of a call that the model has just made: checked, then held against the policy."""
+    chosen = run.options.tools
+    tool = spec.tools.get(call.tool_name)
+    if tool is None or (chosen is not None and tool.name not in chosen):
+        names = ", ".join(spec.tools if chosen is None else chosen)
+        text = f"Tool '{call.tool_name}' not found. Available tools: {names}"
+        return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
+    call = without_hidden(call, tool)
+    if problems := argument_faults(call, tool):
+        text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
+        return Slot(ref, call, Faulted(ToolFault("invalid_arguments", text)))
+    policy = spec.policies.get(tool.name)
+    match policy(call, tool, run) if policy is not None else Allow():
+        case Allow():
+            return Slot(ref, call, Ready())
+        case Ask(reason):
+            bound = digest(run.id, ref.turn, ref.place, call, tool)
+            return Slot(ref, call, AwaitingDecision(bound, reason))
+
+
+def with_call_ids(reply: ChatReply, turn: int) -> ChatReply:
+    """The reply with an id for each call: one without, or with one used before, gets a new one."""
+    calls = reply.message.tool_calls
+    ids = [call.id for call in calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return reply
+    for place, call in enumerate(calls):
+        if not call.id or call.id in ids[:place]:
+            names = (f"call_{turn}_{number}" for number in count(place))
+            ids[place] = next(name for name in names if name not in ids)
+    named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
+    return evolve(reply, message=with_calls(reply.message, named))
+
+
+def with_calls(message: ChatMessage, calls: Iterable[ToolCall]) -> ChatMessage:
+    """The message with each of its calls, in order, replaced by one of `calls`."""
+    rest = iter(calls)
+    content = [next(rest) if isinstance(part, ToolCall) else part for part in message.content]
+    return evolve(message, content=content)

@@ -1,0 +1,331 @@
+"""Snapshots: a run that has stopped, as JSON that any process with the same agent can take up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Self, TypeAlias, cast
+
+from attrs import field, frozen
+
+from detent.core.breakpoints import (
+    AgentBreakpoint,
+    Breakpoint,
+    Hold,
+    ToolBreakpoint,
+    place_of,
+    told,
+)
+from detent.core.effects import Effect, EffectKey
+from detent.core.frozen import FrozenDict, thaw
+from detent.core.journal import run_from_json, run_to_json
+from detent.core.keys import type_name
+from detent.core.messages import ToolCall, frozen_mapping
+from detent.core.records import StoredDataError, dump, load
+from detent.core.run import Acting, Phase, Run
+from detent.core.slots import AwaitingDecision, Slot, is_settled
+from detent.core.spec import AgentSpec, S
+
+FORMAT = 1
+"""The version of the format that is written. Data of another one is refused."""
+
+Json: TypeAlias = dict[str, Any]
+
+
+class SnapshotMismatchError(StoredDataError):
+    """An agent cannot go on with a snapshot. `faults` holds one sentence for each reason."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        lines = "\n".join(f"  - {fault}" for fault in self.faults)
+        super().__init__(f"this agent cannot go on with the stored run:\n{lines}")
+
+
+@frozen
+class AgentSnapshot:
+    """A run that has stopped, and what an agent must have to go on with it.
+
+    Args:
+        run: the whole run, as plain JSON.
+        agent: the agent's state keys with their types, and the tools of the open calls with a
+            digest of their schemas and their descriptions.
+        held: the places of the effects that were about to happen; going on passes them once.
+        about_to: what was about to happen, for people.
+        break_point: the breakpoint that stopped it, where it is one that JSON can say.
+        format: the version of the format.
+    """
+
+    run: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    agent: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    held: tuple[EffectKey, ...] = ()
+    about_to: str = ""
+    break_point: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    format: int = FORMAT
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return str(self.run["id"])
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The calls of the open turn, each with how far it has come."""
+        phase = load(self.run["phase"], cast(type[Phase], Phase))
+        return phase.slots if isinstance(phase, Acting) else ()
+
+    def summary(self) -> str:
+        """What has happened, what was about to happen and why it has not, for people."""
+        messages = self.run["state"]["messages"]["value"]
+        lines = [f"run {self.run_id}: turn {self.run['turn']}, {len(messages)} messages"]
+        if self.about_to:
+            lines.append(f"stopped before: {self.about_to}")
+        for slot in self.slots:
+            shown = f"{slot.call.tool_name}({json.dumps(slot.call.arguments, ensure_ascii=False)})"
+            why = getattr(slot.status, "reason", "")
+            lines.append(f"  {shown}: {_word(slot)}{f' ({why})' if why else ''}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> Json:
+        """Plain JSON."""
+        held = [list(key) for key in self.held]
+        return {
+            "detent": "snapshot",
+            "format": self.format,
+            "held": held,
+            "about_to": self.about_to,
+            "break_point": thaw(self.break_point),
+            "agent": thaw(self.agent),
+            "run": thaw(self.run),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave. `data` is not changed and not kept.
+
+        Raises:
+            StoredDataError: `data` is no snapshot, or one of another version.
+        """
+        if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
+            raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
+        version = data.get("format")
+        if version != FORMAT:
+            raise StoredDataError(
+                f"the snapshot has format {version!r:.40}, and this Detent reads {FORMAT}; "
+                "use the version of Detent that wrote it"
+            )
+        run, agent = data.get("run"), data.get("agent")
+        if not _is_run(run) or not _is_agent(agent):
+            raise StoredDataError(
+                "the snapshot is damaged: its run or its agent is not there or not whole"
+            )
+        held = tuple(map(key_from_json, _listed(data.get("held"))))
+        break_point = data.get("break_point")
+        about_to = data.get("about_to")
+        if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
+            raise StoredDataError(
+                "the snapshot is damaged: 'break_point' or 'about_to' is not there"
+            )
+        return cls(cast(Json, run), cast(Json, agent), held, about_to, break_point)
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """What `to_json` gave.
+
+        Raises:
+            StoredDataError: the text is no snapshot.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise StoredDataError(f"the snapshot is damaged: it is no JSON: {error}") from error
+        return cls.from_dict(data)
+
+
+def snapshot_of(
+    spec: AgentSpec[Any], run: Run[Any], held: Sequence[Effect] = (), rule: Hold | None = None
+) -> AgentSnapshot:
+    """A snapshot of `run`, which has stopped before the effects in `held`, by `rule`.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    return AgentSnapshot(
+        run_to_json(spec, run),
+        _fingerprint(spec, run),
+        tuple(map(place_of, held)),
+        told(held),
+        _break_point(rule),
+    )
+
+
+def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
+    """The run in a snapshot, for this agent to go on with.
+
+    Raises:
+        SnapshotMismatchError: the agent lacks a tool or a state key, or has a tool with another
+            schema.
+        StoredDataError: the snapshot is damaged.
+    """
+    if faults := _misfits(spec, snapshot):
+        raise SnapshotMismatchError(faults)
+    return run_from_json(spec, snapshot.run)
+
+
+def snapshot_from(given: AgentSnapshot | Mapping[str, Any] | str | bytes) -> AgentSnapshot:
+    """A snapshot, given as one, as a dict or as JSON text."""
+    if isinstance(given, AgentSnapshot):
+        return given
+    if isinstance(given, str | bytes):
+        return AgentSnapshot.from_json(given)
+    return AgentSnapshot.from_dict(given)
+
+
+def get_tool_calls_and_descriptions_from_snapshot(
+    agent_snapshot: AgentSnapshot,
+    breakpoint_tool_only: bool = True,  # noqa: FBT001, FBT002 - its place is as users know it
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The tool calls of a snapshot's open turn, and the descriptions of their tools.
+
+    Args:
+        agent_snapshot: a run that has stopped.
+        breakpoint_tool_only: only the calls that it has stopped for: those that wait for a human,
+            else those that a breakpoint names.
+    """
+    slots = agent_snapshot.slots
+    if breakpoint_tool_only:
+        slots = _stopped_for(agent_snapshot)
+    tools = agent_snapshot.agent["tools"]
+    names = [slot.call.tool_name for slot in slots]
+    described = {name: tools[name]["description"] for name in names if name in tools}
+    return [cast(Json, dump(slot.call, ToolCall)) for slot in slots], described
+
+
+def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
+    waiting = tuple(slot for slot in snapshot.slots if isinstance(slot.status, AwaitingDecision))
+    if waiting:
+        return waiting
+    name = snapshot.break_point.get("tool_name")
+    places = {(key.turn, key.place) for key in snapshot.held if key.kind == "tool"}
+    return tuple(
+        slot
+        for slot in snapshot.slots
+        if tuple(slot.ref) in places and name in (None, slot.call.tool_name)
+    )
+
+
+def _fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
+    called = dict.fromkeys(slot.call.tool_name for slot in run.slots)
+    tools = {name: spec.tools[name] for name in called if name in spec.tools}
+    return {
+        "tools": {
+            name: {"schema": _digest(tool.parameters), "description": tool.description}
+            for name, tool in tools.items()
+        },
+        "state": {name: type_name(key.type) for name, key in spec.state.fields.items()},
+    }
+
+
+def _misfits(spec: AgentSpec[Any], snapshot: AgentSnapshot) -> list[str]:
+    run = snapshot.run
+    open_calls = [slot.call.tool_name for slot in snapshot.slots if not is_settled(slot)]
+    names = dict.fromkeys([*open_calls, *(run.get("options", {}).get("tools") or ())])
+    has = ", ".join(spec.tools) or "none"
+    faults = [
+        f"it needs the tool {one!r}; this agent has {has}" for one in names if one not in spec.tools
+    ]
+    for name, was in snapshot.agent["tools"].items():
+        if name in open_calls and name in spec.tools:
+            now = _digest(spec.tools[name].parameters)
+            if was["schema"] != now:
+                faults.append(
+                    f"a call of {name!r} is open, and the tool's parameters have changed since"
+                )
+    known = ", ".join(spec.state.fields)
+    was_keys = snapshot.agent["state"]
+    faults += [
+        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {known}"
+        for name in run["state"]
+        if name not in spec.state.fields
+    ]
+    return faults
+
+
+def _break_point(rule: Hold | None) -> Json:
+    inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
+    if not isinstance(inner, Breakpoint):
+        return {}
+    told_: Json = {"component_name": inner.component_name, "visit_count": inner.visit_count}
+    if isinstance(inner, ToolBreakpoint):
+        told_["tool_name"] = inner.tool_name
+    if isinstance(rule, AgentBreakpoint):
+        told_["agent_name"] = rule.agent_name
+    return told_
+
+
+def _word(slot: Slot) -> str:
+    words = {
+        "AwaitingDecision": "waits for a human",
+        "Ready": "ready to run",
+        "Running": "running",
+        "Resting": "waits for its next attempt",
+    }
+    kind = type(slot.status).__name__
+    return words.get(kind, kind.lower())
+
+
+def _digest(parameters: Mapping[str, object]) -> str:
+    text = json.dumps(parameters, sort_keys=True, separators=(",", ":"), default=repr)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def key_from_json(value: object) -> EffectKey:
+    """A place in a run, as `AgentSnapshot.to_dict` writes it.
+
+    Raises:
+        StoredDataError: it is none.
+    """
+    match value:
+        case [str(kind), int(turn), int(place), int(attempt)]:
+            return EffectKey(kind, turn, place, attempt)
+        case _:
+            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+
+
+def _listed(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise StoredDataError("the snapshot is damaged: 'held' must be an array")
+    return value
+
+
+def _is_run(value: object) -> bool:
+    match value:
+        case {
+            "id": str(),
+            "turn": int(),
+            "phase": {"is": str()},
+            "state": {"messages": {"value": list()}},
+        }:
+            return True
+        case _:
+            return False
+
+
+def _is_agent(value: object) -> bool:
+    match value:
+        case {"tools": dict(tools), "state": dict()}:
+            return all(_is_tool(tool) for tool in tools.values())
+        case _:
+            return False
+
+
+def _is_tool(value: object) -> bool:
+    match value:
+        case {"schema": str(), "description": str()}:
+            return True
+        case _:
+            return False

@@ -1,0 +1,137 @@
+"""The journal port: somebody who keeps, for each run, what happened to it, in order.
+
+`detent.ports.laws.check_journal` checks that an adapter keeps the promises made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from detent.core.errors import DetentError
+
+
+@frozen
+class Entry:
+    """One thing that happened to a run, as it is kept.
+
+    Args:
+        position: its place in the run's journal, from 0, without gaps.
+        at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
+        kind: what happened, e.g. "ToolReturned".
+        status: how far the run has come with it: "running", "waiting" or "done".
+        data: plain JSON.
+    """
+
+    position: int
+    at: float
+    kind: str
+    status: str
+    data: Mapping[str, Any]
+
+
+@frozen
+class StoredRun:
+    """A run in a list of runs: how many entries it has, and the last one's status and time."""
+
+    run_id: str
+    length: int
+    status: str
+    at: float
+
+
+@frozen
+class Checkpoint:
+    """A whole run as it was after the entries before `position`: these need not be read."""
+
+    position: int
+    data: Mapping[str, Any]
+
+
+class JournalError(DetentError):
+    """A journal could not be read or written. What was in it before is still there."""
+
+
+class JournalConflictError(JournalError):
+    """Somebody else has written to this run in the meantime. Nothing was written now."""
+
+    def __init__(self, run_id: str, expected: int, found: int) -> None:
+        super().__init__(
+            f"the journal of run {run_id!r} has {found} entries, not {expected}: another process "
+            "works on "
+            "this run; nothing of ours was written; resume it to go on from what is there"
+        )
+        self.run_id, self.expected, self.found = run_id, expected, found
+
+
+class JournalDamagedError(JournalError):
+    """What is stored is not what was written: somebody, or a disk, has changed it."""
+
+
+class Journal(Protocol):
+    """Keeps the entries of runs. Any thread may call it, and many processes may share a store."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Add entries to a run's journal: all of them, or none. They are safe when this returns.
+
+        The first one's position must be the length of the journal, and the others follow it. A
+        `checkpoint` takes the place of an earlier one; it may be lost, but never be half there.
+
+        Raises:
+            JournalConflictError: the journal has another length.
+            JournalError: they could not be written.
+        """
+        ...
+
+    def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
+        """The entries of a run from position `start` on; none when there is no such run.
+
+        Raises:
+            JournalError: they cannot be read.
+            JournalDamagedError: they are not what was written.
+        """
+        ...
+
+    def checkpoint(self, run_id: str) -> Checkpoint | None:
+        """The run's last checkpoint, if it has one.
+
+        Raises:
+            JournalError: it cannot be read.
+        """
+        ...
+
+    def runs(self) -> Sequence[StoredRun]:
+        """All runs, the one that was written to last first.
+
+        Raises:
+            JournalError: they cannot be read.
+        """
+        ...
+
+    def delete(self, run_id: str) -> None:
+        """Forget a run; nothing happens when there is no such run.
+
+        Raises:
+            JournalError: it cannot be deleted.
+        """
+        ...
+
+
+def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
+    """Raise unless `entries` follow a journal that has `length` entries, without a gap.
+
+    Raises:
+        JournalConflictError: the first one has another position.
+        ValueError: the others do not follow it, or there is none.
+    """
+    if not entries:
+        raise ValueError("there is nothing to append")
+    first = entries[0].position
+    if [entry.position for entry in entries] != list(range(first, first + len(entries))):
+        raise ValueError(f"the entries for run {run_id!r} do not follow each other")
+    if first != length:
+        raise JournalConflictError(run_id, first, length)

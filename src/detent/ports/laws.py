@@ -1,0 +1,160 @@
+"""The promises of the ports as checks: run them against an adapter of your own.
+
+def test_my_journal(tmp_path):
+    check_journal(lambda: MyJournal(tmp_path))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Barrier, Thread
+
+from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, StoredRun
+
+MakeJournal = Callable[[], Journal]
+"""Opens the store under test: each call a new handle on the same, at first empty, store."""
+
+ODD = {"text": 'lines\nand "quotes" \\ 🔒 \x00', "n": [1, 2.5, True, None, {}], "big": 2**60}
+
+
+def check_journal(make: MakeJournal) -> None:
+    """Check that a store keeps what the `Journal` port promises.
+
+    Args:
+        make: opens the store. Every call must give a handle on the same store, which is empty at
+            first.
+
+    Raises:
+        AssertionError: it does not; the message is the law that it breaks.
+    """
+    for law in LAWS:
+        journal = make()
+        for run in journal.runs():
+            journal.delete(run.run_id)
+        law(make)
+
+
+def what_was_appended_is_read_back(make: MakeJournal) -> None:
+    """Entries come back equal and in order, also through another handle and from any position."""
+    make().append("a", entries(0, 3))
+    make().append("a", entries(3, 2))
+    _expect(list(make().read("a")) == entries(0, 5), "what was appended is read back, in order")
+    _expect(list(make().read("a", 3)) == entries(3, 2), "reading starts at any position")
+    _expect(list(make().read("a", 5)) == [], "reading from the end gives nothing")
+    _expect(list(make().read("b")) == [], "a run that is not there has no entries")
+
+
+def one_of_two_writers_wins(make: MakeJournal) -> None:
+    """An append at a position that is taken is refused, and changes nothing."""
+    journal = make()
+    journal.append("a", entries(0, 2))
+    for position in (0, 1, 3):
+        _expect(
+            refuses(make(), entries(position, 1)), "an append at any place but the end is refused"
+        )
+    _expect(refuses(make(), entries(1, 3)), "a batch that overlaps is refused whole")
+    _expect(list(journal.read("a")) == entries(0, 2), "a refused append changes nothing")
+
+
+def many_writers_lose_nothing(make: MakeJournal) -> None:
+    """Of several threads that append at one position exactly one wins, again and again."""
+    make().append("a", entries(0, 1))
+    for position in range(1, 6):
+        together, wins = Barrier(4), list[bool]()
+
+        def write(
+            position: int = position, together: Barrier = together, wins: list[bool] = wins
+        ) -> None:
+            journal = make()
+            together.wait()
+            wins.append(not refuses(journal, entries(position, 1)))
+
+        threads = [Thread(target=write) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        _expect(wins.count(True) == 1, "of several writers at one position exactly one wins")
+    _expect(list(make().read("a")) == entries(0, 6), "nothing is lost or doubled between writers")
+
+
+def any_json_survives(make: MakeJournal) -> None:
+    """Text of every kind, numbers and nesting come back as they were appended."""
+    name = "odd/../id ü%2F"
+    data = dict(ODD)
+    make().append(name, [Entry(0, 1.5, "Kind", "running", data)])
+    data["text"] = "changed"
+    _expect(next(iter(make().read(name))).data == ODD, "any JSON comes back as it was appended")
+    _expect([run.run_id for run in make().runs()] == [name], "any text can be the id of a run")
+
+
+def a_checkpoint_is_the_last_one(make: MakeJournal) -> None:
+    """A checkpoint is kept with the append it came with, and takes the place of an earlier one."""
+    _expect(make().checkpoint("a") is None, "without a checkpoint there is none")
+    make().append("a", entries(0, 2), Checkpoint(2, ODD))
+    _expect(make().checkpoint("a") == Checkpoint(2, ODD), "a checkpoint comes back as it was")
+    make().append("a", entries(2, 1), Checkpoint(3, {"n": 3}))
+    journal = make()
+    _expect(journal.checkpoint("a") == Checkpoint(3, {"n": 3}), "a later checkpoint replaces it")
+    make().append("a", entries(3, 2))
+    _expect(list(journal.read("a", 3)) == entries(3, 2), "reading goes on from a checkpoint")
+    _expect(list(journal.read("a")) == entries(0, 5), "a checkpoint takes no entry away")
+
+
+def runs_are_listed(make: MakeJournal) -> None:
+    """Each run is listed once, with its length, its last status and time, the newest first."""
+    make().append("a", [Entry(0, 1.0, "Started", "running", {})])
+    make().append("b", [Entry(0, 2.0, "Started", "running", {})])
+    make().append("a", [Entry(1, 3.0, "Ended", "done", {})])
+    listed: Sequence[StoredRun] = list(make().runs())
+    wanted = [StoredRun("a", 2, "done", 3.0), StoredRun("b", 1, "running", 2.0)]
+    _expect(listed == wanted, "runs are listed with length, status and time, the newest first")
+
+
+def a_deleted_run_is_gone(make: MakeJournal) -> None:
+    """Nothing is left of it, others stay, and its id can be used again."""
+    make().append("a", entries(0, 2), Checkpoint(2, {}))
+    make().append("b", entries(0, 1))
+    make().delete("a")
+    make().delete("never there")
+    _expect(
+        list(make().read("a")) == [] and make().checkpoint("a") is None, "nothing is left of it"
+    )
+    _expect([run.run_id for run in make().runs()] == ["b"], "other runs stay")
+    make().append("a", entries(0, 1))
+    _expect(list(make().read("a")) == entries(0, 1), "its id can be used again")
+
+
+LAWS: tuple[Callable[[MakeJournal], None], ...] = (
+    what_was_appended_is_read_back,
+    one_of_two_writers_wins,
+    many_writers_lose_nothing,
+    any_json_survives,
+    a_checkpoint_is_the_last_one,
+    runs_are_listed,
+    a_deleted_run_is_gone,
+)
+"""The laws of the `Journal` port, one by one."""
+
+
+def entries(start: int, count: int) -> list[Entry]:
+    """Entries to append, from position `start` on."""
+    return [
+        Entry(at, 100.0 + at, f"Kind{at}", "running", {"n": at})
+        for at in range(start, start + count)
+    ]
+
+
+def refuses(journal: Journal, more: Sequence[Entry]) -> bool:
+    """Whether the journal of run "a" refuses entries because they come from a second writer."""
+    try:
+        journal.append("a", more)
+    except JournalConflictError:
+        return True
+    return False
+
+
+def _expect(holds: object, law: str) -> None:
+    """Raise AssertionError with the law unless it holds."""
+    if not holds:
+        raise AssertionError(f"the store breaks a law: {law}")

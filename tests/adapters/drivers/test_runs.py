@@ -1,0 +1,140 @@
+"""The runs of a journal: at any entry, from any entry, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Agent,
+    Allow,
+    Ask,
+    ChatMessage,
+    FrozenDict,
+    Limits,
+    ScriptedChatGenerator,
+    StateError,
+    ToolCall,
+    tool,
+)
+from detent.adapters.drivers import recording
+from detent.adapters.drivers.runs import Runs
+from detent.adapters.stores.memory import MemoryJournal
+from detent.core.decisions import Policy, Verdict
+from detent.core.records import StoredDataError
+
+
+@tool(outputs_to_state={"seen": {}})
+def look(n: int) -> int:
+    """Look."""
+    return n
+
+
+def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
+    """Look twice, then say what was seen."""
+    seen = sum(1 for message in messages if message.tool_calls)
+    if seen == 2:
+        return "done"
+    return ChatMessage.from_assistant(tool_calls=[ToolCall("look", {"n": seen}, f"c{seen}")])
+
+
+def agent_of(*script: Any, journal: MemoryJournal | None = None) -> Agent[Any]:
+    return Agent(
+        chat_generator=ScriptedChatGenerator(*(script or [answer] * 9)),
+        tools=[look],
+        state_schema={"seen": {"type": list[int]}},
+        journal=journal,
+    )
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs[Any]:
+    """The runs of a journal with one run, which has checkpoints."""
+    monkeypatch.setattr(recording, "CHECKPOINT_BYTES", 500)
+    journal = MemoryJournal()
+    agent = agent_of(journal=journal)
+    agent.run("look", run_id="r")
+    return Runs(journal, agent.spec)
+
+
+def test_a_run_is_seen_as_it_was_after_each_entry(runs: Runs[Any]) -> None:
+    """With a checkpoint and without."""
+    entries = list(runs.journal.read("r"))
+    seen = [len(runs.at("r", length).messages) for length in range(1, len(entries) + 1)]
+
+    assert seen == [1, 1, 1, 3, 3, 3, 5, 6]
+    assert runs.at("r").state.get("seen") == [0, 1]
+
+
+def test_a_run_made_again_of_its_events_is_the_same_run(runs: Runs[Any]) -> None:
+    """Also where a policy would now say something else."""
+    assert runs.journal.checkpoint("r") is not None
+    verdicts: list[Verdict] = [Allow(), Ask()]
+    rules: FrozenDict[str, Policy] = FrozenDict({"look": lambda *asked: verdicts.pop()})
+
+    assert runs.replay("r") == runs.at("r")
+    assert evolve(runs, spec=evolve(runs.spec, policies=rules)).replay("r") == runs.at("r")
+
+
+def test_other_rules_are_found_out_at_the_first_difference(runs: Runs[Any]) -> None:
+    """The message says which entry, what it gave and what it gives."""
+    other = evolve(runs, spec=evolve(runs.spec, limits=Limits(max_agent_steps=1)))
+
+    with pytest.raises(StoredDataError, match=r"entry 3 .*ToolReturned.* 'turn 2 Thinking"):
+        other.replay("r")
+
+
+def test_a_run_is_tried_again_with_another_model_and_state(runs: Runs[Any]) -> None:
+    """From where it was then; the first one stays as it is."""
+    before = runs.at("r")
+
+    fork = runs.fork("r", 4, messages=[ChatMessage.from_user("stop")], seen=[7])
+    result = agent_of("stopped").run(snapshot=fork)
+
+    assert [message.text for message in result.messages[-2:]] == ["stop", "stopped"]
+    assert result["seen"] == [7]
+    assert result.run_id != "r"
+    assert runs.at("r") == before
+
+
+def test_a_run_that_has_ended_goes_on_with_another_message(runs: Runs[Any]) -> None:
+    """As a conversation does; with a journal it is a new run."""
+    fork = runs.fork("r", messages=[ChatMessage.from_user("thanks")])
+
+    result = agent_of("welcome", journal=MemoryJournal()).run(snapshot=fork)
+
+    assert result.text == "welcome"
+    assert len(result.messages) == 8
+
+
+def test_nothing_can_be_said_between_a_call_and_its_answer(runs: Runs[Any]) -> None:
+    """A provider would refuse such a conversation."""
+    with pytest.raises(ValueError, match="calls that are not answered"):
+        runs.fork("r", 2, messages=[ChatMessage.from_user("stop")])
+    with pytest.raises(StateError):
+        runs.fork("r", 4, none=1)
+
+
+def test_a_call_that_was_under_way_is_not_run_in_silence(runs: Runs[Any]) -> None:
+    """A fork from the middle of it is like a crash there."""
+    kinds = [entry.kind for entry in runs.journal.read("r")]
+
+    result = agent_of().run(snapshot=runs.fork("r", kinds.index("ToolStarted") + 1))
+
+    assert result.exit_reason is None
+    assert "nobody knows" in result.snapshot.summary()
+
+
+def test_old_runs_are_forgotten_once_they_have_ended(runs: Runs[Any]) -> None:
+    """Those that have not are kept, however old."""
+    (run,) = runs.journal.runs()
+    half = MemoryJournal()
+    half.append("half", list(runs.journal.read("r"))[:3])
+
+    assert runs.forget(run.at) == []
+    assert runs.forget(run.at + 1) == ["r"]
+    assert runs.journal.runs() == []
+    assert evolve(runs, journal=half).forget(run.at + 1) == []

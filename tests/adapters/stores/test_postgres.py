@@ -1,0 +1,62 @@
+"""The PostgreSQL store: it keeps the laws, and a database that goes and comes back does no harm."""
+
+from __future__ import annotations
+
+import pytest
+
+from detent.adapters.stores.postgres import PostgresJournal
+from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
+from detent.ports.laws import check_journal, entries
+
+
+@pytest.fixture
+def url(postgres_url: str) -> str:
+    """A server whose journal is empty."""
+    journal = PostgresJournal(postgres_url)
+    for run in journal.runs():
+        journal.delete(run.run_id)
+    return postgres_url
+
+
+def test_the_store_keeps_all_laws(url: str) -> None:
+    """As every other."""
+    check_journal(lambda: PostgresJournal(url))
+
+
+def test_a_database_that_was_gone_is_used_again(url: str) -> None:
+    """One call fails; the next one finds what was there."""
+    journal = PostgresJournal(url)
+    journal.append("a", entries(0, 1))
+    with journal._transaction("read") as db:
+        pid = db.info.backend_pid
+    other = PostgresJournal(url)
+    with other._transaction("read") as db:
+        db.execute("SELECT pg_terminate_backend(%s)", (pid,))
+
+    with pytest.raises(JournalError, match="could not be written"):
+        journal.append("a", entries(1, 1))
+
+    journal.append("a", entries(1, 1))
+    assert list(other.read("a")) == entries(0, 2)
+
+
+def test_damaged_data_is_an_error(url: str) -> None:
+    """In an entry, and in a checkpoint."""
+    journal = PostgresJournal(url)
+    journal.append("a", entries(0, 1), Checkpoint(1, {}))
+    with journal._transaction("written") as db:
+        db.execute("UPDATE detent_entries SET data = '{'")
+        db.execute("UPDATE detent_checkpoints SET data = '3'")
+
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.read("a")
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.checkpoint("a")
+
+
+def test_no_password_is_in_a_message() -> None:
+    """Whatever the driver says about the address."""
+    with pytest.raises(JournalError) as caught:
+        PostgresJournal("postgresql://me:sesame@127.0.0.1:1/none?connect_timeout=1")
+
+    assert "sesame" not in str(caught.value)

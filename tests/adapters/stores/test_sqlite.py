@@ -1,0 +1,80 @@
+"""The SQLite store: damage, other processes, and a file that goes and comes back."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from detent.adapters.stores.sqlite import SQLiteJournal
+from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
+from detent.ports.laws import entries
+
+
+def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
+    """And stays as it is."""
+    path = tmp_path / "x.db"
+    path.write_bytes(b"no database at all" * 99)
+
+    with pytest.raises(JournalDamagedError, match=r"x\.db could not be opened: .*not a database"):
+        SQLiteJournal(path)
+    assert path.read_bytes() == b"no database at all" * 99
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """The message names the file."""
+    with pytest.raises(JournalError, match="could not be opened"):
+        SQLiteJournal(tmp_path / "none" / "x.db")
+
+
+def test_every_append_is_on_the_disk(tmp_path: Path) -> None:
+    """Write-ahead, and synchronous to the full."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    with journal._connected("read") as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("text", ["{", "3", "null", "[" * 9999])
+def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
+    """In an entry, and in a checkpoint."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {}))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET data = ?", (text,))
+        db.execute("UPDATE checkpoints SET data = ?", (text,))
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.read("a")
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.checkpoint("a")
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    """The error says so; afterwards there is room for the same entry."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2))
+    with journal._connected("read") as db:
+        (pages,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {pages}")
+
+    big = [entry.__class__(2, 1.0, "K", "running", {"n": "x" * 99_999}) for entry in entries(2, 1)]
+    with pytest.raises(JournalError, match="could not be written: database or disk is full"):
+        journal.append("a", big)
+
+    journal.append("a", entries(2, 1))
+    assert list(journal.read("a")) == entries(0, 3)
+
+
+def test_a_journal_that_was_closed_opens_again(tmp_path: Path) -> None:
+    """When it is needed."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    journal.close()
+    journal.close()
+
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)
+    journal.close()

@@ -1,0 +1,113 @@
+"""Breakpoints: which effects they hold, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from detent import (
+    AgentSpec,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    ModelReplied,
+    Run,
+    State,
+    Tool,
+    ToolCall,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
+from detent.core.breakpoints import (
+    AgentBreakpoint,
+    Breakpoint,
+    BreakPoints,
+    ToolBreakpoint,
+    every_step,
+    holds_of,
+    told,
+)
+from detent.core.tools import by_name
+
+TOOLS = by_name([Tool(name, "", {"type": "object"}, print) for name in ("note", "pay")])
+SPEC = AgentSpec(State({}), TOOLS)
+START = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
+
+
+def calling(*names: str) -> Run[State]:
+    """A run whose model has called these tools."""
+    calls = [ToolCall(name, id=str(place)) for place, name in enumerate(names)]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    return step(SPEC, START, ModelReplied(1, 1, reply))
+
+
+def held(run: Run[Any], break_point: BreakPoints) -> str:
+    """What a breakpoint keeps from happening."""
+    rules = holds_of(break_point, SPEC.tools)
+    return told([effect for effect in due(SPEC, run) if rules(run, effect)])
+
+
+@pytest.mark.parametrize(("count", "stops"), [(0, True), (1, False), (None, True)])
+def test_a_breakpoint_stops_before_the_model_is_asked(count: int | None, *, stops: bool) -> None:
+    """It counts the visits that are over; None stops at every one."""
+    assert held(START, Breakpoint("chat_generator", count)) == "ask the model (turn 1)" * stops
+
+
+def test_a_tool_breakpoint_holds_all_tools_of_the_turn() -> None:
+    """Wherever the named tool stands among the calls."""
+    run = calling("note", "pay")
+
+    assert held(run, ToolBreakpoint("tool_invoker", 0, "pay")) == "run note({}), run pay({})"
+    assert held(run, ToolBreakpoint("tool_invoker")) == "run note({}), run pay({})"
+    assert held(run, ToolBreakpoint("tool_invoker", 1)) == ""
+    assert held(calling("note"), ToolBreakpoint("tool_invoker", 0, "pay")) == ""
+
+
+def test_a_turn_that_has_begun_is_not_stopped() -> None:
+    """The breakpoint stands before the turn's tools, not between them."""
+    run = step(SPEC, calling("note", "pay"), ToolStarted(CallRef(1, 0), 1))
+
+    assert held(run, ToolBreakpoint("tool_invoker")) == ""
+
+
+def test_any_function_is_a_breakpoint_and_so_are_several() -> None:
+    """A predicate sees the run and the effect; one of several is enough."""
+    run = calling("note", "pay")
+
+    assert held(run, lambda run, effect: effect.key.place == 1) == "run pay({})"
+    assert held(run, every_step) == "run note({}), run pay({})"
+    both = [Breakpoint("chat_generator"), ToolBreakpoint("tool_invoker")]
+    assert held(START, both)
+    assert held(run, both)
+    assert held(run, AgentBreakpoint("a", both[1])) == held(run, both[1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (Breakpoint("tool_invoker"), "is a Breakpoint, it must have the component_name 'chat_gen"),
+        (ToolBreakpoint("chat_generator"), "is a ToolBreakpoint, it must have the component_name"),
+        (ToolBreakpoint("tool_invoker", 0, "zzz"), "Tool 'zzz' is not available in the agent's"),
+    ],
+)
+def test_a_breakpoint_that_can_never_stop_is_refused(wrong: Breakpoint, text: str) -> None:
+    """A wrong component, or a tool that is not there."""
+    with pytest.raises(ValueError, match=text):
+        holds_of(wrong, SPEC.tools)
+
+
+def test_an_agent_breakpoint_checks_what_it_holds() -> None:
+    """As soon as it is made."""
+    with pytest.raises(ValueError, match="component_name 'chat_generator'"):
+        AgentBreakpoint("agent", Breakpoint("tool_invoker"))
+    with pytest.raises(ValueError, match=">= 0"):
+        Breakpoint("chat_generator", -1)
+
+
+def test_a_tool_breakpoint_says_which_tools_it_means() -> None:
+    """Without a name it means all."""
+    assert "tool_name=ALL_TOOLS" in str(ToolBreakpoint("tool_invoker"))
+    assert "tool_name=pay" in str(ToolBreakpoint("tool_invoker", 0, "pay"))

@@ -1,0 +1,175 @@
+"""JSON values to typed ones, exactly; `test_schemas` holds them against the schema."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from uuid import UUID
+
+import attrs
+import pydantic
+import pytest
+
+from detent.core.conversion import ConversionError, convert, plain
+from detent.core.frozen import FrozenDict, Log, freeze
+
+
+class Colour(Enum):
+    """A choice."""
+
+    RED = "red"
+
+
+def _positive(point: Point, attribute: object, value: int) -> None:
+    if value <= 0:
+        raise ValueError(f"{value} is not positive")
+
+
+@attrs.frozen
+class Point:
+    """A record."""
+
+    x: int = attrs.field(validator=_positive)
+    y: int = 1
+
+
+class Stop(TypedDict):
+    """A typed dict."""
+
+    point: Point
+
+
+class Leg(NamedTuple):
+    """A named tuple of records."""
+
+    start: Point
+    end: Point
+
+
+class Hotel(pydantic.BaseModel):
+    """A pydantic model."""
+
+    stars: int
+
+    @pydantic.field_validator("stars")
+    @classmethod
+    def _few(cls, stars: int) -> int:
+        if stars > 5:
+            raise ValueError("too many")
+        return stars
+
+
+@pytest.mark.parametrize(
+    ("value", "declared", "expected"),
+    [
+        ("a", str, "a"),
+        (1.0, int, 1),
+        (1, float, 1.0),
+        (1, Annotated[int, "how many", {}], 1),
+        ([1, 2], set[int], {1, 2}),
+        ([1, 2], Sequence[int], (1, 2)),
+        ([1, 2], Collection[int], [1, 2]),
+        ([1], Iterable, [1]),
+        ("red", Colour, Colour.RED),
+        ("red", Literal[Colour.RED], Colour.RED),
+        ([], list[int] | dict[str, int], []),
+        ({}, list[int] | dict[str, int], {}),
+        ("a", list[str] | str, "a"),
+        (1, bool | int, 1),
+        ("2026-01-31", datetime | str, datetime(2026, 1, 31)),  # noqa: DTZ001 - as it is written
+        ("soon", datetime | str, "soon"),
+        (1.5, Decimal, Decimal("1.5")),
+        ("1.50", Decimal, Decimal("1.50")),
+        (1.5, timedelta, timedelta(seconds=1.5)),
+        ("YQ==", bytes, b"a"),
+        ("a/b", PurePosixPath, PurePosixPath("a/b")),
+        ({"x": 1}, Point, Point(1)),
+        ({"point": {"x": 2}}, Stop, {"point": Point(2)}),
+        ([{"x": 1}, {"x": 2}], Leg, Leg(Point(1), Point(2))),
+        ({"stars": 3}, Hotel, Hotel(stars=3)),
+    ],
+    ids=str,
+)
+def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected: object) -> None:
+    """Of exactly the declared type."""
+    made = convert(freeze(value), declared, "it")
+    assert made == expected
+    assert type(made) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "declared", "expected"),
+    [
+        ("1", int, "'it' cannot be used: must be integer, got \"1\""),
+        (True, int, "'it' cannot be used: must be integer, got true"),
+        (True, Decimal, "'it' cannot be used: must be a decimal number, got true"),
+        (True, Literal[1], "'it' cannot be used: must be one of (1,), got true"),
+        ("soon", datetime, "'it' cannot be used: Invalid isoformat string: 'soon'"),
+        (1e300, timedelta, "'it' cannot be used: OverflowError: "),
+        ({"x": 0}, Point, "'it' cannot be used: 0 is not positive"),
+        ([{"x": 1}, {"y": 1}], list[Point], "'it[1].x' cannot be used: is missing"),
+        ({"point": {"x": "1"}}, Stop, "'it.point.x' cannot be used: must be integer, got \"1\""),
+        ({"x": 1}, Stop, "'it' cannot be used: must have point, got {\"x\": 1}"),
+        ([{"x": 1}, {"x": 0}], Leg, "'it.end' cannot be used: "),
+        ({"stars": 9}, Hotel, "'it' cannot be used: 1 validation error for Hotel"),
+        (None, int | str, "'it' cannot be used: "),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_refused(value: object, declared: Any, expected: str) -> None:
+    """Nothing is turned into another kind of thing; the sentence has the path."""
+    with pytest.raises(ConversionError) as caught:
+        convert(value, declared, "it")
+    assert caught.value.faults[0].startswith(expected)
+
+
+def test_all_that_is_wrong_is_told() -> None:
+    """One sentence for each fault."""
+    with pytest.raises(ConversionError) as caught:
+        convert({"x": 0, "y": "2", "z": 3}, Point, "it")
+    assert len(caught.value.faults) == 2
+    with pytest.raises(ConversionError) as caught:
+        convert([{"x": "1"}, {"x": "2"}], Leg, "it")
+    assert len(caught.value.faults) == 2
+
+
+def test_a_tool_may_change_what_it_was_given() -> None:
+    """The run's own arguments are frozen; a tool gets a copy."""
+    given = convert(FrozenDict({"a": freeze([1])}), dict, "it")
+    given["a"].append(2)
+    assert given == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Point(1), {"x": 1, "y": 1}),
+        (Hotel(stars=1), {"stars": 1}),
+        (Colour.RED, "red"),
+        (datetime(2026, 1, 31, tzinfo=UTC), "2026-01-31T00:00:00+00:00"),
+        (timedelta(minutes=1), 60.0),
+        (b"a", "YQ=="),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Decimal("1.50"), "1.50"),
+        (PurePosixPath("a/b"), "a/b"),
+        (Log([1, 2]), [1, 2]),
+        (deque([1]), [1]),
+        ({1}, [1]),
+    ],
+    ids=str,
+)
+def test_a_value_has_a_plain_form(value: object, expected: object) -> None:
+    """As `json.dumps` asks for it."""
+    assert json.loads(json.dumps(value, default=plain)) == expected
+
+
+def test_what_json_cannot_say_is_refused() -> None:
+    """Rather than written down as something else."""
+    with pytest.raises(TypeError, match="nothing in JSON stands for object"):
+        plain(object())

@@ -1,0 +1,134 @@
+"""Recovery: a call whose process has ended is treated as its tool declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+
+from detent import (
+    AgentSpec,
+    AskHuman,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    Confirmed,
+    HumanDecided,
+    ModelReplied,
+    Run,
+    RunTool,
+    State,
+    Tool,
+    ToolCall,
+    ToolResult,
+    ToolReturned,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
+from detent.core.effects import Reconcile
+from detent.core.events import Resumed, ToolNeverRan
+from detent.core.recovery import rebound
+from detent.core.tools import by_name
+
+FIRST = CallRef(1, 0)
+
+
+def in_flight(
+    on_unknown: Literal["ask", "rerun", "fail"] | Callable[..., Any],
+) -> tuple[AgentSpec[State], Run[State]]:
+    """A run of two calls: one was begun, the other has its result."""
+    tool = Tool("pay", "", {"type": "object"}, print, on_unknown=on_unknown)
+    spec = AgentSpec(State({}), by_name([tool]))
+    run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    calls = [ToolCall("pay", id="a"), ToolCall("pay", id="b")]
+    for event in (
+        ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=calls))),
+        ToolStarted(FIRST, 1),
+        ToolStarted(CallRef(1, 1), 1),
+        ToolReturned(CallRef(1, 1), 1, ToolResult("paid")),
+    ):
+        run = step(spec, run, event)
+    return spec, run
+
+
+def test_an_idempotent_call_is_run_again_with_the_same_key() -> None:
+    """The same attempt of the same call, and nothing else."""
+    spec, run = in_flight("rerun")
+    (before,) = due(spec, run)
+
+    (again,) = due(spec, step(spec, run, Resumed("p2")))
+
+    assert isinstance(again, RunTool)
+    assert isinstance(before, RunTool)
+    assert again.idempotency_key == before.idempotency_key == "r/1/0"
+
+
+def test_a_human_is_asked_anew_after_each_crash() -> None:
+    """A decision about an earlier question does not count."""
+    spec, run = in_flight("ask")
+    asked = step(spec, run, Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    assert "nobody knows whether" in question.reason
+
+    confirmed = HumanDecided(FIRST, question.digest, Confirmed())
+    running = step(spec, step(spec, asked, confirmed), ToolStarted(FIRST, 1))
+    once_more = step(spec, running, Resumed("p3"))
+
+    assert step(spec, once_more, confirmed) is once_more
+
+
+def test_the_model_is_told_that_the_outcome_is_unknown() -> None:
+    """And the settled call keeps its answer."""
+    spec, run = in_flight("fail")
+
+    failed = step(spec, run, Resumed("p2"))
+
+    first, second = (one for m in failed.messages for one in m.tool_call_results)
+    assert first.error
+    assert "outcome of tool 'pay' is unknown" in first.text
+    assert second.text == "paid"
+
+
+def test_a_function_looks_up_what_happened() -> None:
+    """It found a result, or that nothing was done; until then the call is not run."""
+    spec, run = in_flight(lambda arguments, key: None)
+    unknown = step(spec, run, Resumed("p2"))
+    (lookup,) = due(spec, unknown)
+    assert isinstance(lookup, Reconcile)
+
+    found = step(spec, unknown, ToolReturned(FIRST, 1, ToolResult("paid before")))
+    answers = [one.text for m in found.messages for one in m.tool_call_results]
+    assert answers == ["paid before", "paid"]
+
+    (again,) = due(spec, step(spec, unknown, ToolNeverRan(FIRST, 1)))
+    assert isinstance(again, RunTool)
+
+
+@pytest.mark.parametrize("event", [Resumed("p2"), ToolNeverRan(FIRST, 1)])
+def test_what_was_not_under_way_stays(event: Resumed | ToolNeverRan) -> None:
+    """A call that was never begun is simply begun."""
+    spec, _ = in_flight("ask")
+    run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    calls = [ToolCall("pay", id="a")]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    run = step(spec, run, ModelReplied(1, 1, reply))
+
+    assert step(spec, run, event) is run
+
+
+def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
+    """A decision about the original does not count for the copy."""
+    spec, run = in_flight("ask")
+    asked = step(spec, run, Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+
+    copied = rebound(asked.phase, "copy")
+
+    assert copied != asked.phase
+    assert question.digest not in repr(copied)
+    assert rebound(run.phase, "copy") == run.phase

@@ -1,0 +1,213 @@
+"""What a tool returns becomes content for the model and writes for the state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from detent.core.keys import Write
+from detent.core.messages import FileContent, ImageContent, TextContent
+from detent.core.results import ResultError, ToolResult, result_of, text_of
+from detent.core.state import State, TypedState, appended, replaced
+from detent.core.tools import Tool
+from detent.core.wiring import Reply, stores
+
+
+class Research(TypedState):
+    """The state of an agent."""
+
+    papers = appended(str)
+    count = replaced(int, 0)
+
+
+@frozen
+class Found:
+    """What a search gives."""
+
+    papers: list[str]
+    count: int
+
+
+def papers_in(found: Found) -> list[str]:
+    return found.papers
+
+
+PLAIN = Tool("find", "", {"type": "object"}, lambda: None)
+IMAGE = ImageContent("aGk=")
+
+
+def wired(**wires: Any) -> Tool:
+    return evolve(PLAIN, **wires)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("as it is", "as it is"),
+        ({"a": [1, "é"]}, '{"a": [1, "é"]}'),
+        (None, "null"),
+        (True, "true"),
+        (Found(["x"], 1), '{"papers": ["x"], "count": 1}'),
+        ([date(2026, 1, 31)], '["2026-01-31"]'),
+        ({(1, 2): 3}, "{(1, 2): 3}"),
+        (1 + 2j, "(1+2j)"),
+    ],
+    ids=str,
+)
+def test_text_stays_and_all_else_becomes_json(value: object, text: str) -> None:
+    """What JSON cannot say is said as Python prints it."""
+    assert text_of(value) == text
+    assert result_of(PLAIN, value) == ToolResult(text)
+
+
+def test_a_value_that_contains_itself_is_printed() -> None:
+    """Nothing hangs."""
+    loop: list[object] = []
+    loop.append(loop)
+    assert text_of(loop) == "[[...]]"
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        (IMAGE, (IMAGE,)),
+        ([TextContent("see"), IMAGE], (TextContent("see"), IMAGE)),
+        ((FileContent("aGk=", "text/plain"),), (FileContent("aGk=", "text/plain"),)),
+        ([], "[]"),
+    ],
+    ids=["image", "list", "tuple", "empty"],
+)
+def test_a_tool_may_return_text_images_and_files(value: object, content: object) -> None:
+    """As the parts of a message."""
+    assert result_of(PLAIN, value).content == content
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "content"),
+    [
+        ({"source": "papers"}, {"papers": ["x"], "count": 1}, '["x"]'),
+        ({"source": "papers"}, Found(["x"], 1), '["x"]'),
+        ({"source": "papers", "handler": ", ".join}, {"papers": ["x", "y"]}, "x, y"),
+        ({"handler": len}, [1, 2], "2"),
+        ({"source": "papers"}, {"count": 1}, "null"),
+        ({"source": "papers"}, "only text", "only text"),
+        (
+            {"n": {"source": "count"}, "p": {"source": "papers", "handler": len}},
+            Found(["x"], 3),
+            '{"n": 3, "p": 1}',
+        ),
+        (
+            {"n": {"source": "count"}, "p": {"source": "papers"}},
+            {"count": 3},
+            '{"n": 3, "p": null}',
+        ),
+        ({"source": "image", "raw_result": True}, {"image": IMAGE}, (IMAGE,)),
+        ({"raw_result": True}, "text", "text"),
+    ],
+)
+def test_a_rule_makes_the_text(rule: dict[str, Any], value: object, content: object) -> None:
+    """Of a part, by a function, or of several parts."""
+    assert result_of(wired(outputs_to_string=rule), value).content == content
+
+
+@pytest.mark.parametrize(
+    ("value", "writes"),
+    [
+        ({"papers": ["x"], "count": 1}, [Write("papers", ["x"]), Write("count", 1, max)]),
+        (Found(["x"], 1), [Write("papers", ["x"]), Write("count", 1, max)]),
+        ({"count": 1}, [Write("count", 1, max)]),
+        ("text", []),
+    ],
+)
+def test_parts_of_a_result_are_written(value: object, writes: list[Write]) -> None:
+    """A part that is not there writes nothing, whatever the key."""
+    rules = {"papers": {"source": "papers"}, "count": {"source": "count", "handler": max}}
+    assert result_of(wired(outputs_to_state=rules), value).writes == tuple(writes)
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, "text", [1], None], ids=str)
+def test_without_a_source_the_whole_result_is_written(value: object) -> None:
+    """Whatever it is."""
+    result = result_of(wired(outputs_to_state={"all": {}}), value)
+    assert result.writes == (Write("all", value),)
+
+
+def test_a_part_that_is_not_there_is_told_to_observers() -> None:
+    """The result is used for what it has."""
+    made = wired(
+        outputs_to_string={"source": "text"},
+        outputs_to_state={"papers": {"source": "papers"}, "count": {"source": "count"}},
+    )
+    assert result_of(made, {"text": "done", "count": 1}).warnings == (
+        "the result of tool 'find' has no 'papers' for state key 'papers'",
+    )
+    assert (
+        result_of(made, {}).warnings[0] == "the result of tool 'find' has no 'text' for the model"
+    )
+
+
+def test_a_reply_says_one_thing_and_writes_another() -> None:
+    """What the wiring stores of its content comes first."""
+    reply = Reply("noted", Research.papers.put(["x"]), Research.count.put(1))
+    result = result_of(wired(outputs_to_state={"said": {}}), reply)
+    assert result.content == "noted"
+    assert result.writes == (Write("said", "noted"), Write("papers", ["x"]), Write("count", 1))
+
+
+def test_a_source_may_be_a_function() -> None:
+    """As `stores` takes it."""
+
+    @stores(Research.papers, source=papers_in)
+    def find() -> Found:
+        return Found(["x"], 1)
+
+    made = Tool("find", "", {"type": "object"}, find)
+    assert result_of(made, find()).writes == (Write("papers", ["x"]),)
+
+
+def test_a_written_value_can_no_longer_be_changed() -> None:
+    """Also not by the tool that still has it."""
+    papers = ["x"]
+    result = result_of(wired(outputs_to_state={"papers": {}}), papers)
+    papers.append("y")
+    replied = result_of(PLAIN, Reply("", Write("papers", papers)))
+    papers.append("z")
+    assert result.writes[0].value == ["x"]
+    assert replied.writes[0].value == ["x", "y"]
+
+
+def test_a_state_that_is_returned_says_nothing() -> None:
+    """What was written to it is known already, and the rest is not for the model."""
+    assert result_of(PLAIN, State({"secret": {"type": str}}, {"secret": "x"})).content == "null"
+
+
+@pytest.mark.parametrize(
+    ("wires", "expected"),
+    [
+        ({"outputs_to_string": {"handler": int}}, "ValueError: invalid literal for int()"),
+        ({"outputs_to_string": {"raw_result": True}}, "TypeError: a raw result is text or content"),
+    ],
+)
+def test_a_result_that_cannot_be_converted_is_an_error(
+    wires: dict[str, Any], expected: str
+) -> None:
+    """It says whose and why."""
+    value = "text" if "handler" in wires["outputs_to_string"] else {"a": 1}
+    with pytest.raises(ResultError) as caught:
+        result_of(wired(**wires), value)
+    assert str(caught.value).startswith(f"The result of tool 'find' could not be used: {expected}")
+
+
+def test_a_dataclass_has_parts_too() -> None:
+    """Like any record."""
+
+    @dataclass
+    class Page:
+        text: str
+
+    rules = {"text": {"source": "text"}}
+    assert result_of(wired(outputs_to_state=rules), Page("x")).writes == (Write("text", "x"),)

@@ -1,0 +1,157 @@
+"""Snapshots: what they say, what they are refused for, and that they are only data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detent import (
+    AgentSpec,
+    ChatMessage,
+    ChatReply,
+    ModelReplied,
+    State,
+    Tool,
+    ToolCall,
+    due,
+    start,
+    step,
+)
+from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint
+from detent.core.effects import EffectKey
+from detent.core.records import StoredDataError
+from detent.core.snapshot import (
+    AgentSnapshot,
+    SnapshotMismatchError,
+    get_tool_calls_and_descriptions_from_snapshot,
+    run_of,
+    snapshot_from,
+    snapshot_of,
+)
+from detent.core.tools import by_name
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
+NOTE, PAY = Tool("note", "Notes.", NUMBER, print), Tool("pay", "Pays.", NUMBER, print)
+SPEC = AgentSpec(State({"seen": {"type": int}}, {"seen": 1}), by_name([NOTE, PAY]))
+CALLS = [ToolCall("note", {"n": 1}, "a"), ToolCall("pay", {"n": 2}, "b")]
+RUN = step(
+    SPEC,
+    start(SPEC, [ChatMessage.from_user("hello")], run_id="r"),
+    ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=CALLS))),
+)
+RULE = AgentBreakpoint("me", ToolBreakpoint("tool_invoker", 0, "pay"))
+SNAPSHOT = snapshot_of(SPEC, RUN, due(SPEC, RUN), RULE)
+
+
+def test_a_snapshot_comes_back_as_object_dict_and_text() -> None:
+    """And the run in it is the run."""
+    for given_ in (SNAPSHOT, SNAPSHOT.to_dict(), SNAPSHOT.to_json(), SNAPSHOT.to_json().encode()):
+        again = snapshot_from(given_)
+        assert again == SNAPSHOT
+        assert run_of(SPEC, again) == RUN
+    assert SNAPSHOT.held == (EffectKey("tool", 1, 0, 0), EffectKey("tool", 1, 1, 0))
+
+
+def test_going_on_with_a_snapshot_does_not_change_it() -> None:
+    """Its dict is a copy, and so is what is read from one."""
+    data = SNAPSHOT.to_dict()
+    text = json.dumps(data)
+    run_of(SPEC, snapshot_from(data))
+    assert json.dumps(data) == text
+
+    data["run"]["turn"] = 9
+    assert SNAPSHOT.to_json() == json.dumps(json.loads(text), ensure_ascii=False)
+
+
+def test_a_snapshot_can_be_read_by_people() -> None:
+    """What has stopped, before what, and how far each call is."""
+    assert SNAPSHOT.summary() == (
+        "run r: turn 1, 1 messages\n"
+        "stopped before: run note({'n': 1}), run pay({'n': 2})\n"
+        '  note({"n": 1}): ready to run\n'
+        '  pay({"n": 2}): ready to run'
+    )
+
+
+def test_the_calls_to_show_to_a_human() -> None:
+    """Those that the breakpoint names, or all."""
+    calls, texts = get_tool_calls_and_descriptions_from_snapshot(SNAPSHOT)
+    assert calls == [{"tool_name": "pay", "arguments": {"n": 2}, "id": "b"}]
+    assert texts == {"pay": "Pays."}
+
+    calls, texts = get_tool_calls_and_descriptions_from_snapshot(
+        SNAPSHOT, breakpoint_tool_only=False
+    )
+    assert [call["id"] for call in calls] == ["a", "b"]
+    assert texts == {"note": "Notes.", "pay": "Pays."}
+
+
+def test_an_agent_that_lacks_something_is_told_what() -> None:
+    """All reasons at once."""
+    other = AgentSpec(State({}), by_name([Tool("pay", "", {"type": "object"}, print)]))
+
+    with pytest.raises(SnapshotMismatchError) as caught:
+        run_of(other, SNAPSHOT)
+
+    assert caught.value.faults == (
+        "it needs the tool 'note'; this agent has pay",
+        "a call of 'pay' is open, and the tool's parameters have changed since",
+        "its state has the key 'seen': int; this agent has messages",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"detent": "else"}, "this is no snapshot"),
+        ({"format": 99}, "has format 99, and this Detent reads 1"),
+        ({"run": {}}, "damaged: its run or its agent"),
+        ({"agent": {"tools": {"pay": 3}, "state": {}}}, "damaged: its run or its agent"),
+        ({"held": [["tool", 1]]}, "'held' has something that is no place"),
+        ({"held": 3}, "'held' must be an array"),
+        ({"break_point": 3}, "'break_point' or 'about_to'"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(change: dict[str, object], text: str) -> None:
+    """With what is wrong with it."""
+    with pytest.raises(StoredDataError, match=text):
+        AgentSnapshot.from_dict(SNAPSHOT.to_dict() | change)
+
+
+def test_text_that_is_no_json_is_refused() -> None:
+    """As are numbers, and nesting without end."""
+    for text in ("{", "3", "[" * 100_000, b"\xff\xfe"):
+        with pytest.raises(StoredDataError):
+            snapshot_from(text)
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in nested data."""
+    if not isinstance(data, dict | list):
+        return [path]
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    return [path, *(place for key, one in items for place in places(one, (*path, key)))]
+
+
+@given(
+    st.sampled_from(places(SNAPSHOT.to_dict())[1:]),
+    st.none() | st.booleans() | st.integers() | st.text() | st.just([]) | st.just({"is": "x"}),
+)
+def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: object) -> None:
+    """Whatever stands at whichever place."""
+    data: Any = SNAPSHOT.to_dict()
+    inner = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    try:
+        snapshot = AgentSnapshot.from_dict(data)
+        snapshot.summary()
+        get_tool_calls_and_descriptions_from_snapshot(snapshot)
+        run_of(SPEC, snapshot)
+    except StoredDataError:
+        pass
