@@ -30,9 +30,12 @@ PURE = {
     *("__future__", "abc", "base64", "binascii", "bisect", "collections", "copy", "dataclasses"),
     *("datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
     *("heapq", "inspect", "itertools", "json", "keyword", "math", "numbers", "operator", "re"),
-    *("statistics", "string", "textwrap", "types", "typing", "unicodedata"),
+    *("reprlib", "statistics", "string", "textwrap", "types", "typing", "unicodedata"),
 }
-PURE_PARTS = {"uuid.UUID"}  # reads an id; the rest of its module makes them up
+PURE_PARTS = {
+    "uuid.UUID",  # reads an id; the rest of its module makes them up
+    *("pathlib.Path", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"),  # values that are stored
+}
 IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),
     *("now", "today", "utcnow"),

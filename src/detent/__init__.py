@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from detent.core.breakpoints import BreakpointException as BreakpointException
     from detent.core.breakpoints import ToolBreakpoint as ToolBreakpoint
     from detent.core.breakpoints import every_step as every_step
+    from detent.core.changes import Change as Change
+    from detent.core.changes import diff as diff
     from detent.core.components import ComponentTool as ComponentTool
     from detent.core.components import component as component
     from detent.core.decisions import Allow as Allow
@@ -77,6 +79,16 @@ if TYPE_CHECKING:
     from detent.core.decisions import Decision as Decision
     from detent.core.decisions import Modified as Modified
     from detent.core.decisions import Rejected as Rejected
+    from detent.core.declarations import Added as Added
+    from detent.core.declarations import Appended as Appended
+    from detent.core.declarations import Field as Field
+    from detent.core.declarations import Highest as Highest
+    from detent.core.declarations import Latest as Latest
+    from detent.core.declarations import Lowest as Lowest
+    from detent.core.declarations import Merged as Merged
+    from detent.core.declarations import Replaced as Replaced
+    from detent.core.declarations import Unique as Unique
+    from detent.core.declarations import United as United
     from detent.core.documents import Document as Document
     from detent.core.due import due as due
     from detent.core.effects import AskHuman as AskHuman
@@ -106,10 +118,18 @@ if TYPE_CHECKING:
     from detent.core.events import ToolStarted as ToolStarted
     from detent.core.frozen import FrozenDict as FrozenDict
     from detent.core.frozen import thaw as thaw
+    from detent.core.handlers import add_numbers as add_numbers
+    from detent.core.handlers import append_unique as append_unique
+    from detent.core.handlers import append_unique_by as append_unique_by
+    from detent.core.handlers import keep_last as keep_last
+    from detent.core.handlers import keep_max as keep_max
+    from detent.core.handlers import keep_min as keep_min
+    from detent.core.handlers import merge_dicts as merge_dicts
     from detent.core.handlers import merge_lists as merge_lists
     from detent.core.handlers import replace_values as replace_values
-    from detent.core.idempotency import IdempotencyKey as IdempotencyKey
+    from detent.core.handlers import unite_sets as unite_sets
     from detent.core.idempotency import NEVER_RAN as NEVER_RAN
+    from detent.core.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.invocation import Invocation as Invocation
     from detent.core.keys import Key as Key
     from detent.core.keys import Write as Write
@@ -152,11 +172,9 @@ if TYPE_CHECKING:
     )
     from detent.core.spec import AgentSpec as AgentSpec
     from detent.core.spec import Limits as Limits
-    from detent.core.state import Field as Field
     from detent.core.state import State as State
     from detent.core.state import TypedState as TypedState
-    from detent.core.state import appended as appended
-    from detent.core.state import replaced as replaced
+    from detent.core.state import class_schema as class_schema
     from detent.core.step import replay as replay
     from detent.core.step import start as start
     from detent.core.step import step as step
@@ -228,8 +246,10 @@ _HOMES = {
     "adapters.stores.sqlite": "SQLiteJournal",
     "adapters.testing.scripted": "ScriptedChatGenerator",
     "core.breakpoints": "AgentBreakpoint Breakpoint BreakpointException ToolBreakpoint every_step",
+    "core.changes": "Change diff",
     "core.components": "ComponentTool component",
     "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected",
+    "core.declarations": "Added Appended Field Highest Latest Lowest Merged Replaced Unique United",
     "core.documents": "Document",
     "core.due": "due",
     "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
@@ -242,7 +262,10 @@ _HOMES = {
         "ToolNeverRan ToolRaised ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
-    "core.handlers": "merge_lists replace_values",
+    "core.handlers": (
+        "add_numbers append_unique append_unique_by keep_last keep_max keep_min "
+        "merge_dicts merge_lists replace_values unite_sets"
+    ),
     "core.idempotency": "IdempotencyKey NEVER_RAN",
     "core.invocation": "Invocation",
     "core.keys": "Key Write",
@@ -259,11 +282,10 @@ _HOMES = {
     "core.run": "Acting Done Run RunOptions Thinking",
     "core.slots": "CallRef Slot",
     "core.snapshot": (
-        "AgentSnapshot SnapshotMismatchError "
-        "get_tool_calls_and_descriptions_from_snapshot"
+        "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
     ),
     "core.spec": "AgentSpec Limits",
-    "core.state": "Field State TypedState appended replaced",
+    "core.state": "State TypedState class_schema",
     "core.step": "replay start step",
     "core.tools": "FunctionTool Tool ToolSpec create_tool_from_function tool",
     "core.toolsets": "Toolset",
@@ -272,8 +294,7 @@ _HOMES = {
     "ports.clock": "Clock",
     "ports.confirmation": "ConfirmationUI ConfirmationUIResult",
     "ports.journal": (
-        "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-        "StoredRun"
+        "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError StoredRun"
     ),
     "ports.laws": "check_journal",
     "ports.observer": "Observer",

@@ -13,6 +13,7 @@ from detent import (
     Agent,
     AgentResult,
     AlwaysAskPolicy,
+    Appended,
     BlockingConfirmationStrategy,
     CancelRequested,
     ChatGeneratorError,
@@ -22,6 +23,7 @@ from detent import (
     Event,
     ModelFailure,
     NeverAskPolicy,
+    Replaced,
     Run,
     SchemaError,
     ScriptedChatGenerator,
@@ -33,8 +35,6 @@ from detent import (
     TypedState,
     Usage,
     WiringError,
-    appended,
-    replaced,
     tool,
 )
 
@@ -167,8 +167,8 @@ def test_a_state_of_ones_own_class_is_typed(run: Runner) -> None:
     """The schema is a class; the result's state is one of it."""
 
     class Research(TypedState):
-        user = replaced(str, "nobody")
-        notes = appended(str)
+        user = Replaced("nobody")
+        notes = Appended[str]()
 
     chat = ScriptedChatGenerator(calling(("note", 1)), "done")
     agent = Agent(chat_generator=chat, tools=[note], state_schema=Research)

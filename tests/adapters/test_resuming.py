@@ -14,6 +14,7 @@ from detent import (
     Agent,
     AgentResult,
     AlwaysAskPolicy,
+    Appended,
     BlockingConfirmationStrategy,
     ChatMessage,
     ConfirmationUIResult,
@@ -21,7 +22,6 @@ from detent import (
     Tool,
     ToolCall,
     TypedState,
-    appended,
     create_tool_from_function,
 )
 from detent.adapters.drivers.recording import RunNotFoundError
@@ -45,7 +45,7 @@ DONE: list[str] = []
 class Ledger(TypedState):
     """What is shared."""
 
-    paid = appended(int)
+    paid = Appended[int]()
 
 
 def pay(n: int) -> str:

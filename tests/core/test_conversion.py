@@ -17,7 +17,8 @@ import pydantic
 import pytest
 
 from detent.core.conversion import ConversionError, convert, plain
-from detent.core.frozen import FrozenDict, Log, freeze
+from detent.core.frozen import FrozenDict, freeze
+from detent.core.log import Log
 
 
 class Colour(Enum):

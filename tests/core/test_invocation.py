@@ -9,13 +9,14 @@ import pytest
 from attrs import field, frozen
 
 from detent.core.conversion import ConversionError
+from detent.core.declarations import Replaced
 from detent.core.errors import StateError
 from detent.core.invocation import Invocation, MissingInputError
 from detent.core.keys import Write
 from detent.core.messages import ToolCall
 from detent.core.results import ResultError, ToolFault
 from detent.core.retries import Retries
-from detent.core.state import State, TypedState, replaced
+from detent.core.state import State, TypedState
 from detent.core.tools import Tool, tool
 from detent.core.wiring import inject
 
@@ -23,7 +24,7 @@ from detent.core.wiring import inject
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "Ada Lovelace")
+    reader = Replaced("Ada Lovelace")
 
 
 def _positive(point: Point, attribute: object, value: int) -> None:

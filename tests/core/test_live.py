@@ -7,29 +7,30 @@ from typing import cast
 
 import pytest
 
+from detent.core.declarations import Appended, Replaced
 from detent.core.errors import StateError
 from detent.core.keys import Write
 from detent.core.live import Ledger, live_state
-from detent.core.state import BaseState, State, TypedState, appended, replaced
+from detent.core.state import BaseState, State, TypedState
 
 
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "")
-    queries = appended(str)
+    reader = Replaced("")
+    queries = Appended[str]()
 
 
 class MoreResearch(Research):
     """A state that has all of the other."""
 
-    notes = appended(str)
+    notes = Appended[str]()
 
 
 class Other(TypedState):
     """The state of another agent."""
 
-    reader = replaced(str, "")
+    reader = Replaced("")
 
 
 START = MoreResearch(MoreResearch.reader.put("Ada"), MoreResearch.queries.put(["first"]))

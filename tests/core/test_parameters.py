@@ -9,6 +9,7 @@ import pytest
 from attrs import frozen
 
 from detent.core.components import component
+from detent.core.declarations import Replaced
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
 from detent.core.parameters import (
@@ -21,14 +22,14 @@ from detent.core.parameters import (
     signature_of,
     state_kind,
 )
-from detent.core.state import BaseState, State, TypedState, replaced
+from detent.core.state import BaseState, State, TypedState
 from detent.core.wiring import Input, inject
 
 
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "")
+    reader = Replaced("")
 
 
 @frozen

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
+from detent.core.declarations import Appended, Replaced
 from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, TextContent
 from detent.core.results import ResultError, ToolResult, result_of, text_of
-from detent.core.state import State, TypedState, appended, replaced
+from detent.core.state import State, TypedState
 from detent.core.tools import Tool
 from detent.core.wiring import Reply, stores
 
@@ -20,8 +21,8 @@ from detent.core.wiring import Reply, stores
 class Research(TypedState):
     """The state of an agent."""
 
-    papers = appended(str)
-    count = replaced(int, 0)
+    papers = Appended[str]()
+    count = Replaced(0)
 
 
 @frozen

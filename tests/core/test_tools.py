@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import pytest
 from attrs import evolve, frozen
 
+from detent.core.declarations import Replaced
 from detent.core.errors import ToolDefinitionError
 from detent.core.retries import Retries
-from detent.core.state import State, TypedState, replaced
+from detent.core.state import State, TypedState
 from detent.core.tools import Tool, ToolSpec, by_name, create_tool_from_function, tool
 from detent.core.wiring import Input, Output, TextRule, inject, stores
 
@@ -21,7 +22,7 @@ EMPTY = {"type": "object", "properties": {}}
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "")
+    reader = Replaced("")
 
 
 @tool

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from detent.core.declarations import Appended, Replaced
 from detent.core.errors import ToolDefinitionError
 from detent.core.keys import Write
-from detent.core.state import TypedState, appended, replaced
+from detent.core.state import TypedState
 from detent.core.tools import tool
 from detent.core.wiring import (
     Injected,
@@ -29,8 +30,8 @@ from detent.core.wiring import (
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "")
-    papers = appended(str)
+    reader = Replaced("")
+    papers = Appended[str]()
 
 
 def first(found: dict[str, list[str]]) -> list[str]:

@@ -8,11 +8,12 @@ import pytest
 from attrs import frozen
 
 from detent.core.decisions import Allow
+from detent.core.declarations import Appended, Replaced
 from detent.core.documents import Document
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
 from detent.core.spec import AgentSpec
-from detent.core.state import BaseState, State, TypedState, appended, replaced
+from detent.core.state import BaseState, State, TypedState
 from detent.core.tools import Tool, by_name, tool
 from detent.core.wiring import Reply, inject, stores
 from detent.core.wiring_faults import wiring_faults
@@ -21,14 +22,14 @@ from detent.core.wiring_faults import wiring_faults
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "")
-    documents = appended(Document)
+    reader = Replaced("")
+    documents = Appended[Document]()
 
 
 class Kitchen(TypedState):
     """The state of another agent."""
 
-    reader = replaced(int, 0)
+    reader = Replaced(0)
 
 
 class Found(TypedDict):
@@ -109,17 +110,11 @@ def test_wiring_that_fits_has_no_faults(wires: dict[str, Any]) -> None:
         ),
         (
             {"outputs_to_state": {"count": {"source": "documents"}}},
-            (
-                "'documents' of its result is list[detent.core.documents.Document], and the state "
-                "key 'count' holds int"
-            ),
+            ("'documents' of its result is list[Document], and the state key 'count' holds int"),
         ),
         (
             {"outputs_to_state": {"documents": {}}},
-            (
-                "its result is Found, and the state key 'documents' holds "
-                "list[detent.core.documents.Document]"
-            ),
+            ("its result is Found, and the state key 'documents' holds list[Document]"),
         ),
         (
             {"outputs_to_string": {"source": "text"}},

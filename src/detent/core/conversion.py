@@ -23,11 +23,11 @@ from typing import (
 )
 from uuid import UUID
 
+from detent.core.checks import type_name
 from detent.core.errors import DetentError
 from detent.core.fields import field_names, fields_of, is_named_tuple
 from detent.core.frozen import thaw
 from detent.core.json_assertions import identity, is_a, shown
-from detent.core.keys import type_name
 
 if TYPE_CHECKING:
     from cattrs import Converter

@@ -16,9 +16,10 @@ from typing import (
     is_typeddict,
 )
 
+from detent.core.checks import is_list, type_name
 from detent.core.fields import field_names
 from detent.core.handlers import merge_lists, replace_values
-from detent.core.keys import Key, is_list, type_name
+from detent.core.keys import Key
 
 UNKNOWN = Any
 """The type of what cannot be told."""

@@ -1,21 +1,30 @@
 """Containers that nobody can change: what enters a run is frozen, what leaves it may be thawed.
 
-`FrozenDict` and `FrozenList` are real dicts and lists (they print, compare and encode as such) that
-refuse every change. `Log` is a list that grows by sharing: appending costs what is new, never what is
-already there.
+Each is a real dict, list or set (it prints, compares and encodes as such) whose methods refuse
+every change. Python itself can be made to go behind a class, as ``list.append(frozen, item)`` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Generic, Never, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from operator import is_
+from types import BuiltinFunctionType, FunctionType, MappingProxyType
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
-Item = TypeVar("Item")
-Item_co = TypeVar("Item_co", covariant=True)
+
+ATOMS: frozenset[type] = frozenset(
+    {
+        *(str, int, float, bool, type(None), bytes, complex, range, type(...)),
+        *(datetime, date, time, timedelta, timezone, Decimal),
+        *(type, FunctionType, BuiltinFunctionType),
+    }
+)
+"""Types whose own instances nobody can change, and that hold nothing that can be changed."""
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> Never:
@@ -29,6 +38,17 @@ class FrozenDict(dict[K, V]):
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
+
+    if not TYPE_CHECKING:  # a checker takes the constructor of dict
+
+        def __new__(cls, *items: object, **named: object) -> Self:
+            """Fill it here already, so that a second call of ``__init__`` changes nothing."""
+            filled = dict.__new__(cls)
+            dict.__init__(filled, *items, **named)
+            return filled
+
+        def __init__(self, *items: object, **named: object) -> None:
+            pass
 
     def __hash__(self) -> int:  # type: ignore[override]  # a dict has no hash; a frozen one has
         return hash(frozenset(self.items()))
@@ -45,6 +65,17 @@ class FrozenList(list[T]):
     append = extend = insert = remove = clear = _refuse
     pop = sort = reverse = _refuse
 
+    if not TYPE_CHECKING:  # as above
+
+        def __new__(cls, items: Iterable[object] = ()) -> Self:
+            """Fill it here already, as above."""
+            filled = list.__new__(cls)
+            list.__init__(filled, items)
+            return filled
+
+        def __init__(self, items: Iterable[object] = ()) -> None:
+            pass
+
     def __hash__(self) -> int:  # type: ignore[override]  # a list has no hash; a frozen one has
         return hash(tuple(self))
 
@@ -52,130 +83,99 @@ class FrozenList(list[T]):
         return type(self), (list(self),)
 
 
-class _Shared(Generic[T]):
-    """A buffer that many logs look into; `tip` holds the one length at which it may grow in place."""
+class FrozenSet(set[T]):
+    """A set that refuses every change, and is a `set` to those who ask. Hashable."""
 
-    __slots__ = ("items", "tip")
+    __slots__ = ()
+    __ior__ = __iand__ = __isub__ = __ixor__ = _refuse
+    add = discard = remove = pop = clear = update = _refuse
+    difference_update = intersection_update = symmetric_difference_update = _refuse
 
-    def __init__(self, items: list[T]) -> None:
-        self.items = items
-        self.tip = {len(items): True}
+    if not TYPE_CHECKING:  # as above
 
+        def __new__(cls, items: Iterable[object] = ()) -> Self:
+            """Fill it here already, as above."""
+            filled = set.__new__(cls)
+            set.__init__(filled, items)
+            return filled
 
-class Log(Sequence[Item_co]):
-    """A list that grows by sharing: ``log + more`` is a new log and costs only what is new.
+        def __init__(self, items: Iterable[object] = ()) -> None:
+            pass
 
-    A log is a length and a buffer that it shares with the logs it grew from. The newest one extends the
-    buffer in place; growing an older one copies. It equals a list with the same items, prints like one
-    and says that it is one to ``isinstance``; to encode it, take ``list(log)``.
-
-    >>> first = Log([1, 2])
-    >>> second = first + [3]
-    >>> first, second
-    ([1, 2], [1, 2, 3])
-    """
-
-    __slots__ = ("_length", "_shared")
-    _shared: _Shared[Item_co]
-    _length: int
-
-    def __init__(self, items: Iterable[Item_co] = ()) -> None:
-        buffer = list(items)
-        self._shared = _Shared(buffer)
-        self._length = len(buffer)
-
-    if not TYPE_CHECKING:
-
-        @property
-        def __class__(self) -> type:
-            """A list, for ``isinstance``: user code that asks for a list is content with a log."""
-            return list
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __iter__(self) -> Iterator[Item_co]:
-        return islice(self._shared.items, self._length)
-
-    @overload
-    def __getitem__(self, index: int) -> Item_co: ...
-    @overload
-    def __getitem__(self, index: slice) -> FrozenList[Item_co]: ...
-    def __getitem__(self, index: int | slice) -> Item_co | FrozenList[Item_co]:
-        if isinstance(index, slice):
-            start, stop, stride = index.indices(self._length)
-            chosen = range(start, stop, stride)
-            items = self._shared.items
-            if stride == 1:
-                return FrozenList(items[start:stop])
-            return FrozenList([items[at] for at in chosen])
-        at = index + self._length if index < 0 else index
-        if not 0 <= at < self._length:
-            raise IndexError(f"index {index} is outside a list of {self._length}")
-        return self._shared.items[at]
-
-    def __add__(self, more: Iterable[Item]) -> Log[Item_co | Item]:
-        if not isinstance(more, list | tuple):
-            return NotImplemented
-        shared, length = self._shared, self._length
-        grown: Log[Item_co | Item] = Log.__new__(Log)
-        # pop is atomic: of two threads that grow the same log, one extends the buffer, the other copies.
-        if not shared.tip.pop(length, False):
-            shared = _Shared(shared.items[:length])
-            shared.tip.clear()
-        shared.items.extend(more)
-        grown._length = length + len(more)
-        shared.tip[grown._length] = True
-        grown._shared = shared  # type: ignore[assignment]  # logs of both types see it
-        return grown
-
-    def __radd__(self, before: list[Item]) -> list[Item_co | Item]:
-        return [*before, *self]
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is Log and other._shared is self._shared and other._length == self._length:
-            return True
-        if not isinstance(other, list) or len(other) != self._length:
-            return False
-        return all(mine == theirs for mine, theirs in zip(self, other, strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
+    def __hash__(self) -> int:  # type: ignore[override]  # a set has no hash; a frozen one has
+        return hash(frozenset(self))
 
     def __repr__(self) -> str:
-        return repr(list(self))
+        return repr(set(self))
 
-    def __reduce__(self) -> tuple[type[Log[Item_co]], tuple[list[Item_co]]]:
-        return Log, (list(self),)
+    def __reduce__(self) -> tuple[type[FrozenSet[T]], tuple[set[T]]]:
+        return type(self), (set(self),)
 
 
-def freeze(value: object) -> object:
-    """`value` with every dict, list and set in it, however deep, replaced by one that cannot change.
+Leaf = Callable[[Any], object]
 
-    Values of other types are taken as they are. A value that is frozen already costs one look.
-    """
-    if type(value) in _FROZEN:
-        return value
+
+def _plain(value: object) -> object:
+    """Any mapping and any list counts as a plain one; all else is taken as it is."""
     if isinstance(value, Mapping):
-        return FrozenDict({key: freeze(item) for key, item in value.items()})
+        return freeze(dict(cast("Mapping[object, object]", value)))
     if isinstance(value, list):
-        return FrozenList(map(freeze, value))
-    if type(value) is tuple:
-        return tuple(map(freeze, value))
-    if isinstance(value, set):
-        return frozenset(value)
+        return freeze(list(cast("list[object]", value)))
     return value
 
 
-_FROZEN = frozenset({str, int, float, bool, type(None), FrozenDict, FrozenList, Log, frozenset})
+def freeze(value: object, leaf: Leaf = _plain) -> object:
+    """`value` with every dict, list and set in it, however deep, replaced by a frozen one.
+
+    A value in which nothing had to be replaced is given back itself. `leaf` decides on all that is
+    neither an atom nor a plain container.
+    """
+    kind = type(value)
+    if kind in ATOMS:
+        return value
+    if kind is dict or kind is FrozenDict or kind is MappingProxyType:
+        return _frozen_dict(cast("Mapping[object, object]", value), leaf)
+    if kind in _COLLECTIONS:
+        return _frozen_collection(cast("Iterable[object]", value), leaf)
+    return leaf(value)
+
+
+_COLLECTIONS: Mapping[type, Callable[[list[object]], Any]] = {
+    list: FrozenList,
+    FrozenList: FrozenList,
+    tuple: tuple,
+    set: FrozenSet,
+    FrozenSet: FrozenSet,
+    frozenset: frozenset,
+}
+
+
+def _frozen_dict(value: Mapping[object, object], leaf: Leaf) -> FrozenDict[object, object]:
+    keys = [freeze(key, leaf) for key in value]
+    items = [freeze(item, leaf) for item in value.values()]
+    if type(value) is FrozenDict and _same(keys, value) and _same(items, value.values()):
+        return value
+    return FrozenDict(zip(keys, items, strict=True))
+
+
+def _frozen_collection(value: Iterable[object], leaf: Leaf) -> object:
+    items = [freeze(item, leaf) for item in value]
+    kind = _COLLECTIONS[type(value)]
+    return value if type(value) is kind and _same(items, value) else kind(items)
+
+
+def _same(some: Iterable[object], others: Iterable[object]) -> bool:
+    return all(map(is_, some, others))
 
 
 def thaw(value: object) -> object:
-    """A copy of `value` made of plain dicts and lists, however deep, which its owner may change."""
+    """A copy of `value` in plain dicts, lists and sets, however deep, for its owner to change."""
     if isinstance(value, dict):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list):
         return [thaw(item) for item in value]
     if type(value) is tuple:
         return tuple(map(thaw, value))
+    if type(value) is FrozenSet:
+        return set(value)
     return value

@@ -13,12 +13,13 @@ from typing import Any, TypeAlias, cast, get_args
 
 from attrs import evolve, field, frozen
 
+from detent.core.checks import type_name
 from detent.core.conversion import ConversionError, convert, plain
 from detent.core.errors import StateError
 from detent.core.events import Event, ToolReturned
 from detent.core.frozen import FrozenDict, freeze, thaw
 from detent.core.handlers import merge_lists, replace_values
-from detent.core.keys import Write, type_name
+from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.records import StoredDataError, UnstorableError, dump, load
 from detent.core.replies import Usage

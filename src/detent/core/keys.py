@@ -1,141 +1,185 @@
-"""Keys: the entries of a state, each with its type, its default and the handler that merges updates."""
+"""Keys: the entries of a state, each with its type, its default and the handler of its updates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from detent.core.errors import SchemaError, StateError, StateTypeError
-from detent.core.frozen import Log, freeze
-from detent.core.handlers import Handler, merge_lists, replace_values
+from detent.core.checks import LISTS, Check, classes_of, item_classes_of, misfit, type_name
+from detent.core.errors import StateError, StateTypeError
+from detent.core.frozen import ATOMS, FrozenList
+from detent.core.guards import guard, release
+from detent.core.handlers import Handler, replace_values
+from detent.core.log import Log, bare, is_log
+from detent.core.shown import shown
 
+P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-class _Unset:
-    """The default of a key that has none."""
+class Unset:
+    """The type of `UNSET`."""
 
     def __repr__(self) -> str:
         return "unset"
 
 
-UNSET = _Unset()
+UNSET = Unset()
+"""What stands where there is no value: no default, nothing written."""
 
 
-@frozen
+def hold(value: object) -> object:
+    """`value` as a state keeps it: frozen or guarded, a list as a `Log`.
+
+    Raises:
+        StateTypeError: the value can be changed and cannot be copied, or contains itself.
+    """
+    if type(value) is list or type(value) is FrozenList:
+        return Log(cast("list[object]", value))
+    return value if type(value) is Log else guard(value)
+
+
+def held_for(name: str, value: object) -> object:
+    """What `hold` gives, or an error that names the key."""
+    try:
+        return hold(value)
+    except StateTypeError as error:
+        raise StateTypeError(f"state key {name!r}: {error}") from error
+
+
+Class: TypeAlias = type[Any]
+Classes: TypeAlias = frozenset[type]
+
+
+@frozen(repr=False)
 class Write:
-    """An update of one key that has been decided but not yet applied.
+    """An update of one key that has been decided but not yet applied: ``Write(key, value)``.
 
-    `handler` merges this one update in place of the key's own handler.
+    `handler` merges this one update in place of the key's own handler. `source` is the typed key
+    that made the write, if one did: to apply it to a state of another schema is an error.
+
+    Raises:
+        StateTypeError: no state can hold the value.
     """
 
     key: str
-    value: object
+    held: object = field(alias="value")
     handler: Callable[[Any, Any], Any] | None = None
+    source: Key[Any, Any] | None = field(default=None, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "held", held_for(self.key, self.held))
+
+    @property
+    def value(self) -> Any:
+        """The update; if it can be changed, a copy of it."""
+        return release(self.held)
+
+    def __repr__(self) -> str:
+        by = f", {name_of(self.handler)}" if self.handler else ""
+        return f"Write({self.key!r}, {shown(self.held)}{by})"
+
+
+class TypedKey(Protocol[P]):
+    """A key, by what it lets be put: what a method takes that passes its arguments on to `put`."""
+
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> Write:
+        """As `Key.put`."""
+        ...
 
 
 @frozen
 class Key(Generic[T, U]):
-    """Names one entry of a state that is read as ``T`` and updated with ``U``."""
+    """Names one entry of a state that is read as ``T`` and updated with ``U``.
+
+    `default` is as a state keeps it, see `hold`; `UNSET` when there is none. `check` says which
+    items of a collection are looked at when a value is checked against `type`.
+    """
 
     name: str
-    type: object
+    type: Any
     handler: Handler[T, U] = field(eq=False)
     default: object = UNSET
+    check: Check = "all"
 
-    def put(self, value: U) -> Write:
-        """Describe an update without performing it."""
-        return Write(self.name, value)
+    @cached_property
+    def atom(self) -> Class | None:
+        """The class whose instances can be written without a look, for speed; None without one."""
+        plain = isinstance(self.type, type) and self.type in ATOMS
+        return self.type if plain and self.handler is replace_values else None
 
-    def merge(self, current: object, write: Write) -> object:
-        """What the key holds after `write`, checked against the declared type and frozen.
+    @cached_property
+    def _classes(self) -> Classes:
+        return classes_of(self.type)
+
+    @cached_property
+    def _item_classes(self) -> Classes:
+        return item_classes_of(self.type)
+
+    def with_default(self, value: object) -> Key[T, U]:
+        """The same key with a default. Raises StateTypeError if `value` has another type."""
+        return evolve(self, default=self.merge(UNSET, value, replace_values))
+
+    def put(self, value: U, handler_override: Handler[T, U] | None = None) -> Write:
+        """Describe an update without performing it.
 
         Raises:
-            StateTypeError: the update, or what the handler made of it, has another type.
+            StateTypeError: no state can hold the value.
+        """
+        return Write(self.name, value, handler_override, source=self)
+
+    def merge(
+        self, current: object, update: object, handler: Callable[[Any, Any], Any] | None = None
+    ) -> object:
+        """What the key holds after `update`; `current` and the result are as a state keeps them.
+
+        Raises:
+            StateTypeError: the update, or what the handler made of it, has another type, or no
+                state can hold it.
             StateError: the handler raised; its exception is the cause.
         """
-        handler: Callable[[Any, Any], object] = write.handler or self.handler
-        update = freeze(write.value)
-        current = None if current is UNSET else current
-        if handler is merge_lists:
-            added = merge_lists(None, update)
-            check(self.name, added, self.type)
-            return merge_lists(current, added)
+        own: Any = self.handler
+        chosen = handler or own
+        if chosen is replace_values:
+            self._require(update)
+            return held_for(self.name, update)
+        held = held_for(self.name, update)
         try:
-            merged = handler(current, update)
+            merged = chosen(None if current is UNSET else release(current), release(held))
         except Exception as error:
             raise StateError(
-                f"the handler {_name(handler)} of state key {self.name!r} raised "
+                f"the handler {name_of(chosen)} of state key {self.name!r} raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-        check(self.name, merged, self.type)
-        return stored(merged)
+        new = merged.beyond(current) if is_log(merged) and is_log(current) else merged
+        self._require(new, chosen)
+        return held_for(self.name, merged)
+
+    def _require(self, value: object, handler: object = None) -> None:
+        """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
+        seen = bare(value)
+        if self.type is Any or type(seen) in self._classes:
+            return
+        fitting = self._item_classes
+        if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
+            return
+        problem = misfit(seen, self.type, self.check)
+        if problem is not None:
+            by = "" if _is_shipped(handler) else f", so must {name_of(handler)} return it"
+            raise StateTypeError(
+                f"state key {self.name!r} holds {type_name(self.type)}{by}; {problem}"
+            )
 
 
-def stored(value: object) -> object:
-    """`value` as a state holds it: frozen, a list as a `Log`."""
-    if type(value) is list:
-        return Log([freeze(item) for item in value])
-    return freeze(value)
+def _is_shipped(handler: object) -> bool:
+    """Whether a handler is none of the user's, so that what it gave is what it was given."""
+    return handler is None or getattr(handler, "__module__", "") == replace_values.__module__
 
 
-def key_of(name: str, entry: object) -> Key[Any, Any]:
-    """The key that an entry ``{"type": …, "handler": …}`` of a dict schema declares."""
-    if not isinstance(entry, Mapping) or "type" not in entry:
-        raise SchemaError(f"state key {name!r} needs a 'type' entry, e.g. {{'type': str}}")
-    if unknown := entry.keys() - {"type", "handler"}:
-        raise SchemaError(f"state key {name!r} has unknown entries {sorted(map(str, unknown))}")
-    declared, handler = entry["type"], entry.get("handler")
-    if not is_type(declared):
-        raise SchemaError(f"the 'type' of state key {name!r} must be a type, got {declared!r}")
-    if handler is None:
-        handler = merge_lists if is_list(declared) else replace_values
-    if not callable(handler):
-        raise SchemaError(f"the 'handler' of state key {name!r} must be callable, got {handler!r}")
-    return Key(name, declared, handler)
-
-
-def is_type(declared: object) -> bool:
-    """Whether `declared` can stand as the type of a value."""
-    return isinstance(declared, type) or declared is Any or get_origin(declared) is not None
-
-
-def is_list(declared: object) -> bool:
-    """Whether `declared` is a list type: list, list[X], or an optional or annotated one."""
-    origin = get_origin(declared)
-    if origin is Annotated:
-        return is_list(get_args(declared)[0])
-    if origin is Union or origin is UnionType:
-        some = [arg for arg in get_args(declared) if arg is not type(None)]
-        return len(some) == 1 and is_list(some[0])
-    return declared is list or origin is list
-
-
-def check(name: str, value: object, declared: Any) -> None:
-    """Raise StateTypeError unless `value` has the type that key `name` declares."""
-    if declared is Any or (isinstance(declared, type) and type(value) is declared):
-        return
-    # typeguard costs 20 ms to import, and plain types rarely need it
-    from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
-
-    try:
-        check_type(value, declared, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
-    except TypeCheckError as error:
-        raise StateTypeError(
-            f"state key {name!r} holds {type_name(declared)}, got {type_name(type(value))}: {error}"
-        ) from None
-
-
-def type_name(declared: object) -> str:
-    """A type as people write it: ``int``, ``list[Document]``."""
-    if isinstance(declared, type) and get_origin(declared) is None:
-        return "list" if declared is Log else declared.__name__
-    return str(declared).replace("typing.", "")
-
-
-def _name(handler: object) -> str:
-    return getattr(handler, "__qualname__", None) or repr(handler)
+def name_of(handler: object) -> str:
+    """What a handler is called in a sentence."""
+    return getattr(handler, "__name__", None) or repr(handler)

@@ -7,16 +7,15 @@ succeeded, in the order of the calls; when the tool fails, none of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, cast
-
-from attrs import evolve
+from typing import Any, TypeAlias, cast
 
 from detent.core.errors import StateError
-from detent.core.frozen import freeze
-from detent.core.keys import Write
+from detent.core.keys import Key, Write
 from detent.core.state import BaseState, State
+
+Merge: TypeAlias = Callable[[Any, Any], Any]
 
 
 class Ledger:
@@ -37,7 +36,7 @@ class Ledger:
 
     def add(self, writes: Iterable[Write]) -> None:
         """Merge all `writes`, or none and raise StateError when one of them does not fit."""
-        fresh = [evolve(write, value=freeze(write.value)) for write in writes]
+        fresh = tuple(writes)
         count, state = self._current()
         merged = state.update(fresh)
         self._writes.extend(fresh)
@@ -86,11 +85,15 @@ def _live(kind: type[BaseState]) -> type[BaseState]:
         self._ledger.add(writes)
         return self
 
+    def put(self: Any, key: Key[Any, Any], value: object, handler: Merge | None) -> Any:
+        return self.update([Write(key.name, value, handler)])
+
     body = {
         "__slots__": ("_ledger",),
         "__doc__": kind.__doc__,
         "_keys": property(lambda self: self._ledger.latest().fields),
-        "_values": property(lambda self: self._ledger.latest().data),
+        "_values": property(lambda self: self._ledger.latest()._values),  # noqa: SLF001  # of its own kind
+        "_put": put,
         "update": update,
     }
     return cast(type[BaseState], type(kind.__name__, (kind,), body))

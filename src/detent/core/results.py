@@ -11,7 +11,6 @@ from attrs import frozen
 from detent.core.conversion import plain
 from detent.core.errors import DetentError
 from detent.core.fields import field_names
-from detent.core.frozen import freeze
 from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
 from detent.core.state import BaseState
@@ -70,7 +69,7 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     """
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
-        writes = tuple(map(_kept, value.writes))
+        writes = value.writes
         value = value.content
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
@@ -123,12 +122,7 @@ def _stored(outputs: tuple[Output, ...], value: object) -> Iterator[Write]:
         else:
             part = value if output.source is None else _part(value, output.source)
         if part is not MISSING:
-            yield _kept(Write(output.key, part, output.handler))
-
-
-def _kept(write: Write) -> Write:
-    """The write with a value that the tool can no longer change."""
-    return Write(write.key, freeze(write.value), write.handler)
+            yield Write(output.key, part, output.handler)
 
 
 def _part(value: Any, source: str) -> object:

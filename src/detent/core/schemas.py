@@ -35,9 +35,9 @@ from uuid import UUID
 
 from attrs import NOTHING, has
 
+from detent.core.checks import type_name
 from detent.core.conversion import plain
 from detent.core.fields import fields_of, is_named_tuple
-from detent.core.keys import type_name
 from detent.core.schema_rules import without
 
 Json: TypeAlias = dict[str, Any]

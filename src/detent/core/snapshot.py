@@ -17,10 +17,10 @@ from detent.core.breakpoints import (
     place_of,
     told,
 )
+from detent.core.checks import type_name
 from detent.core.effects import Effect, EffectKey
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.journal import run_from_json, run_to_json
-from detent.core.keys import type_name
 from detent.core.messages import ToolCall, frozen_mapping
 from detent.core.records import StoredDataError, dump, load
 from detent.core.run import Acting, Phase, Run

@@ -1,39 +1,49 @@
 """State: what an agent and its tools share. A value; writing to it gives another state.
 
-Two front doors, one mechanism. `State` takes a schema as a dict and is read and written by string keys.
-`TypedState` is subclassed: its fields are typed keys, so that a type checker sees every mistake.
+Two front doors, one mechanism. `State` takes a schema as a dict and is read and written by string
+keys. `TypedState` is subclassed: its fields are typed keys, and a type checker sees every mistake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from types import MappingProxyType
-from typing import Any, Generic, Never, Self, TypeVar, cast, overload
+from types import new_class
+from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, overload
 
+from detent.core.checks import Check
+from detent.core.declarations import Appended, field_of, keys_in
 from detent.core.errors import SchemaError, StateError
-from detent.core.frozen import FrozenDict, Log
+from detent.core.frozen import FrozenDict
+from detent.core.guards import release
 from detent.core.handlers import Handler, merge_lists, replace_values
-from detent.core.keys import UNSET, Key, Write, key_of, stored
+from detent.core.keys import UNSET, Key, TypedKey, Write
+from detent.core.log import bare
 from detent.core.messages import ChatMessage
+from detent.core.schema import entries_of, keys_of
+from detent.core.shown import shown
 
+P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
-Item = TypeVar("Item")
 
-MESSAGES: Key[Sequence[ChatMessage], Sequence[ChatMessage]] = Key(
-    "messages", list[ChatMessage], merge_lists, Log()
-)
-"""The conversation: a key that every state has."""
+VERSION = 1
+"""Of the stored form."""
 
 
 class BaseState:
-    """The mechanism under both kinds of state: keys, and what they hold now."""
+    """The mechanism under both kinds of state: keys, and what they hold now.
+
+    RULE: `update` and `_put` are where a state comes out of a state: all writes pass one of them.
+    """
 
     __slots__ = ("_keys", "_values")
     _keys: Mapping[str, Key[Any, Any]]
-    _values: Mapping[str, object]
+    _values: dict[str, object]
+
+    messages = Appended[ChatMessage]()
+    """The conversation so far, oldest first: a key that every state has."""
 
     def update(self, writes: Iterable[Write]) -> Self:
         """A new state with all `writes` merged in order, or, when one of them fails, none.
@@ -41,16 +51,11 @@ class BaseState:
         Raises:
             StateError: a key is unknown, a handler raised, or a value has the wrong type.
         """
-        values = dict(self._values)
+        state = self
         for write in writes:
-            key = self._key(write.key)
-            values[key.name] = key.merge(values.get(key.name, key.default), write)
-        return self._with(values)
-
-    @property
-    def messages(self) -> Sequence[ChatMessage]:
-        """The conversation so far, oldest first."""
-        return cast(Sequence[ChatMessage], self._values["messages"])
+            key = self._key(write.key) if write.source is None else self._own(write.source)
+            state = state._put(key, write.held, write.handler)
+        return state
 
     @property
     def fields(self) -> Mapping[str, Key[Any, Any]]:
@@ -58,24 +63,84 @@ class BaseState:
         return self._keys
 
     @property
-    def data(self) -> FrozenDict[str, object]:
-        """A snapshot of everything that has been set, by key."""
-        return FrozenDict(self._values)
+    def schema(self) -> FrozenDict[str, FrozenDict[str, Any]]:
+        """The schema as a dict, with every handler filled in."""
+        return entries_of(self._keys)
 
-    def read(self, name: str, default: object = None) -> object:
-        """What the key called `name` holds, or its default, or `default`."""
-        key = self._key(name)
-        value = self._values.get(name, key.default)
-        return default if value is UNSET else value
+    @property
+    def data(self) -> FrozenDict[str, Any]:
+        """A snapshot of everything that has been written, by key."""
+        return FrozenDict({name: release(value) for name, value in self._values.items()})
+
+    def read(self, name: str, default: object = None) -> Any:
+        """What the key called `name` holds, or its default, or `default`.
+
+        Raises:
+            StateError: the schema has no such key.
+        """
+        value = self._values.get(name, UNSET)
+        if value is UNSET:
+            value = self._key(name).default
+        if value is UNSET:
+            return default
+        return release(value)
 
     def holds(self, name: str) -> bool:
         """Whether the key called `name` has a value: one that was written, or a default."""
         return name in self._values or self._key(name).default is not UNSET
 
-    def _with(self, values: dict[str, object]) -> Self:
-        new = object.__new__(type(self))
-        object.__setattr__(new, "_keys", self._keys)
-        object.__setattr__(new, "_values", values)
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that has been written, as plain JSON. The schema is not part of it.
+
+        Raises:
+            UnstorableError: a value cannot be stored; names the key and the place in it.
+        """
+        from detent.core.stored import to_json  # cattrs is only loaded when something is stored
+
+        types = [key.type for key in self._keys.values()]
+        data = {
+            name: to_json(bare(value), self._keys[name].type, types, place=f"state key {name!r}")
+            for name, value in self._values.items()
+        }
+        return {"version": VERSION, "data": data}
+
+    def restored(self, stored: Mapping[str, Any]) -> Self:
+        """A state with the schema of this one that holds what `to_dict` gave.
+
+        Raises:
+            StoredDataError: `stored` is no such dict, of another version, or does not fit.
+            StateError: it has an unknown key, or a value of the wrong type.
+        """
+        from detent.core.stored import from_json, versioned  # as above
+
+        types = [key.type for key in self._keys.values()]
+        data = {
+            name: from_json(value, self._key(name).type, types, place=f"state key {name!r}")
+            for name, value in versioned(stored, VERSION, "state").items()
+        }
+        return self.update(initial_writes(data))
+
+    def _begin(self, keys: Mapping[str, Key[Any, Any]], writes: Iterable[Write]) -> None:
+        if hasattr(self, "_keys"):
+            raise TypeError("a state cannot be changed, nor begun again")
+        _set_keys(self, keys)
+        _set_values(self, {})
+        begun = self.update(writes)
+        _set_values(self, begun._values)  # noqa: SLF001  # of this class
+
+    def _put(
+        self, key: Key[Any, Any], value: object, handler: Callable[[Any, Any], Any] | None
+    ) -> Self:
+        """A new state in which `value` is merged into `key`, by `handler` if it is not None."""
+        values = self._values.copy()
+        if handler is None and type(value) is key.atom:
+            values[key.name] = value
+        else:
+            current = values.get(key.name, key.default)
+            values[key.name] = key.merge(current, value, handler)
+        new = _new(type(self))
+        _set_keys(new, self._keys)
+        _set_values(new, values)
         return new
 
     def _key(self, name: str) -> Key[Any, Any]:
@@ -84,33 +149,57 @@ class BaseState:
             raise StateError(unknown_key(name, self._keys))
         return key
 
+    def _own(self, key: Key[Any, Any]) -> Key[Any, Any]:
+        """`key`, if it is one of this schema and not a namesake from another."""
+        if not isinstance(key, Key):
+            raise StateError(f"write {type(self).__name__}.{key}, a typed key, in place of {key!r}")
+        if self._key(key.name) is not key:
+            raise StateError(f"{key.name!r} is a key of another schema than {type(self).__name__}")
+        return key
+
     def __setattr__(self, name: str, value: object) -> Never:
         raise AttributeError(f"a state cannot be changed; write state = state.set({name!r}, …)")
 
     def __delattr__(self, name: str) -> Never:
         raise AttributeError("a state cannot be changed")
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a state is not pickled: store what to_dict() gives")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BaseState):
             return NotImplemented
-        return self._keys == other._keys and self._values == other._values
+        return self is other or (self._values == other._values and self._keys == other._keys)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
+        return hash(frozenset(self._values.items()))
 
     def __repr__(self) -> str:
-        held = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        held = ", ".join(f"{name}={shown(value)}" for name, value in self._values.items())
         return f"{type(self).__name__}({held})"
+
+
+_new = object.__new__
+_set_keys: Callable[[BaseState, object], None] = vars(BaseState)["_keys"].__set__
+_set_values: Callable[[BaseState, object], None] = vars(BaseState)["_values"].__set__
 
 
 class State(BaseState):
     """A state whose keys are strings, declared in a dict.
 
     Args:
-        schema: for each key ``{"type": a type, "handler": a function or None}``. Lists merge by
-            `merge_lists`, all else by `replace_values`, unless the entry names a handler. A key
-            ``messages`` of type ``list[ChatMessage]`` is there by itself.
-        data: initial values.
+        schema: for each key ``{"type": a type, "handler": a function, "default": a value}``, the
+            last two optional. Lists merge by `merge_lists`, all else by `replace_values`, unless
+            the entry has a handler. A key ``messages`` of type ``list[ChatMessage]`` is there by
+            itself.
+        data: initial values. They pass no handler.
+        check: which items of a collection are looked at when a value is checked against its type.
 
     Raises:
         SchemaError: an entry of the schema is not one.
@@ -125,30 +214,30 @@ class State(BaseState):
     __slots__ = ()
 
     def __init__(
-        self, schema: Mapping[str, object], data: Mapping[str, object] | None = None
+        self,
+        schema: Mapping[str, object],
+        data: Mapping[str, object] | None = None,
+        *,
+        check: Check = "all",
     ) -> None:
-        keys = {name: key_of(name, entry) for name, entry in schema.items()}
+        keys = keys_of(schema, check)
         if "messages" not in keys:
-            keys["messages"] = MESSAGES
-        elif not _holds_messages(keys["messages"].type):
-            raise SchemaError("'messages' must be a list[ChatMessage], or be left out")
-        object.__setattr__(self, "_keys", MappingProxyType(keys))
-        object.__setattr__(self, "_values", {"messages": Log()})
-        started = self.update(initial_writes(data or {}))
-        object.__setattr__(self, "_values", started._values)
+            keys = FrozenDict({**keys, "messages": BaseState.messages})
+        self._begin(keys, initial_writes(data or {}))
 
-    @property
-    def schema(self) -> FrozenDict[str, FrozenDict[str, object]]:
-        """The schema, with every handler filled in."""
-        return FrozenDict(
-            {
-                name: FrozenDict({"type": key.type, "handler": key.handler})
-                for name, key in self._keys.items()
-            }
-        )
+    @classmethod
+    def from_dict(
+        cls,
+        stored: Mapping[str, Any],
+        schema: Mapping[str, object],
+        *,
+        check: Check = "all",
+    ) -> Self:
+        """The state that `to_dict` stored, under the schema that you give again. See `restored`."""
+        return cls(schema, check=check).restored(stored)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """What `key` holds, or `default` when it has not been set.
+        """What `key` holds; without a value its default, or `default`.
 
         Raises:
             StateError: the schema has no such key.
@@ -156,8 +245,12 @@ class State(BaseState):
         return self.read(key, default)
 
     def has(self, key: str) -> bool:
-        """Whether `key` has been set."""
-        return key in self._values
+        """Whether anything was written to `key`.
+
+        Raises:
+            StateError: the schema has no such key.
+        """
+        return self._key(key).name in self._values
 
     def set(
         self,
@@ -170,86 +263,98 @@ class State(BaseState):
         Raises:
             StateError: the key is unknown, the handler raised, or a value has the wrong type.
         """
-        return self.update([Write(key, value, handler_override)])
-
-
-class Field(Generic[T, U]):
-    """Declares a key in the body of a `TypedState`.
-
-    On the class it is the `Key`, on a state it is the key's value.
-    """
-
-    key: Key[T, U]
-
-    def __init__(self, type: object, default: T, handler: Handler[T, U]) -> None:
-        self._declared, self._default, self._handler = type, default, handler
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.key = Key(name, self._declared, self._handler, stored(self._default))
-
-    @overload
-    def __get__(self, state: None, owner: type) -> Key[T, U]: ...
-    @overload
-    def __get__(self, state: BaseState, owner: type) -> T: ...
-    def __get__(self, state: BaseState | None, owner: type) -> Key[T, U] | T:
-        return self.key if state is None else cast(T, state.read(self.key.name))
-
-    def __set__(self, state: BaseState, value: Never) -> None:
-        state.__setattr__(self.key.name, value)
+        return self._put(self._keys.get(key) or self._key(key), value, handler_override)
 
 
 class TypedState(BaseState):
-    """A state whose keys are the fields of a class.
+    """A state whose keys are the fields of a class. Schemas inherit and combine.
 
+    ``class Research(TypedState, check="first")`` looks only at the first item of a collection when
+    a value is checked against its type; otherwise every new item is looked at.
+
+    Args:
+        writes: initial values, each made with ``Research.key.put(value)``.
+
+    Raises:
+        SchemaError: a field's parts do not fit together, or its name is taken; on class creation.
+
+    >>> from detent.core.declarations import Appended, Replaced
     >>> class Research(TypedState):
-    ...     user_name = replaced(str, "")
-    ...     queries = appended(str)
+    ...     user_name = Replaced("")
+    ...     queries = Appended[str]()
     >>> state = Research().set(Research.queries, ["detents"])
     >>> state.queries, state.user_name
     (['detents'], '')
     """
 
     __slots__ = ()
-    _declared: Mapping[str, Key[Any, Any]] = MappingProxyType({"messages": MESSAGES})
+    _declared: ClassVar[FrozenDict[str, Key[Any, Any]]] = FrozenDict(
+        {"messages": BaseState.messages}
+    )
 
-    def __init_subclass__(cls) -> None:
-        own = {name: item.key for name, item in vars(cls).items() if isinstance(item, Field)}
-        cls._declared = MappingProxyType({**cls._declared, **own})
+    def __init_subclass__(cls, check: Check = "all") -> None:
+        cls._declared = keys_in(cls, taken=dir(TypedState), check=check)
 
     def __init__(self, *writes: Write) -> None:
-        object.__setattr__(self, "_keys", self._declared)
-        object.__setattr__(self, "_values", {"messages": Log()})
-        object.__setattr__(self, "_values", self.update(writes)._values)
+        self._begin(self._declared, writes)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The state that `to_dict` stored. See `restored`."""
+        return cls().restored(stored)
 
     @overload
-    def set(self, key: Key[T, U], value: U) -> Self: ...
+    def get(self, key: Key[T, Any]) -> T | None: ...
     @overload
-    def set(self, key: Key[T, Any], value: V, handler_override: Handler[T, V]) -> Self: ...
-    def set(
-        self,
-        key: Key[Any, Any],
-        value: object,
-        handler_override: Callable[[Any, Any], Any] | None = None,
-    ) -> Self:
-        """A new state with `value` merged into `key`, by `handler_override` if one is given.
+    def get(self, key: Key[T, Any], default: V) -> T | V: ...
+    def get(self, key: Key[Any, Any], default: object = None) -> Any:
+        """What `key` holds; without a value its default, or `default`. For keys that may be unset.
 
         Raises:
-            StateError: the key belongs to another schema, the handler raised, or a value has the
-                wrong type.
+            StateError: the key belongs to another schema.
         """
-        if self._keys.get(key.name) != key:
-            raise StateError(unknown_key(key.name, self._keys))
-        return self.update([Write(key.name, value, handler_override)])
+        return self.read(self._own(key).name, default)
+
+    def has(self, key: Key[Any, Any]) -> bool:
+        """Whether anything was written to `key`.
+
+        Raises:
+            StateError: the key belongs to another schema.
+        """
+        return self._own(key).name in self._values
+
+    if TYPE_CHECKING:  # takes what key.put takes, so that a checker infers it from the key alone
+
+        def set(self, key: TypedKey[P], *value: P.args, **override: P.kwargs) -> Self:
+            """As below."""
+            ...
+
+    else:
+
+        def set(
+            self, key: Key[T, U], value: U, handler_override: Handler[T, U] | None = None
+        ) -> Self:
+            """A new state with `value` merged into `key`, by `handler_override` if one is given.
+
+            Raises:
+                StateError: the key belongs to another schema, the handler raised, or a value has
+                    the wrong type.
+            """
+            return self._put(self._own(key), value, handler_override)
 
 
-def replaced(type: type[T], default: T) -> Field[T, T]:
-    """A key whose update takes the place of the current value."""
-    return Field(type, default, replace_values)
+def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:
+    """The class schema with the keys of a dict schema. The other way goes ``Research().schema``.
 
-
-def appended(item: type[Item]) -> Field[Sequence[Item], list[Item] | tuple[Item, ...]]:
-    """A key that grows: each update is a list of further items."""
-    return Field(list[item], [], merge_lists)  # type: ignore[valid-type]  # made at run time
+    Raises:
+        SchemaError: an entry of the schema is not one, or its name cannot be an attribute.
+    """
+    keys = dict(keys_of(schema))
+    messages = keys.pop("messages", BaseState.messages)
+    if messages.handler is not merge_lists:
+        raise SchemaError("in a class schema 'messages' is there by itself, merged by merge_lists")
+    body = {key_name: field_of(key) for key_name, key in keys.items()}
+    return new_class(name, (TypedState,), exec_body=lambda namespace: namespace.update(body))
 
 
 def unknown_key(name: object, keys: Iterable[str]) -> str:
@@ -261,12 +366,5 @@ def unknown_key(name: object, keys: Iterable[str]) -> str:
 
 
 def initial_writes(data: Mapping[str, object]) -> list[Write]:
-    """Initial values, by key, as writes: they take the place of defaults and pass no custom handler."""
+    """Initial values, by key, as writes: they take the place of defaults and pass no handler."""
     return [Write(name, value, replace_values) for name, value in data.items()]
-
-
-def _holds_messages(declared: object) -> bool:
-    arguments = getattr(declared, "__args__", (None,))
-    return getattr(declared, "__origin__", None) is list and (
-        isinstance(arguments[0], type) and issubclass(arguments[0], ChatMessage)
-    )

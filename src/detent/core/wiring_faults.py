@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from detent.core.checks import type_name
 from detent.core.fitting import UNKNOWN, fits, part_type, update_type
-from detent.core.keys import type_name
 from detent.core.state import BaseState, State, unknown_key
 from detent.core.tools import Tool
 from detent.core.wiring import Input, Output, TextRule

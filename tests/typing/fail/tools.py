@@ -8,7 +8,8 @@ from attrs import frozen
 
 from detent.adapters.agent import Agent
 from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.state import TypedState, appended, replaced
+from detent.core.declarations import Appended, Replaced
+from detent.core.state import TypedState
 from detent.core.tools import tool
 from detent.core.wiring import Reply, inject, stores
 
@@ -24,12 +25,12 @@ class Found(TypedDict):
 
 
 class Research(TypedState):
-    reader = replaced(str, "")
-    papers = appended(Paper)
+    reader = Replaced("")
+    papers = Appended[Paper]()
 
 
 class Kitchen(TypedState):
-    dishes = appended(str)
+    dishes = Appended[str]()
 
 
 def papers_in(found: Found) -> list[Paper]:

@@ -10,7 +10,8 @@ from attrs import frozen
 from detent.adapters.agent import Agent
 from detent.adapters.testing.scripted import ScriptedChatGenerator
 from detent.core.components import ComponentTool, component
-from detent.core.state import State, TypedState, appended, replaced
+from detent.core.declarations import Appended, Replaced
+from detent.core.state import State, TypedState
 from detent.core.tools import Tool, create_tool_from_function, tool
 from detent.core.toolsets import Toolset
 from detent.core.wiring import Reply, inject, stores
@@ -33,15 +34,15 @@ class Found(TypedDict):
 class Research(TypedState):
     """The state of an agent."""
 
-    reader = replaced(str, "")
-    papers = appended(Paper)
-    count = replaced(int, 0)
+    reader = Replaced("")
+    papers = Appended[Paper]()
+    count = Replaced(0)
 
 
 class MoreResearch(Research):
     """A state that has all of the other."""
 
-    notes = appended(str)
+    notes = Appended[str]()
 
 
 def papers_in(found: Found) -> list[Paper]:

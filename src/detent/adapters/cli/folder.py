@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,8 @@ from typing import Annotated
 from attrs import field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
-from detent.core.state import Field, TypedState
+from detent.core.declarations import Unique
+from detent.core.state import TypedState
 from detent.core.tools import Tool, create_tool_from_function
 
 SUFFIXES = frozenset(
@@ -24,16 +25,11 @@ BYTES_MAX = 1_000_000
 HITS_MAX = 8
 
 
-def deduplicated(current: Sequence[str], update: list[str]) -> Sequence[str]:
-    """The current items, then those of the update that are new."""
-    return [*current, *(item for item in dict.fromkeys(update) if item not in current)]
-
-
 class Research(TypedState):
     """What the agent has found out: the files it has read, and those that a search has found."""
 
-    sources: Field[Sequence[str], list[str]] = Field(list[str], (), deduplicated)
-    found: Field[Sequence[str], list[str]] = Field(list[str], (), deduplicated)
+    sources = Unique[str]()
+    found = Unique[str]()
 
 
 def _resolved(path: Path) -> Path:
