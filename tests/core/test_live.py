@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import cast
 
 import pytest
 
 from detent.core.declarations import Appended, Replaced
 from detent.core.errors import StateError
+from detent.core.handlers import replace_values
 from detent.core.keys import Write
 from detent.core.live import Ledger, live_state
 from detent.core.state import BaseState, State, TypedState
@@ -25,6 +27,19 @@ class MoreResearch(Research):
     """A state that has all of the other."""
 
     notes = Appended[str]()
+
+
+@dataclass
+class Draft:
+    """Something that can be changed."""
+
+    lines: list[str]
+
+
+class Drafts(TypedState):
+    """A state that holds something that can be changed."""
+
+    draft = Replaced(Draft([]))
 
 
 class Other(TypedState):
@@ -168,3 +183,35 @@ def test_it_prints_and_compares_as_a_state() -> None:
     assert type(state).__name__ == "MoreResearch"
     with pytest.raises(AttributeError):
         state.reader = "Bob"  # type: ignore[assignment]  # the mistake
+
+
+def test_what_is_written_and_read_is_a_copy() -> None:
+    """A tool cannot change what the state holds but by writing to it."""
+    ledger = Ledger(Drafts())
+    state = cast(Drafts, live_state(ledger, Drafts))
+    draft = Draft(["first"])
+    state.set(Drafts.draft, draft)
+    draft.lines.append("second")
+    state.draft.lines.append("third")
+    assert state.draft == Draft(["first"])
+    assert ledger.end() == (Write("draft", Draft(["first"])),)
+
+
+def test_a_key_of_another_schema_is_refused() -> None:
+    """Though it has the name and the type of a key of this one."""
+    ledger, state = typed()
+    for act in (
+        lambda: state.set(Other.reader, "Bob"),
+        lambda: state.update([Other.reader.put("Bob")]),
+    ):
+        with pytest.raises(StateError, match="'reader' is a key of another schema"):
+            act()
+    assert ledger.end() == ()
+
+
+def test_one_write_may_have_a_handler_of_its_own() -> None:
+    """It is merged by that, now and when the run takes it over."""
+    ledger, state = typed()
+    state.set(MoreResearch.queries, ["only"], replace_values)
+    assert state.queries == ["only"]
+    assert START.update(ledger.end()).queries == ["only"]

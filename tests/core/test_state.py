@@ -6,7 +6,7 @@ import copy
 import pickle
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter_ns
