@@ -200,6 +200,72 @@ def test_what_is_written_and_read_is_a_copy() -> None:
 def test_a_key_of_another_schema_is_refused() -> None:
     """Though it has the name and the type of a key of this one."""
     ledger, state = typed()
+    with pytest.raises(StateError, match="'reader' is a key of another schema"):
+        state.set(Other.reader, "Bob")
+    with pytest.raises(StateError, match="'reader' is a key of another schema"):
+        state.update([Other.reader.put("Bob")])
+    assert ledger.end() == ()
+
+
+def test_it_cannot_be_used_once_the_call_has_ended() -> None:
+    """A thread that outlives its tool is told, rather than heard."""
+    ledger, state = live()
+    state.set("queries", ["second"])
+    written = ledger.end()
+    for use in (lambda: state.get("reader"), lambda: state.data, lambda: state.set("reader", "x")):
+        with pytest.raises(StateError, match="has ended"):
+            use()
+    assert ledger.end() == written
+
+
+def test_a_write_in_the_middle_of_another_is_kept() -> None:
+    """Whichever of the two is done first."""
+    ledger, state = live()
+
+    def interrupted(current: list[str], update: list[str]) -> list[str]:
+        if not ledger._writes:
+            state.set("queries", ["second"])
+        return [*current, *update]
+
+    state.set("queries", ["third"], handler_override=interrupted)
+    assert state.get("queries") == ["first", "second", "third"]
+    assert [write.value for write in ledger.end()] == [["second"], ["third"]]
+
+
+def test_threads_of_one_tool_lose_no_write() -> None:
+    """They may all write to the one state they share."""
+    ledger, state = live()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: state.set("queries", [str(number)]), range(200)))
+    assert sorted(map(int, state.get("queries")[1:])) == list(range(200))
+    assert len(ledger.end()) == 200
+
+
+def test_it_prints_and_compares_as_a_state() -> None:
+    """A tool may log it."""
+    _, state = typed()
+    assert state == START
+    assert repr(state) == repr(START)
+    assert type(state).__name__ == "MoreResearch"
+    with pytest.raises(AttributeError):
+        state.reader = "Bob"  # type: ignore[assignment]  # the mistake
+
+
+def test_what_is_written_and_read_is_a_copy() -> None:
+    """A tool cannot change what the state holds but by writing to it."""
+    ledger = Ledger(Drafts())
+    state = cast(Drafts, live_state(ledger, Drafts))
+    draft = Draft(["first"])
+    state.set(Drafts.draft, draft)
+    draft.lines.append("second")
+    state.draft.lines.append("third")
+    assert state.draft == Draft(["first"])
+    assert ledger.end() == (Write("draft", Draft(["first"])),)
+
+
+def test_a_key_of_another_schema_is_refused() -> None:
+    """Though it has the name and the type of a key of this one."""
+    ledger, state = typed()
     for act in (
         lambda: state.set(Other.reader, "Bob"),
         lambda: state.update([Other.reader.put("Bob")]),
