@@ -108,8 +108,8 @@ if TYPE_CHECKING:
     from detent.core.frozen import thaw as thaw
     from detent.core.handlers import merge_lists as merge_lists
     from detent.core.handlers import replace_values as replace_values
-    from detent.core.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.idempotency import NEVER_RAN as NEVER_RAN
+    from detent.core.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.invocation import Invocation as Invocation
     from detent.core.keys import Key as Key
     from detent.core.keys import Write as Write
@@ -148,7 +148,7 @@ if TYPE_CHECKING:
     from detent.core.snapshot import AgentSnapshot as AgentSnapshot
     from detent.core.snapshot import SnapshotMismatchError as SnapshotMismatchError
     from detent.core.snapshot import (
-        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,
+        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
     from detent.core.spec import AgentSpec as AgentSpec
     from detent.core.spec import Limits as Limits
@@ -259,8 +259,7 @@ _HOMES = {
     "core.run": "Acting Done Run RunOptions Thinking",
     "core.slots": "CallRef Slot",
     "core.snapshot": (
-        "AgentSnapshot SnapshotMismatchError "
-        "get_tool_calls_and_descriptions_from_snapshot"
+        "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
     ),
     "core.spec": "AgentSpec Limits",
     "core.state": "Field State TypedState appended replaced",
@@ -272,8 +271,7 @@ _HOMES = {
     "ports.clock": "Clock",
     "ports.confirmation": "ConfirmationUI ConfirmationUIResult",
     "ports.journal": (
-        "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-        "StoredRun"
+        "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError StoredRun"
     ),
     "ports.laws": "check_journal",
     "ports.observer": "Observer",
@@ -282,7 +280,8 @@ _HOMES = {
 """Where each public name lives: the same as above, for the interpreter."""
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = [*_HOME_OF]  # noqa: PLE0604 - names, made from the table
+if not TYPE_CHECKING:
+    __all__ = [*_HOME_OF]  # noqa: PLE0604 - names, made from the table
 
 
 def __getattr__(name: str) -> object:

@@ -1,15 +1,15 @@
 """Containers that nobody can change: what enters a run is frozen, what leaves it may be thawed.
 
 `FrozenDict` and `FrozenList` are real dicts and lists (they print, compare and encode as such) that
-refuse every change. `Log` is a list that grows by sharing: appending costs what is new, never what is
-already there.
+refuse every change. `Log` is a list that grows by sharing: appending costs what is new, never what
+is already there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, Never, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, Never, TypeVar, cast, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -53,7 +53,7 @@ class FrozenList(list[T]):
 
 
 class _Shared(Generic[T]):
-    """A buffer that many logs look into; `tip` holds the one length at which it may grow in place."""
+    """A buffer that many logs look into; `tip` holds the one length at which it may grow."""
 
     __slots__ = ("items", "tip")
 
@@ -65,9 +65,9 @@ class _Shared(Generic[T]):
 class Log(Sequence[Item_co]):
     """A list that grows by sharing: ``log + more`` is a new log and costs only what is new.
 
-    A log is a length and a buffer that it shares with the logs it grew from. The newest one extends the
-    buffer in place; growing an older one copies. It equals a list with the same items, prints like one
-    and says that it is one to ``isinstance``; to encode it, take ``list(log)``.
+    A log is a length and a buffer that it shares with the logs it grew from. The newest one extends
+    the buffer in place; growing an older one copies. It equals a list with the same items, prints
+    like one and says that it is one to ``isinstance``; to encode it, take ``list(log)``.
 
     >>> first = Log([1, 2])
     >>> second = first + [3]
@@ -119,11 +119,11 @@ class Log(Sequence[Item_co]):
             return NotImplemented
         shared, length = self._shared, self._length
         grown: Log[Item_co | Item] = Log.__new__(Log)
-        # pop is atomic: of two threads that grow the same log, one extends the buffer, the other copies.
+        # pop is atomic: of two threads that grow one log, one extends the buffer, one copies.
         if not shared.tip.pop(length, False):
             shared = _Shared(shared.items[:length])
             shared.tip.clear()
-        shared.items.extend(more)
+        shared.items.extend(cast("list[Item_co]", more))  # logs of both item types see the buffer
         grown._length = length + len(more)
         shared.tip[grown._length] = True
         grown._shared = shared  # type: ignore[assignment]  # logs of both types see it
@@ -150,7 +150,7 @@ class Log(Sequence[Item_co]):
 
 
 def freeze(value: object) -> object:
-    """`value` with every dict, list and set in it, however deep, replaced by one that cannot change.
+    """`value` with every dict, list and set in it, however deep, made unchangeable.
 
     Values of other types are taken as they are. A value that is frozen already costs one look.
     """

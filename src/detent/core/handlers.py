@@ -19,11 +19,11 @@ def replace_values(current: object, update: T) -> T:
     return update
 
 
-def merge_lists(current: Sequence[T] | T | None, update: Sequence[T] | T | None) -> Sequence[T]:
+def merge_lists(current: Sequence[T] | None, update: Sequence[T] | None) -> Sequence[T]:
     """The update's items follow the current ones. The default for lists.
 
-    A list or tuple adds its items, None adds nothing, any other value is one item. A current value that
-    is no list counts as a list of that value; None counts as empty.
+    A list or tuple adds its items, None adds nothing, any other value is one item. A current value
+    that is no list counts as a list of that value; None counts as empty.
 
     >>> merge_lists([1], [2, 3])
     [1, 2, 3]
@@ -32,7 +32,7 @@ def merge_lists(current: Sequence[T] | T | None, update: Sequence[T] | T | None)
     return before + _items(update)
 
 
-def _items(value: Sequence[T] | T | None) -> list[T] | tuple[T, ...]:
+def _items(value: Sequence[T] | None) -> list[T] | tuple[T, ...]:
     if value is None:
         return ()
-    return value if isinstance(value, list | tuple) else (cast(T, value),)
+    return value if isinstance(value, list | tuple) else (cast("T", value),)

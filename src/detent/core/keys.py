@@ -1,10 +1,10 @@
-"""Keys: the entries of a state, each with its type, its default and the handler that merges updates."""
+"""Keys: the entries of a state, each with its type, its default and its handler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
 
 from attrs import field, frozen
 
@@ -58,13 +58,13 @@ class Key(Generic[T, U]):
             StateTypeError: the update, or what the handler made of it, has another type.
             StateError: the handler raised; its exception is the cause.
         """
-        handler: Callable[[Any, Any], object] = write.handler or self.handler
+        handler: Any = write.handler or self.handler
         update = freeze(write.value)
         current = None if current is UNSET else current
         if handler is merge_lists:
-            added = merge_lists(None, update)
+            added = merge_lists(None, cast("Any", update))
             check(self.name, added, self.type)
-            return merge_lists(current, added)
+            return merge_lists(cast("Any", current), added)
         try:
             merged = handler(current, update)
         except Exception as error:

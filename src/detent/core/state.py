@@ -1,7 +1,7 @@
 """State: what an agent and its tools share. A value; writing to it gives another state.
 
-Two front doors, one mechanism. `State` takes a schema as a dict and is read and written by string keys.
-`TypedState` is subclassed: its fields are typed keys, so that a type checker sees every mistake.
+Two front doors, one mechanism. `State` takes a schema as a dict and is read and written by string
+keys. `TypedState` is subclassed: its fields are typed keys, and a type checker sees every mistake.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Generic, Never, Self, TypeVar, cast, overload
+from typing import Any, Generic, Never, Self, TypeVar, cast, get_args, get_origin, overload
 
 from detent.core.errors import SchemaError, StateError
 from detent.core.frozen import FrozenDict, Log
@@ -135,7 +135,7 @@ class State(BaseState):
         object.__setattr__(self, "_keys", MappingProxyType(keys))
         object.__setattr__(self, "_values", {"messages": Log()})
         started = self.update(initial_writes(data or {}))
-        object.__setattr__(self, "_values", started._values)
+        object.__setattr__(self, "_values", started._values)  # noqa: SLF001 - of this class
 
     @property
     def schema(self) -> FrozenDict[str, FrozenDict[str, object]]:
@@ -181,8 +181,8 @@ class Field(Generic[T, U]):
 
     key: Key[T, U]
 
-    def __init__(self, type: object, default: T, handler: Handler[T, U]) -> None:
-        self._declared, self._default, self._handler = type, default, handler
+    def __init__(self, declared: object, default: T, handler: Handler[T, U]) -> None:
+        self._declared, self._default, self._handler = declared, default, handler
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.key = Key(name, self._declared, self._handler, stored(self._default))
@@ -219,7 +219,8 @@ class TypedState(BaseState):
     def __init__(self, *writes: Write) -> None:
         object.__setattr__(self, "_keys", self._declared)
         object.__setattr__(self, "_values", {"messages": Log()})
-        object.__setattr__(self, "_values", self.update(writes)._values)
+        begun = self.update(writes)
+        object.__setattr__(self, "_values", begun._values)  # noqa: SLF001 - of this class
 
     @overload
     def set(self, key: Key[T, U], value: U) -> Self: ...
@@ -242,9 +243,9 @@ class TypedState(BaseState):
         return self.update([Write(key.name, value, handler_override)])
 
 
-def replaced(type: type[T], default: T) -> Field[T, T]:
+def replaced(declared: type[T], default: T) -> Field[T, T]:
     """A key whose update takes the place of the current value."""
-    return Field(type, default, replace_values)
+    return Field(declared, default, replace_values)
 
 
 def appended(item: type[Item]) -> Field[Sequence[Item], list[Item] | tuple[Item, ...]]:
@@ -261,12 +262,11 @@ def unknown_key(name: object, keys: Iterable[str]) -> str:
 
 
 def initial_writes(data: Mapping[str, object]) -> list[Write]:
-    """Initial values, by key, as writes: they take the place of defaults and pass no custom handler."""
+    """Initial values, by key, as writes: they take the place of defaults and pass no handler."""
     return [Write(name, value, replace_values) for name, value in data.items()]
 
 
 def _holds_messages(declared: object) -> bool:
-    arguments = getattr(declared, "__args__", (None,))
-    return getattr(declared, "__origin__", None) is list and (
-        isinstance(arguments[0], type) and issubclass(arguments[0], ChatMessage)
-    )
+    item = next(iter(get_args(declared)), None)
+    held = isinstance(item, type) and issubclass(item, ChatMessage)
+    return get_origin(declared) is list and held

@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from detent.adapters.cli.main import main
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
-Message = dict[str, object]
+Message = Mapping[str, object]
 
 
 def calls(name: str, **arguments: object) -> Message:
@@ -53,10 +53,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model(serve: Serve) -> Callable[[list[Message]], list[str]]:
+def model(serve: Serve) -> Callable[[Sequence[Message]], list[str]]:
     """A server that says the given messages in turn, as options of the command line."""
 
-    def options(script: list[Message]) -> list[str]:
+    def options(script: Sequence[Message]) -> list[str]:
         lines = iter(script)
 
         def play(handler: BaseHTTPRequestHandler) -> None:
@@ -126,7 +126,7 @@ def _read(terminal: int) -> bytes:
 
 
 def test_a_question_is_answered_into_a_file(
-    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --yes nobody is asked; the end says where the answer is and what it took."""
     monkeypatch.chdir(folder)
@@ -140,7 +140,7 @@ def test_a_question_is_answered_into_a_file(
 
 
 def test_without_a_terminal_nothing_hangs_and_nothing_is_written(
-    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is shown, and how it would have been written."""
     monkeypatch.chdir(folder)
@@ -156,7 +156,7 @@ def test_without_a_terminal_nothing_hangs_and_nothing_is_written(
 @pytest.mark.parametrize(("typed", "written"), [(b"y\n", True), (b"n\nnot now\n", False)])
 def test_a_person_at_a_terminal_is_asked(
     folder: Path,
-    model: Callable[[list[Message]], list[str]],
+    model: Callable[[Sequence[Message]], list[str]],
     typed: bytes,
     written: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
@@ -172,7 +172,7 @@ def test_a_person_at_a_terminal_is_asked(
 
 
 def test_ctrl_c_says_how_to_go_on(
-    folder: Path, model: Callable[[list[Message]], list[str]]
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
 ) -> None:
     """No traceback, nothing written, and the exit code that shells know."""
     shown, code = at_terminal(["run", "How hot?", *model(SCRIPT)], folder, signal.SIGINT)
@@ -184,7 +184,7 @@ def test_ctrl_c_says_how_to_go_on(
 
 
 def test_a_chat_remembers_what_was_said(
-    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty line ends it."""
     monkeypatch.chdir(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -123,7 +123,7 @@ def models() -> None:
 
 
 @contextmanager
-def _generator(console: Console, model: str, base_url: str | None) -> Iterator[ChatGenerator]:
+def _generator(console: Console, model: str, base_url: str | None) -> Generator[ChatGenerator]:
     """The model, ready to answer; what goes wrong with it ends the program with a clear message."""
     try:
         with chat_generator(model, **({"api_base_url": base_url} if base_url else {})) as generator:
@@ -134,7 +134,7 @@ def _generator(console: Console, model: str, base_url: str | None) -> Iterator[C
     except KeyboardInterrupt:
         console.print("\nStopped. Nothing was written; the same command starts over.", style="bold")
         raise SystemExit(INTERRUPTED) from None
-    except (ChatGeneratorError, DetentError, OSError, ValueError) as error:
+    except (ChatGeneratorError, DetentError, ImportError, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
 
 
