@@ -130,6 +130,7 @@ def answer_writer(target: Path) -> Tool:
         write_answer,
         description=f"Write your final answer to the file {target.name}.",
         inputs_from_state={"sources": "sources"},
+        on_unknown="rerun",
     )
 
 
@@ -140,11 +141,12 @@ def folder_tools(folder: Folder) -> list[Tool]:
             function,
             outputs_to_state={key: {"source": "files"}},
             outputs_to_string={"source": "text"},
+            on_unknown="rerun",
         )
         for key, function in (("found", folder.search_files), ("sources", folder.read_file))
     ]
-    lister = create_tool_from_function(folder.list_files)
-    return [lister, *finders, create_tool_from_function(calculate)]
+    lister = create_tool_from_function(folder.list_files, on_unknown="rerun")
+    return [lister, *finders, create_tool_from_function(calculate, on_unknown="rerun")]
 
 
 def _lines(path: Path) -> list[str]:
