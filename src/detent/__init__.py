@@ -168,7 +168,7 @@ if TYPE_CHECKING:
     from detent.core.snapshot import AgentSnapshot as AgentSnapshot
     from detent.core.snapshot import SnapshotMismatchError as SnapshotMismatchError
     from detent.core.snapshot import (
-        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,
+        get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
     from detent.core.spec import AgentSpec as AgentSpec
     from detent.core.spec import Limits as Limits
@@ -303,7 +303,8 @@ _HOMES = {
 """Where each public name lives: the same as above, for the interpreter."""
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-__all__ = [*_HOME_OF]  # noqa: PLE0604 - names, made from the table
+if not TYPE_CHECKING:
+    __all__ = [*_HOME_OF]  # noqa: PLE0604 - names, made from the table
 
 
 def __getattr__(name: str) -> object:

@@ -178,10 +178,7 @@ async def _yields_later(a: int) -> Any:
         ({"parameters": {}}, "tool 't': parameters must be a JSON Schema with 'type': 'object'"),
         (
             {"parameters": {"type": "object", "propertys": {}}},
-            (
-                "tool 't': parameters: the schema uses 'propertys', which is no keyword that argu"
-                "ments can be checked against; did you mean 'properties'?"
-            ),
+            "tool 't': parameters: the schema uses 'propertys', which is no keyword; did you mean",
         ),
         ({"timeout_s": 0}, "tool 't': timeout_s must be above 0, got 0"),
         ({"inputs_from_state": {"a": 1}}, "inputs_from_state['a'] must name a parameter, got 1"),

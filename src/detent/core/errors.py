@@ -1,4 +1,4 @@
-"""What can go wrong by somebody's mistake, named by whose it is. Expected failures are values, not these."""
+"""What can go wrong by somebody's mistake, named by whose it is. Expected failures are values."""
 
 from __future__ import annotations
 

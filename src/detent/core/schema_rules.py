@@ -38,7 +38,7 @@ def schema_faults(schema: object, root: Schema | None = None, path: str = "") ->
         return
     for keyword, rule in schema.items():
         if not isinstance(keyword, str) or keyword not in KNOWN:
-            yield f"{where} uses {keyword!r}, which is {_instead_of(keyword)}"
+            yield from _unknown(where, keyword)
         elif keyword in SHAPES and not SHAPES[keyword][0](rule):
             yield f"{where}: {keyword!r} must be {SHAPES[keyword][1]}, got {rule!r}"
         elif keyword == "$ref" and not _leads_somewhere(
@@ -86,10 +86,13 @@ def _leads_somewhere(reference: str, root: Schema) -> bool:
         return False
 
 
-def _instead_of(keyword: object) -> str:
-    close = get_close_matches(str(keyword), KNOWN, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"no keyword that arguments can be checked against{hint}"
+def _unknown(where: str, keyword: object) -> Iterator[str]:
+    """Why an unknown keyword is wrong; most are an annotation of somebody's, and are not."""
+    close = get_close_matches(str(keyword), KNOWN, 1, cutoff=0.8)
+    if keyword in UNCHECKED or not isinstance(keyword, str):
+        yield f"{where} uses {keyword!r}, which arguments cannot be checked against"
+    elif close:
+        yield f"{where} uses {keyword!r}, which is no keyword; did you mean {close[0]!r}?"
 
 
 def _pattern(rule: object) -> bool:
@@ -147,6 +150,11 @@ SHAPES: Mapping[str, Rule] = {
     ),
 }
 """What the rule of a keyword must look like, as a test and in words."""
+
+UNCHECKED = frozenset(
+    {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$dynamicAnchor", "$vocabulary"}
+)
+"""The keywords of JSON Schema that would be passed over in silence, and so are refused."""
 
 KNOWN = frozenset(
     {*CHECKS, *ONE, *MANY, *NAMED, *DESCRIPTIONS, *SHAPES, "const", "minContains", "maxContains"}

@@ -46,7 +46,7 @@ class SnapshotMismatchError(StoredDataError):
 class AgentSnapshot:
     """A run that has stopped, and what an agent must have to go on with it.
 
-    Args:
+    Attributes:
         run: the whole run, as plain JSON.
         agent: the agent's state keys with their types, and the tools of the open calls with a
             digest of their schemas and their descriptions.

@@ -17,7 +17,7 @@ from detent.core.errors import DetentError
 class Entry:
     """One thing that happened to a run, as it is kept.
 
-    Args:
+    Attributes:
         position: its place in the run's journal, from 0, without gaps.
         at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
         kind: what happened, e.g. "ToolReturned".

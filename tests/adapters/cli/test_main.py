@@ -6,10 +6,11 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from click.testing import CliRunner
 from detent.adapters.cli.main import main
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
-Message = dict[str, object]
+Message = Mapping[str, object]
 
 
 def calls(name: str, **arguments: object) -> Message:
@@ -45,18 +46,20 @@ SCRIPT: list[Message] = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with one text, and no answer yet."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one text, and no answer yet; runs are kept beside it."""
+    monkeypatch.setenv("DETENT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tea.md").write_text("Green tea is brewed at 80 degrees.\n")
     return tmp_path
 
 
 @pytest.fixture
-def model(serve: Serve) -> Callable[[list[Message]], list[str]]:
+def model(serve: Serve) -> Callable[[Sequence[Message]], list[str]]:
     """A server that says the given messages in turn, as options of the command line."""
 
-    def options(script: list[Message]) -> list[str]:
+    def options(script: Sequence[Message]) -> list[str]:
         lines = iter(script)
 
         def play(handler: BaseHTTPRequestHandler) -> None:
@@ -126,11 +129,9 @@ def _read(terminal: int) -> bytes:
 
 
 def test_a_question_is_answered_into_a_file(
-    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --yes nobody is asked; the end says where the answer is and what it took."""
-    monkeypatch.chdir(folder)
-
     result = CliRunner().invoke(main, ["run", "How hot?", "--yes", *model(SCRIPT)])
 
     assert result.exit_code == 0, result.output
@@ -140,11 +141,9 @@ def test_a_question_is_answered_into_a_file(
 
 
 def test_without_a_terminal_nothing_hangs_and_nothing_is_written(
-    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer is shown, and how it would have been written."""
-    monkeypatch.chdir(folder)
-
     result = CliRunner().invoke(main, ["run", "How hot?", *model([{"content": "At 80."}])])
 
     assert result.exit_code == 0, result.output
@@ -156,7 +155,7 @@ def test_without_a_terminal_nothing_hangs_and_nothing_is_written(
 @pytest.mark.parametrize(("typed", "written"), [(b"y\n", True), (b"n\nnot now\n", False)])
 def test_a_person_at_a_terminal_is_asked(
     folder: Path,
-    model: Callable[[list[Message]], list[str]],
+    model: Callable[[Sequence[Message]], list[str]],
     typed: bytes,
     written: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
@@ -172,22 +171,27 @@ def test_a_person_at_a_terminal_is_asked(
 
 
 def test_ctrl_c_says_how_to_go_on(
-    folder: Path, model: Callable[[list[Message]], list[str]]
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
 ) -> None:
     """No traceback, nothing written, and the exit code that shells know."""
     shown, code = at_terminal(["run", "How hot?", *model(SCRIPT)], folder, signal.SIGINT)
 
     assert code == 128 + signal.SIGINT, shown
     assert "Traceback" not in shown
-    assert "Stopped" in shown
     assert not (folder / "answer.md").exists()
+
+    command = next(line for line in shown.splitlines() if "--resume" in line)
+    again = [*shlex.split(command)[1:], "--yes", "--base-url", "http://127.0.0.1:9/v1"]
+    result = CliRunner().invoke(main, again)
+
+    assert result.exit_code == 0, result.output
+    assert (folder / "answer.md").read_text().startswith("At 80 degrees.")
 
 
 def test_a_chat_remembers_what_was_said(
-    folder: Path, model: Callable[[list[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty line ends it."""
-    monkeypatch.chdir(folder)
     said = [{"content": "Tea is a drink."}, {"content": "You asked about tea."}]
 
     result = CliRunner().invoke(main, ["chat", *model(said)], input="What is tea?\nAnd?\n\n")
@@ -209,8 +213,6 @@ def test_what_cannot_be_done_is_said_plainly(
     arguments: list[str], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One message, no traceback, an exit code that is not 0."""
-    monkeypatch.chdir(folder)
-
     result = CliRunner().invoke(main, ["run", "How hot?", *arguments])
 
     assert result.exit_code in {1, 2}

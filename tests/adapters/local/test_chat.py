@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,6 +38,7 @@ ADD = ToolSpec(
     },
 )
 HELLO = [ChatMessage.from_user("Say hello.")]
+COUNT = [ChatMessage.from_user("Count from 1 to 1000.")]
 OSLO = [ChatMessage.from_user("How is the weather in Oslo?")]
 
 
@@ -200,6 +202,22 @@ def test_a_coroutine_gives_the_same_reply(tiny: LocalChatGenerator) -> None:
 
 
 @pytest.mark.model
+def test_ctrl_c_stops_the_model(tiny: LocalChatGenerator) -> None:
+    """It comes out at once, whatever the model is doing."""
+    begun: list[threading.Thread] = []
+
+    def press(chunk: StreamingChunk) -> None:
+        if not begun:
+            begun.append(threading.Thread(target=signal.raise_signal, args=[signal.SIGINT]))
+            begun[0].start()
+
+    options = {"max_tokens": 900, "temperature": 1.0, "seed": 1}
+    with pytest.raises(KeyboardInterrupt):
+        tiny.run(COUNT, generation_kwargs=options, streaming_callback=press)
+    assert tiny.run(HELLO, generation_kwargs={"max_tokens": 5}).message.text
+
+
+@pytest.mark.model
 def test_cancelling_stops_the_model(tiny: LocalChatGenerator) -> None:
     """The next reply need not wait for the end of a long one."""
 
@@ -211,10 +229,9 @@ def test_cancelling_stops_the_model(tiny: LocalChatGenerator) -> None:
             chunks.append(chunk)
             begun.set()
 
-        count = [ChatMessage.from_user("Count from 1 to 1000.")]
         options = {"max_tokens": 900, "temperature": 1.0, "seed": 1}
         running = asyncio.create_task(
-            tiny.run_async(count, generation_kwargs=options, streaming_callback=tell)
+            tiny.run_async(COUNT, generation_kwargs=options, streaming_callback=tell)
         )
         await begun.wait()
         running.cancel()

@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from typing import Any
 
 OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -16,7 +17,7 @@ OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-FUNCTIONS: Mapping[str, Callable[..., float]] = {
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": abs, "round": round, "min": min, "max": max, "sqrt": math.sqrt, "log": math.log,
 }  # fmt: skip  # a table reads best on one line
 DIGITS_MAX = 100

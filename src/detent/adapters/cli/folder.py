@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 from attrs import field, frozen
 
@@ -36,6 +36,13 @@ def _resolved(path: Path) -> Path:
     return path.resolve()
 
 
+class Found(TypedDict):
+    """What a look into the folder gave: text for the model, and the files that it is from."""
+
+    text: str
+    files: list[str]
+
+
 @frozen
 class Folder:
     """A folder whose text files may be listed, searched and read, and nothing outside it."""
@@ -52,9 +59,7 @@ class Folder:
         names = [self._name(path) for path in self.files()]
         return "\n".join(names) or "The folder has no text files."
 
-    def search_files(
-        self, words: Annotated[str, "one to four words to look for"]
-    ) -> dict[str, object]:
+    def search_files(self, words: Annotated[str, "one to four words to look for"]) -> Found:
         """Find the places in all files that match the words best."""
         terms = [term for term in re.findall(r"\w+", words.lower()) if len(term) > 1]
         hits = [
@@ -72,7 +77,7 @@ class Folder:
         self,
         file: Annotated[str, "the file's name, as listed"],
         from_line: Annotated[int, "the first line to read"] = 1,
-    ) -> dict[str, object]:
+    ) -> Found:
         """Read a piece of one file."""
         path = self._inside(file)
         lines = _lines(path)
@@ -100,7 +105,7 @@ class Folder:
         return path.relative_to(self.root).as_posix()
 
 
-def calculate(expression: Annotated[str, "e.g. (3 + 4) * 12.5"]) -> str:
+def calculate(expression: Annotated[str, "numbers and + - * / and brackets"]) -> str:
     """Calculate an arithmetic expression."""
     return f"{evaluate(expression):.12g}"
 
@@ -111,15 +116,17 @@ def answer_writer(target: Path) -> Tool:
     def write_answer(
         answer: Annotated[str, "the whole answer, as Markdown"], sources: list[str]
     ) -> str:
+        if not sources:
+            raise ValueError("nothing was read yet: read the file that has the answer first")
         listed = "".join(f"* {name}\n" for name in sources)
-        text = answer.rstrip() + "\n" + (f"\nSources:\n\n{listed}" if listed else "")
-        target.write_text(text, encoding="utf-8")
+        target.write_text(f"{answer.rstrip()}\n\nSources:\n\n{listed}", encoding="utf-8")
         return f"Written to {target}."
 
     return create_tool_from_function(
         write_answer,
         description=f"Write your final answer to the file {target.name}.",
         inputs_from_state={"sources": "sources"},
+        on_unknown="rerun",
     )
 
 
@@ -130,11 +137,12 @@ def folder_tools(folder: Folder) -> list[Tool]:
             function,
             outputs_to_state={key: {"source": "files"}},
             outputs_to_string={"source": "text"},
+            on_unknown="rerun",
         )
         for key, function in (("found", folder.search_files), ("sources", folder.read_file))
     ]
-    lister = create_tool_from_function(folder.list_files)
-    return [lister, *finders, create_tool_from_function(calculate)]
+    lister = create_tool_from_function(folder.list_files, on_unknown="rerun")
+    return [lister, *finders, create_tool_from_function(calculate, on_unknown="rerun")]
 
 
 def _lines(path: Path) -> list[str]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
+from platformdirs import user_state_path
 from rich.console import Console
 
 from detent.adapters.agent import Agent
@@ -20,9 +24,11 @@ from detent.adapters.confirmation.strategies import AlwaysAskPolicy, BlockingCon
 from detent.adapters.local.chat import LocalChatGenerator
 from detent.adapters.local.weights import known_models
 from detent.adapters.providers import chat_generator
+from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.core.errors import DetentError
 from detent.core.messages import ChatMessage, ChatRole
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
+from detent.ports.confirmation import ConfirmationUIResult
 
 QUESTION = "Which two functions is a Detent agent made of, and what does each of them do?"
 PROMPT = (
@@ -38,7 +44,7 @@ model_option = click.option(
     default="local",
     show_default=True,
     metavar="PROVIDER:NAME",
-    help="The model: local (the embedded one), local:NAME, or openai:NAME.",
+    help="The model: local (the embedded one), local:NAME, or NAME of another provider.",
 )
 folder_option = click.option(
     "--folder",
@@ -70,6 +76,7 @@ def main() -> None:
 @base_url_option
 @click.option("--yes", is_flag=True, help="Write the answer without asking.")
 @click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
+@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 def run(  # noqa: PLR0917 - click passes each by name
     question: str,
     folder: Path | None,
@@ -78,17 +85,22 @@ def run(  # noqa: PLR0917 - click passes each by name
     base_url: str | None,
     yes: bool,  # noqa: FBT001 - as above
     max_steps: int,
+    resume: str | None,
 ) -> None:
     """Answer QUESTION about a folder of files, and write the answer to a file."""
     console = Console()
     folder = folder or _default_folder()
     may_write = yes or sys.stdin.isatty()
-    with _generator(console, model, base_url) as generator:
+    run_id = resume or secrets.token_hex(4)
+    going_on = ["--resume", run_id, "--folder", str(folder), "--output", str(output)]
+    with _generator(console, model, base_url) as generator, _stoppable(console, going_on, model):
         target = output if may_write else None
         agent = _folder_agent(generator, folder, target, asks=not yes, max_steps=max_steps)
-        console.print(f"{question}\n(in {folder}, by {model})\n", style="bold", markup=False)
+        asked = f"going on with {run_id}" if resume else question
+        console.print(f"{asked}\n(in {folder}, by {model})\n", style="bold", markup=False)
         started = time.monotonic()
-        result = agent.run(question, Show(console))
+        show = Show(console)
+        result = agent.resume(run_id, show) if resume else agent.run(question, show, run_id=run_id)
         written = output if result.exit_reason == "write_answer" else None
         summary(console, result, time.monotonic() - started, written)
     if not may_write:
@@ -123,7 +135,7 @@ def models() -> None:
 
 
 @contextmanager
-def _generator(console: Console, model: str, base_url: str | None) -> Iterator[ChatGenerator]:
+def _generator(console: Console, model: str, base_url: str | None) -> Generator[ChatGenerator]:
     """The model, ready to answer; what goes wrong with it ends the program with a clear message."""
     try:
         with chat_generator(model, **({"api_base_url": base_url} if base_url else {})) as generator:
@@ -132,10 +144,40 @@ def _generator(console: Console, model: str, base_url: str | None) -> Iterator[C
                     generator.warm_up(tell)
             yield generator
     except KeyboardInterrupt:
-        console.print("\nStopped. Nothing was written; the same command starts over.", style="bold")
+        console.print("\nStopped. The same command starts again.", style="bold")
         raise SystemExit(INTERRUPTED) from None
-    except (ChatGeneratorError, DetentError, OSError, ValueError) as error:
+    except (ChatGeneratorError, DetentError, ImportError, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _stoppable(console: Console, going_on: list[str], model: str) -> Generator[None]:
+    """A run that Ctrl-C stops: the message says how to go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        command = shlex.join(["detent", "run", *going_on, "--model", model])
+        console.print("\nStopped. Nothing is lost; to go on:", style="bold")
+        console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _runs() -> SQLiteJournal:
+    """Where runs are kept: the user's state folder, or DETENT_STATE_DIR."""
+    named = os.environ.get("DETENT_STATE_DIR")
+    folder = Path(named) if named else user_state_path("detent", appauthor=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    return SQLiteJournal(folder / "runs.db")
+
+
+class AlwaysYes:
+    """What --yes means: whatever is asked, also by a run that was stopped at the question."""
+
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
+        """Confirm."""
+        return ConfirmationUIResult("confirm")
 
 
 def _folder_agent(
@@ -146,9 +188,8 @@ def _folder_agent(
     strategies = {}
     if output is not None:
         tools.append(answer_writer(output))
-        if asks:
-            strategy = BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI())
-            strategies["write_answer"] = strategy
+        ui = SimpleConsoleUI() if asks else AlwaysYes()
+        strategies["write_answer"] = BlockingConfirmationStrategy(AlwaysAskPolicy(), ui)
     return Agent(
         chat_generator=generator,
         tools=tools,
@@ -157,6 +198,7 @@ def _folder_agent(
         state_schema=Research,
         max_agent_steps=max_steps,
         confirmation_strategies=strategies,
+        journal=_runs(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,7 +62,7 @@ class Show:
 
 
 @contextmanager
-def progress_bar(console: Console, label: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(console: Console, label: str) -> Generator[Callable[[int, int], None]]:
     """A bar for bytes; the function that it gives is told how many are there, of how many."""
     columns = (
         TextColumn("{task.description}"),

@@ -6,6 +6,9 @@ import asyncio
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Self
 
 from detent.adapters.local.decode import Received, Seen, pieces, receive, see, whole_reply
@@ -58,8 +61,8 @@ class LocalChatGenerator:
         self._threads = None if threads is None else Threads(threads, threads)
         self._options: dict[str, Any] = dict(generation_kwargs or {})
         read_options(self._options)
-        self._lock = threading.Lock()
-        self._server: Server | None = None
+        self._thread = ThreadPoolExecutor(1, "detent-local")
+        self._server: Server | None = None  # set, used and given up in the thread only
 
     def warm_up(self, on_progress: OnProgress | None = None) -> None:
         """Fetch the weights if they are not here, and load them.
@@ -71,8 +74,9 @@ class LocalChatGenerator:
             WeightsError: the weights cannot be had.
             LlamaError: they cannot be loaded.
         """
-        with self._lock:
-            self._loaded(on_progress)
+        if self._server is None:
+            path = fetch(self.model, on_progress=on_progress)
+            self._thread.submit(self._load, path).result()
 
     def run(
         self,
@@ -84,7 +88,19 @@ class LocalChatGenerator:
     ) -> ChatReply:
         """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
         request = self._request(messages, tools, generation_kwargs)
-        return self._reply(request, streaming_callback, threading.Event())
+        self._warm_up()
+        chunks: SimpleQueue[StreamingChunk | None] = SimpleQueue()
+        stop = threading.Event()
+        # The model works in its own thread, as Ctrl-C would be lost in its callbacks.
+        reply = self._thread.submit(self._reply, request, chunks.put, stop)
+        reply.add_done_callback(lambda _: chunks.put(None))
+        try:
+            while (chunk := chunks.get()) is not None:
+                if streaming_callback is not None:
+                    streaming_callback(chunk)
+            return reply.result()
+        finally:
+            stop.set()
 
     async def run_async(
         self,
@@ -94,16 +110,17 @@ class LocalChatGenerator:
         generation_kwargs: Mapping[str, object] | None = None,
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
-        """As `run`, in a thread. Cancelling it stops the model within a second or two."""
+        """As `run`. Cancelling it stops the model within a second or two."""
         request = self._request(messages, tools, generation_kwargs)
+        await asyncio.to_thread(self._warm_up)
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[StreamingChunk | None] = asyncio.Queue()
         stop = threading.Event()
 
-        def tell(chunk: StreamingChunk | None) -> None:
+        def tell(chunk: StreamingChunk) -> None:
             loop.call_soon_threadsafe(chunks.put_nowait, chunk)
 
-        reply = asyncio.ensure_future(asyncio.to_thread(self._reply, request, tell, stop))
+        reply = asyncio.wrap_future(self._thread.submit(self._reply, request, tell, stop))
         reply.add_done_callback(lambda _: chunks.put_nowait(None))
         try:
             while (chunk := await chunks.get()) is not None:
@@ -116,8 +133,7 @@ class LocalChatGenerator:
 
     def close(self) -> None:
         """Free the model's memory, once the reply in the making is there."""
-        with self._lock:
-            self._server = None
+        self._thread.submit(self._unload).result()
 
     def __enter__(self) -> Self:
         return self
@@ -146,30 +162,30 @@ class LocalChatGenerator:
             raise cannot(str(error)) from error
         return chat_request(messages, tools, options)
 
-    def _loaded(self, on_progress: OnProgress | None = None) -> Server:
-        """The model in memory; to be called by who holds the lock."""
+    def _warm_up(self) -> None:
+        try:
+            self.warm_up()
+        except (WeightsError, LlamaError, OSError) as error:
+            raise ChatGeneratorError(ModelFailure("not_found", str(error))) from error
+
+    def _load(self, path: Path) -> None:
         if self._server is None:
-            path = fetch(self.model, on_progress=on_progress)
-            # Nobody but this process is to use the server that comes with the model.
+            # Nobody but this process is to use the HTTP server that comes with the model.
             key = secrets.token_urlsafe()
             self._server = load(path, n_ctx=self._n_ctx, threads=self._threads, api_key=key)
-        return self._server
+
+    def _unload(self) -> None:
+        self._server = None
 
     def _reply(
-        self,
-        request: Request,
-        streaming_callback: StreamingCallback | None,
-        stop: threading.Event,
+        self, request: Request, tell: Callable[[StreamingChunk], None], stop: threading.Event
     ) -> ChatReply:
-        reading = _Reading(request, streaming_callback, stop)
-        with self._lock:
-            try:
-                if not stop.is_set():
-                    self._loaded().handle_chat_completions(request.body, reading)
-            except (WeightsError, LlamaError, OSError) as error:
-                raise ChatGeneratorError(ModelFailure("not_found", str(error))) from error
-            except (ValueError, RuntimeError) as error:
-                raise cannot(f"llama.cpp says: {error}") from error
+        reading = _Reading(request, tell, stop)
+        try:
+            if self._server is not None and not stop.is_set():
+                self._server.handle_chat_completions(request.body, reading)
+        except (ValueError, RuntimeError) as error:
+            raise cannot(f"llama.cpp says: {error}") from error
         return reading.reply(self.model)
 
 
@@ -177,24 +193,24 @@ class _Reading:
     """Takes in the events of one reply, and tells the pieces of it."""
 
     def __init__(
-        self, request: Request, tell: Callable[[StreamingChunk], None] | None, stop: threading.Event
+        self, request: Request, tell: Callable[[StreamingChunk], None], stop: threading.Event
     ) -> None:
         self._request = request
         self._tell = tell
         self._stop = stop
         self._received = Received()
         self._seen = Seen()
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     def __call__(self, event: dict[str, Any]) -> bool:
         """Take in an event; True stops the reply.
 
         An exception cannot pass through llama.cpp: it is kept, and raised when the reply is asked
-        for. Ctrl-C is one of them.
+        for.
         """
         try:
             self._take_in(event)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, `reply` raises it
+        except Exception as error:  # noqa: BLE001 - whatever it is, `reply` raises it
             self._error = error
         return self._error is not None or self._stop.is_set()
 
@@ -203,14 +219,12 @@ class _Reading:
         if self._error is not None:
             raise self._error
         reply = whole_reply(self._received, self._request, model)
-        if self._tell is not None:
-            self._tell(StreamingChunk(finish_reason=reply.finish_reason))
+        self._tell(StreamingChunk(finish_reason=reply.finish_reason))
         return reply
 
     def _take_in(self, event: Mapping[str, Any]) -> None:
         self._received = receive(self._received, event)
-        if self._tell is not None:
-            seen = see(self._received, self._request.form)
-            for piece in pieces(self._seen, seen):
-                self._tell(piece)
-            self._seen = seen
+        seen = see(self._received, self._request.form)
+        for piece in pieces(self._seen, seen):
+            self._tell(piece)
+        self._seen = seen

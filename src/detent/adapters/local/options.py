@@ -12,7 +12,7 @@ from attrs import fields, frozen
 class Options:
     """Options of one call.
 
-    Args:
+    Attributes:
         temperature: 0 is the likeliest token each time: the same question, the same answer.
         max_tokens: the reply is cut off at this length.
         seed: makes a temperature above 0 repeatable.
