@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+
+# A shell that starts a program in the background has it ignore Ctrl-C; tests press it.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_CI = bool(os.environ.get("CI"))
 
