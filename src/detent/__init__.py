@@ -172,6 +172,7 @@ if TYPE_CHECKING:
     )
     from detent.core.spec import AgentSpec as AgentSpec
     from detent.core.spec import Limits as Limits
+    from detent.core.state import BaseState as BaseState
     from detent.core.state import State as State
     from detent.core.state import TypedState as TypedState
     from detent.core.state import class_schema as class_schema
@@ -285,7 +286,7 @@ _HOMES = {
         "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
     ),
     "core.spec": "AgentSpec Limits",
-    "core.state": "State TypedState class_schema",
+    "core.state": "BaseState State TypedState class_schema",
     "core.step": "replay start step",
     "core.tools": "FunctionTool Tool ToolSpec create_tool_from_function tool",
     "core.toolsets": "Toolset",
