@@ -32,6 +32,7 @@ from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
     StreamingCallback,
+    require_chat_generator,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Agent(Generic[S]):
         journal: keeps what happens, so that `resume` can go on after a crash.
 
     Raises:
+        TypeError: `chat_generator` cannot answer, or not with tools.
         WiringError: tools, state and rules do not fit together; every misfit is named.
         SchemaError: `state_schema` is not one.
     """
@@ -143,13 +145,12 @@ class Agent(Generic[S]):
             tools=by_name(flat(tools)),
             system_prompt=system_prompt,
             exit_conditions=frozenset(exit_conditions),
-            policies=FrozenDict(
-                {name: _policy(rule.confirmation_policy) for name, rule in strategies.items()}
-            ),
+            policies=_policies(strategies),
             limits=Limits(max_agent_steps, parallel_tool_calls),
             generation_kwargs=generation_kwargs or {},
             fail_on_tool_fault=raise_on_tool_invocation_failure,
         )
+        require_chat_generator(chat_generator, tools=bool(self.spec.tools))
         self.chat_generator = chat_generator
         self._tools = tools
         self._clock = SystemClock() if clock is None else clock
@@ -360,6 +361,12 @@ def _blank(schema: type[S] | Mapping[str, object] | None) -> S:
     if isinstance(schema, type) and issubclass(schema, TypedState):
         return schema()
     return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
+
+
+def _policies(strategies: Mapping[str, BlockingConfirmationStrategy]) -> FrozenDict[str, Policy]:
+    return FrozenDict(
+        {name: _policy(rule.confirmation_policy) for name, rule in strategies.items()}
+    )
 
 
 def _policy(policy: ConfirmationPolicy) -> Policy:

@@ -9,6 +9,7 @@ try.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Protocol, TypeAlias
 
 from detent.core.messages import ChatMessage
@@ -57,6 +58,27 @@ class AsyncChatGenerator(Protocol):
     ) -> ChatReply:
         """As `ChatGenerator.run`."""
         ...
+
+
+def require_chat_generator(given: object, *, tools: bool) -> None:
+    """Raise TypeError unless `given` can answer a conversation, and be told of any `tools`.
+
+    It has a method `run` or `run_async`, and the method takes what an agent passes to it.
+    """
+    methods = [getattr(given, name, None) for name in ("run", "run_async")]
+    able = [method for method in methods if callable(method)]
+    if not able or isinstance(given, type):
+        raise TypeError(
+            f"chat_generator must be an object with a method run or run_async, got {given!r}; "
+            "chat_generator('openai:MODEL') makes one of a name"
+        )
+    for parameters in (signature(method).parameters for method in able):
+        takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+        if tools and "tools" not in parameters and not takes_any:
+            raise TypeError(
+                f"{type(given).__name__} does not accept tools parameter in its run method; an "
+                "agent with tools requires a chat generator that supports them"
+            )
 
 
 class ChatGeneratorError(Exception):
