@@ -118,7 +118,7 @@ def declared(**body: Any) -> type[TypedState]:
         ({"x": Replaced()}, "'x': say the type"),
         ({"x": Appended()}, r"'x': say of what, e.g. Appended\[str\]\(\)"),
         ({"x": Merged()}, "'x': say of what"),
-        ({"x": Replaced[int]("a")}, "state key 'x' holds int; got str: 'a'"),  # type: ignore[arg-type]  # as said
+        ({"x": Replaced[int]("a")}, "state key 'x' holds int, got str: 'a'"),  # type: ignore[arg-type]  # as said
         ({"x": Replaced["str"]("a")}, "the type of state key 'x' must be a type"),  # as said
         ({"x": Field[int, int](0, "add")}, "the handler of state key 'x' must be callable"),  # type: ignore[arg-type]  # as said
         (

@@ -53,14 +53,14 @@ def test_a_key_takes_a_value_of_its_type() -> None:
 @pytest.mark.parametrize(
     ("declared", "handler", "update", "expected"),
     [
-        (int, replace_values, "1", "holds int; got str: '1'"),
+        (int, replace_values, "1", "holds int, got str: '1'"),
         (list[int], replace_values, ["a"],
          "holds list[int]; item 0 of list is not an instance of int, got str: 'a'"),
         (list[int], merge_lists, [1, "a"],
          "holds list[int]; item 1 of list is not an instance of int, got str: 'a'"),
         (list[int], append_unique, "a",
          "holds list[int]; item 0 of list is not an instance of int, got str: 'a'"),
-        (int, words, 1, "holds int, so must words return it; got str: 'words'"),
+        (int, words, 1, "holds int and words must return that, got str: 'words'"),
         (int | None, replace_values, "1",
          "holds int | None; str did not match any element in the union, got str: '1'"),
     ],
@@ -147,6 +147,13 @@ def test_only_what_is_new_is_checked(handler: Any) -> None:
         key(list[int], handler).merge(untold, ["nor this"])
     with pytest.raises(StateTypeError, match="item 0 of list"):
         key(list[int], lambda current, update: [*current, 1]).merge(untold, [1])
+
+
+def test_a_union_of_lists_is_checked_as_a_whole() -> None:
+    """New items of the one kind behind old ones of the other are of neither."""
+    either = key(list[int] | list[str], merge_lists)
+    with pytest.raises(StateTypeError, match="union"):
+        either.merge(either.merge(UNSET, [1]), ["a"])
 
 
 def test_the_first_item_alone_is_checked_if_so_wished() -> None:

@@ -69,3 +69,11 @@ def test_an_empty_conversation_has_no_last_message() -> None:
     assert list(empty) == ["messages"]
     with pytest.raises(KeyError):
         _ = empty.last_message
+
+
+def test_what_the_user_said_is_no_answer() -> None:
+    """A run that has not been answered has no text, and its result says so."""
+    result = AgentResult(Run("r", State({}).set("messages", [ChatMessage.from_user("hello")])))
+
+    assert result.text is None
+    assert repr(result) == "AgentResult(exit_reason=None, text=None)"

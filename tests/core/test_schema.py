@@ -55,7 +55,7 @@ def test_a_key_has_the_handler_and_the_default_of_its_entry() -> None:
             {"a": {"type": str, "handler": "f"}},
             "the handler of state key 'a' must be callable, got 'f'",
         ),
-        ({"a": {"type": str, "default": 1}}, "state key 'a' holds str; got int: 1"),
+        ({"a": {"type": str, "default": 1}}, "state key 'a' holds str, got int: 1"),
         ({"messages": {"type": list}}, r"'messages' must be a list\[ChatMessage\], or be left out"),
         ({"messages": {"type": list[str]}}, "'messages' must be"),
         ({"messages": {"type": str}}, "'messages' must be"),
@@ -78,7 +78,7 @@ def test_a_check_is_of_all_items_or_the_first() -> None:
 def test_messages_may_be_of_a_class_of_ones_own() -> None:
     """With any handler."""
     key = keys_of({"messages": {"type": list[Reply], "handler": append_unique}})["messages"]
-    assert key.handler is append_unique
+    assert (key.handler, key.default) == (append_unique, [])
 
 
 def test_a_schema_can_be_had_back() -> None:

@@ -394,7 +394,7 @@ def test_what_is_no_stored_state_is_refused(stored: Any, expected: str) -> None:
 
 def test_what_is_restored_is_checked() -> None:
     """Against the types of the schema."""
-    with pytest.raises(StateTypeError, match="state key 'user_name' holds str; got int: 1"):
+    with pytest.raises(StateTypeError, match="state key 'user_name' holds str, got int: 1"):
         State.from_dict({"version": 1, "data": {"user_name": 1}}, SCHEMA)
 
 

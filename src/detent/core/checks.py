@@ -78,7 +78,7 @@ def item_classes_of(declared: object) -> frozenset[type]:
 
 def misfit(value: object, declared: Any, items: Check) -> str | None:
     """What keeps `value` from having the declared type, and where in it; None when it has it."""
-    # typeguard takes 20 ms to import; Key.fits spares that for plain types
+    # typeguard takes 20 ms to import; keys of plain types do without it
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
     strategy = {

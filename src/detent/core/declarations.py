@@ -219,7 +219,11 @@ def _fields_of(schema: type) -> list[tuple[str, Field[Any, Any]]]:
 def _refuse_undeclared(schema: type) -> None:
     """A name that is only annotated looks like a key and is none."""
     fields = dict(_fields_of(schema))
-    for name, declared in getattr(schema, "__annotations__", {}).items():
+    try:
+        annotated = schema.__annotations__
+    except NameError:  # Python 3.14 looks the names up now, and one is for type checkers only
+        return
+    for name, declared in annotated.items():
         shown = declared if isinstance(declared, str) else type_name(declared)
         if name not in fields and "ClassVar" not in shown:
             raise SchemaError(

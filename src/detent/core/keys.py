@@ -8,7 +8,15 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from attrs import evolve, field, frozen
 
-from detent.core.checks import LISTS, Check, classes_of, item_classes_of, misfit, type_name
+from detent.core.checks import (
+    LISTS,
+    Check,
+    classes_of,
+    is_list,
+    item_classes_of,
+    misfit,
+    type_name,
+)
 from detent.core.errors import StateError, StateTypeError
 from detent.core.frozen import ATOMS, FrozenList
 from detent.core.guards import guard, release
@@ -120,6 +128,10 @@ class Key(Generic[T, U]):
     def _item_classes(self) -> Classes:
         return item_classes_of(self.type)
 
+    @cached_property
+    def _is_list(self) -> bool:
+        return is_list(self.type)
+
     def with_default(self, value: object) -> Key[T, U]:
         """The same key with a default. Raises StateTypeError if `value` has another type."""
         return evolve(self, default=self.merge(UNSET, value, replace_values))
@@ -155,23 +167,28 @@ class Key(Generic[T, U]):
                 f"the handler {name_of(chosen)} of state key {self.name!r} raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-        new = merged.beyond(current) if is_log(merged) and is_log(current) else merged
-        self._require(new, chosen)
+        if self._is_list and is_log(merged) and is_log(current):
+            self._require(merged.beyond(current), chosen)
+        else:
+            self._require(merged, chosen)
         return held_for(self.name, merged)
 
     def _require(self, value: object, handler: object = None) -> None:
         """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
+        if self.type is Any:
+            return
         seen = bare(value)
-        if self.type is Any or type(seen) in self._classes:
+        if type(seen) in self._classes:
             return
         fitting = self._item_classes
         if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
             return
         problem = misfit(seen, self.type, self.check)
         if problem is not None:
-            by = "" if _is_shipped(handler) else f", so must {name_of(handler)} return it"
+            by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
+            comma = "," if problem.startswith("got") else ";"
             raise StateTypeError(
-                f"state key {self.name!r} holds {type_name(self.type)}{by}; {problem}"
+                f"state key {self.name!r} holds {type_name(self.type)}{by}{comma} {problem}"
             )
 
 

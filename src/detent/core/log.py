@@ -76,7 +76,11 @@ class Log(Sequence[Item_co]):
     def __getitem__(self, index: slice) -> FrozenList[Item_co]: ...
     def __getitem__(self, index: int | slice) -> Item_co | FrozenList[Item_co]:
         if isinstance(index, slice):
-            return FrozenList([self[at] for at in range(*index.indices(len(self)))])
+            start, stop, stride = index.indices(len(self))
+            if stride != 1:
+                return FrozenList([self[at] for at in range(start, stop, stride)])
+            some = _items_from(self._piece, start)[: max(stop - start, 0)]
+            return FrozenList(map(release, some))
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(f"index {index} is outside a list of {len(self)}")

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from detent.core.effects import Effect
 from detent.core.frozen import FrozenDict
-from detent.core.messages import ChatMessage
+from detent.core.messages import ChatMessage, ChatRole
 from detent.core.replies import Usage
 from detent.core.run import Run, Thinking
 from detent.core.spec import S
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from detent.core.snapshot import AgentSnapshot
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class AgentResult(Mapping[str, Any], Generic[S]):
     """A run as its caller reads it.
 
@@ -63,8 +63,9 @@ class AgentResult(Mapping[str, Any], Generic[S]):
 
     @property
     def text(self) -> str | None:
-        """The text of the last message, if it has one."""
-        return self.last_message.text if self.messages else None
+        """The text of the model's last message; None when the last message is not the model's."""
+        last = self.messages[-1] if self.messages else None
+        return last.text if last is not None and last.role is ChatRole.ASSISTANT else None
 
     @property
     def exit_reason(self) -> str | None:
@@ -108,6 +109,9 @@ class AgentResult(Mapping[str, Any], Generic[S]):
         yield from self.state.fields
         if self.messages:
             yield "last_message"
+
+    def __repr__(self) -> str:
+        return f"AgentResult(exit_reason={self.exit_reason!r}, text={self.text!r})"
 
     def __len__(self) -> int:
         return len(self.state.fields) + bool(self.messages)

@@ -30,8 +30,10 @@ def declared_key(
     """
     if not is_type(declared):
         raise SchemaError(f"the type of state key {name!r} must be a type, got {declared!r}")
-    if name == "messages" and not _holds_messages(declared):
-        raise SchemaError("state key 'messages' must be a list[ChatMessage], or be left out")
+    if name == "messages":
+        default = [] if default is UNSET else default
+        if not _holds_messages(declared):
+            raise SchemaError("state key 'messages' must be a list[ChatMessage], or be left out")
     if handler is None:
         handler = merge_lists if is_list(declared) else replace_values
     if not callable(handler):

@@ -243,7 +243,7 @@ def test_a_human_decides_about_the_call_that_was_shown(pay: Pay) -> None:
     event = pay(purse(uis={"note": human}), HUMAN)
 
     assert event == HumanDecided(CallRef(1, 0), "digest", Confirmed())
-    assert human.shown == ["note", "notes", {"n": 1, "tags": ["a", "scribble"]}]
+    assert human.shown == ["note", "notes\nwhy", {"n": 1, "tags": ["a", "scribble"]}]
     assert HUMAN.call.arguments == {"n": 1, "tags": ["a"]}
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -229,3 +230,11 @@ def test_openai_and_those_who_speak_like_it_differ(base: str | None, member: str
         generator = OpenAIChatGenerator("m", api_base_url=base, api_key="k", http_client=client)
         generator.run(QUESTION, generation_kwargs={"max_tokens": 5})
     assert json.loads(wire.requests[0].content)[member] == 5
+
+
+def test_an_option_that_there_is_not_is_refused() -> None:
+    """A misspelt address must not send the conversation somewhere else."""
+    wrong: Any = {"base_url": "http://127.0.0.1:9/v1"}
+
+    with pytest.raises(TypeError, match="has no option 'base_url'"):
+        OpenAIChatGenerator("m", **wrong)

@@ -225,10 +225,9 @@ def _invocation(effect: RunTool | Reconcile) -> Invocation:
 
 
 def _consult(ui: ConfirmationUI, effect: AskHuman) -> ConfirmationUIResult:
-    shown = dict(effect.call.arguments)
-    return ui.get_user_confirmation(
-        effect.tool.name, effect.tool.description, {key: thaw(shown[key]) for key in shown}
-    )
+    shown = {name: thaw(value) for name, value in effect.call.arguments.items()}
+    told = "\n".join(filter(None, (effect.tool.description, effect.reason)))
+    return ui.get_user_confirmation(effect.tool.name, told, shown)
 
 
 def _reconciled(effect: Reconcile) -> Event:

@@ -60,6 +60,12 @@ class HttpChatGenerator(ABC):
     def __init__(
         self, model: str, key: KeyHeader | None = None, **options: Unpack[HttpOptions]
     ) -> None:
+        if unknown := options.keys() - HttpOptions.__annotations__.keys():
+            known = ", ".join(HttpOptions.__annotations__)
+            raise TypeError(
+                f"{type(self).__name__} has no option {', '.join(map(repr, sorted(unknown)))}; "
+                f"beside its own it has {known}; what goes into requests is generation_kwargs"
+            )
         self.model = model
         self._key = key
         self._options = dict(options.get("generation_kwargs") or {})
