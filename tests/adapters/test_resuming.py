@@ -409,3 +409,14 @@ def test_two_hundred_turns_take_little_room_and_time(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in tmp_path.iterdir() if "-shm" not in path.name)
     assert agent.resume("r").step_count == turns + 1
     assert size < 5_000_000
+
+
+def test_a_run_whose_open_call_needs_a_missing_tool_is_refused() -> None:
+    """The tool is named, and nothing is done."""
+    journal, _ = recorded()
+    kinds = [entry.kind for entry in entries_of(journal)]
+    found = cut(journal, kinds.index("ModelReplied") + 1)
+    poorer = Agent(chat_generator=ScriptedChatGenerator(), state_schema=Ledger, journal=found)
+
+    with pytest.raises(StoredDataError, match="tool"):
+        poorer.resume("r")

@@ -312,3 +312,13 @@ def test_declared_outputs_are_what_a_function_returns() -> None:
         return {"reply": ""}
 
     assert signature_of(run).returns.__annotations__ == {"reply": str}
+
+
+def test_a_partial_is_described_by_its_function() -> None:
+    """And not by what Python says of partials."""
+
+    def look(place: str, depth: int) -> str:
+        return f"{place} {depth}"
+
+    look.__doc__ = "Look somewhere."
+    assert description_of(partial(look, depth=2)) == "Look somewhere."

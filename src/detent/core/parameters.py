@@ -198,6 +198,8 @@ def _hints(function: ToolFunction) -> dict[str, Any]:
 
 
 def _docstring(function: ToolFunction) -> str:
+    if isinstance(function, partial):
+        return _docstring(function.func)
     text = inspect.getdoc(_annotated(function))
     return text or (inspect.getdoc(type(function)) if not inspect.isroutine(function) else "") or ""
 

@@ -16,7 +16,14 @@ from detent.core.journal import event_from_json, event_to_json, mark_of, status_
 from detent.core.records import StoredDataError
 from detent.core.recovery import rebound
 from detent.core.run import Run
-from detent.core.snapshot import AgentSnapshot, key_from_json, run_of, snapshot_of
+from detent.core.slots import is_settled
+from detent.core.snapshot import (
+    AgentSnapshot,
+    SnapshotMismatchError,
+    key_from_json,
+    run_of,
+    snapshot_of,
+)
 from detent.core.spec import AgentSpec, S
 from detent.core.step import step
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalDamagedError
@@ -109,6 +116,7 @@ def loaded(
     Raises:
         RunNotFoundError: there is no such run.
         StoredDataError: what is stored is damaged, or this agent gives another run of it.
+        SnapshotMismatchError: a call that is still open needs a tool that this agent has not got.
         JournalError: it cannot be read.
     """
     found = None if from_start else journal.checkpoint(run_id)
@@ -120,6 +128,9 @@ def loaded(
         if until is not None and entry.position >= until:
             break
         now = _after(spec, now, entry)
+    open_calls = (slot.call.tool_name for slot in now.run.slots if not is_settled(slot))
+    if missing := sorted(set(open_calls) - spec.tools.keys()):
+        raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
     return now
 
 
