@@ -201,6 +201,7 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
     from detent.ports.journal import StoredRun as StoredRun
+    from detent.ports.laws import check_chat_generator as check_chat_generator
     from detent.ports.laws import check_journal as check_journal
     from detent.ports.observer import Observer as Observer
     from detent.ports.tool_execution import AsyncToolExecutor as AsyncToolExecutor
@@ -297,7 +298,7 @@ _HOMES = {
     "ports.journal": (
         "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError StoredRun"
     ),
-    "ports.laws": "check_journal",
+    "ports.laws": "check_chat_generator check_journal",
     "ports.observer": "Observer",
     "ports.tool_execution": "AsyncToolExecutor ToolExecutor",
 }

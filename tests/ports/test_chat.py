@@ -71,3 +71,45 @@ def test_a_failure_travels_between_processes() -> None:
 
     assert str(twin) == "slow down"
     assert twin.failure == error.failure
+
+
+class Loose:
+    """Answers with whatever it was made with, in the colour that is wanted."""
+
+    def __init__(self, given: object, *, blocking: bool) -> None:
+        self._given = given
+        if blocking:
+            self.run = self._answer
+        else:
+            self.run_async = self._answer_async
+
+    def _answer(self, messages: Sequence[ChatMessage], **options: object) -> Any:
+        return self._given
+
+    async def _answer_async(self, messages: Sequence[ChatMessage], **options: object) -> Any:
+        return self._given
+
+
+@pytest.mark.parametrize("blocking", [True, False], ids=["run", "run_async"])
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ("hello", "str: 'hello'"),
+        (None, "NoneType: None"),
+        (ChatMessage.from_assistant("hello"), "ChatMessage: ChatMessage"),
+        (ChatReply(ChatMessage.from_user("hello")), "a ChatReply with a message of the user"),
+    ],
+    ids=["text", "nothing", "message", "user"],
+)
+def test_what_is_no_reply_is_named_with_what_it_should_have_been(
+    given: object, got: str, *, blocking: bool
+) -> None:
+    """The error says which class it was, what it gave, and how a reply is made."""
+    loose: Any = Loose(given, blocking=blocking)
+
+    with pytest.raises(ChatGeneratorError, match="Loose must answer with a ChatReply") as caught:
+        Agent(chat_generator=loose).run("hi")
+
+    assert "ChatReply(ChatMessage.from_assistant(text))" in str(caught.value)
+    assert got in str(caught.value)
+    assert caught.value.failure.cause == "bug"

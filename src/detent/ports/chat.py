@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Protocol, TypeAlias
 
-from detent.core.messages import ChatMessage
+from detent.core.messages import ChatMessage, ChatRole
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.core.tools import ToolSpec
 
@@ -79,6 +79,25 @@ def require_chat_generator(given: object, *, tools: bool) -> None:
                 f"{type(given).__name__} does not accept tools parameter in its run method; an "
                 "agent with tools requires a chat generator that supports them"
             )
+
+
+def require_reply(given: object, generator: object) -> ChatReply:
+    """`given` if it is the reply of a model.
+
+    Raises:
+        ChatGeneratorError: it is something else; the message says what `generator` has to give.
+    """
+    if not (isinstance(given, ChatReply) and isinstance(given.message, ChatMessage)):
+        got = f"{type(given).__name__}: {given!r:.80}"
+    elif given.message.role is not ChatRole.ASSISTANT:
+        got = f"a ChatReply with a message of the {given.message.role}"
+    else:
+        return given
+    text = (
+        f"{type(generator).__name__} must answer with a ChatReply that holds the assistant's "
+        f"message, such as ChatReply(ChatMessage.from_assistant(text)); it gave {got}"
+    )
+    raise ChatGeneratorError(ModelFailure("bug", text))
 
 
 class ChatGeneratorError(Exception):

@@ -20,7 +20,7 @@ from detent.ports.journal import (
     JournalDamagedError,
     JournalError,
 )
-from detent.ports.laws import entries
+from detent.ports.laws.journal import entries
 
 
 def filled(place: Path, count: int = 3) -> tuple[DirectoryJournal, Path]:

@@ -6,7 +6,7 @@ import pytest
 
 from detent.adapters.stores.postgres import PostgresJournal
 from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
-from detent.ports.laws import check_journal, entries
+from detent.ports.laws.journal import check_journal, entries
 
 
 @pytest.fixture

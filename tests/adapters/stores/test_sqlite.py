@@ -9,7 +9,7 @@ import pytest
 
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
-from detent.ports.laws import entries
+from detent.ports.laws.journal import entries
 
 
 def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from detent.ports.chat import (
     ChatGenerator,
     ChatGeneratorError,
     StreamingCallback,
+    require_reply,
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
@@ -134,22 +135,24 @@ class Purse:
     def _ask(self, effect: AskModel) -> ChatReply:
         if not hasattr(self.chat, "run"):
             return in_background(self._ask_async(effect)).result()
-        return cast(ChatGenerator, self.chat).run(
+        reply = cast(ChatGenerator, self.chat).run(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
             streaming_callback=self.streaming_callback,
         )
+        return require_reply(reply, self.chat)
 
     async def _ask_async(self, effect: AskModel) -> ChatReply:
         if not hasattr(self.chat, "run_async"):
             return await in_a_thread(partial(self._ask, effect))
-        return await cast(AsyncChatGenerator, self.chat).run_async(
+        reply = await cast(AsyncChatGenerator, self.chat).run_async(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
             streaming_callback=self.streaming_callback,
         )
+        return require_reply(reply, self.chat)
 
     def _run(self, effect: RunTool) -> Event:
         invocation = _invocation(effect)

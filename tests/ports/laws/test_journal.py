@@ -12,7 +12,7 @@ from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.ports.journal import Checkpoint, Entry, Journal, require_next
-from detent.ports.laws import LAWS, MakeJournal, check_journal
+from detent.ports.laws.journal import LAWS, MakeJournal, check_journal
 
 
 def in_memory(place: Path) -> MakeJournal:
