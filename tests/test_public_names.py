@@ -1,4 +1,4 @@
-"""The public face: what can be imported from `detent` itself, and what that costs."""
+"""The public faces: what can be imported from `detent` and `detent.testing`, and what it costs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import detent
+import detent.testing
 
+DOORS = [detent, detent.testing]
 HEAVY = {"asyncio", "attr", "cattrs", "click", "httpx", "rich", "typeguard", "xllamacpp"}
 
 
-def declared() -> dict[str, str]:
+def declared(door: ModuleType) -> dict[str, str]:
     """For a type checker: each public name and the module it comes from."""
-    tree = ast.parse(Path(detent.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(str(door.__file__)).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     assert len(imports) == len(block.body)
@@ -25,35 +28,42 @@ def declared() -> dict[str, str]:
     return {alias.name: str(module) for alias, module in names}
 
 
-def test_the_interpreter_and_the_type_checker_are_told_the_same() -> None:
+NAMES = [(door, name) for door in DOORS for name in sorted(declared(door))]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_interpreter_and_the_type_checker_are_told_the_same(door: ModuleType) -> None:
     """The table of homes is the list of imports, name by name."""
-    assert {name: f"detent.{home}" for name, home in detent._HOME_OF.items()} == declared()
-    assert set(vars(detent)["__all__"]) == declared().keys()
+    homes = {name: f"detent.{home}" for name, home in vars(door)["_HOME_OF"].items()}
+    assert homes == declared(door)
+    assert set(vars(door)["__all__"]) == declared(door).keys()
 
 
-@pytest.mark.parametrize("name", sorted(declared()))
-def test_a_public_name_can_be_imported(name: str) -> None:
+@pytest.mark.parametrize(("door", "name"), NAMES)
+def test_a_public_name_can_be_imported(door: ModuleType, name: str) -> None:
     """It is what its module calls by this name, and is kept once it was asked for."""
-    value = getattr(detent, name)
+    value = getattr(door, name)
 
-    assert value is getattr(sys.modules[declared()[name]], name)
-    assert vars(detent)[name] is value
+    assert value is getattr(sys.modules[declared(door)[name]], name)
+    assert vars(door)[name] is value
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+@pytest.mark.parametrize("door", DOORS)
+def test_a_name_that_is_not_there_is_an_attribute_error(door: ModuleType) -> None:
     """As of any module, so that hasattr and typing mistakes behave."""
-    with pytest.raises(AttributeError, match="module 'detent' has no attribute 'Agnet'"):
-        getattr(detent, "Agnet")  # noqa: B009 - a type checker would refuse the plain spelling
+    with pytest.raises(AttributeError, match=f"module '{door.__name__}' has no attribute 'Agnet'"):
+        getattr(door, "Agnet")  # noqa: B009 - a type checker would refuse the plain spelling
 
 
-def test_names_are_listed_before_they_are_loaded() -> None:
+@pytest.mark.parametrize("door", DOORS)
+def test_names_are_listed_before_they_are_loaded(door: ModuleType) -> None:
     """Completion in a shell knows them all."""
-    assert set(declared()) <= set(dir(detent))
+    assert set(declared(door)) <= set(dir(door))
 
 
-def test_importing_detent_is_light() -> None:
-    """A fresh interpreter loads no third-party library with it, nor asyncio."""
-    code = f"import detent, sys; print(sys.modules.keys() & {HEAVY})"
+def test_importing_the_doors_is_light() -> None:
+    """A fresh interpreter loads no third-party library with them, nor asyncio."""
+    code = f"import detent.testing, sys; print(sys.modules.keys() & {HEAVY})"
 
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

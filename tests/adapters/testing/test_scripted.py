@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import Any, TypeAlias
 
 import pytest
@@ -13,12 +16,14 @@ from hypothesis import strategies as st
 from detent import (
     ChatMessage,
     ChatReply,
-    ScriptedChatGenerator,
+    ManualClock,
     StreamingChunk,
     ToolCall,
     ToolSpec,
     Usage,
 )
+from detent.adapters.testing.scripted import Condition
+from detent.testing import After, Pieces, ScriptedChatGenerator, When
 
 Ask: TypeAlias = Callable[..., ChatReply]
 
@@ -90,14 +95,108 @@ def test_what_was_asked_can_be_looked_up(ask: Ask) -> None:
 
 
 def test_a_script_that_is_not_kept_to_is_an_error(ask: Ask) -> None:
-    """Asked too often, or not often enough."""
+    """Asked too often, or not often enough: the message says what was said, or what was not."""
     chat = ScriptedChatGenerator("hi")
 
-    with pytest.raises(AssertionError, match="1 lines of the script were never asked for"):
+    with pytest.raises(AssertionError, match=r"1 line of the script was never asked for:\n  'hi'"):
         chat.assert_complete()
     ask(chat, HELLO)
-    with pytest.raises(AssertionError, match="the script has 1 lines, and was asked for more"):
+    chat.assert_complete()
+    with pytest.raises(AssertionError, match=r"has 1 line, and was asked for more:\nuser +hello"):
         ask(chat, HELLO)
+    with pytest.raises(AssertionError, match="2 lines of the script were never"):
+        ScriptedChatGenerator("hi", "ho").assert_complete()
+    with pytest.raises(AssertionError, match="the script has 0 lines"):
+        ask(ScriptedChatGenerator(), HELLO)
+
+
+def test_a_call_alone_is_a_line(ask: Ask) -> None:
+    """Without a message around it."""
+    reply = ask(ScriptedChatGenerator(ToolCall("note", {"n": 1})), HELLO)
+
+    assert reply.message.tool_calls == (ToolCall("note", {"n": 1}),)
+    assert reply.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["Oslo", re.compile("^.o .slo"), lambda messages: len(messages) == 1],
+    ids=["text", "pattern", "function"],
+)
+def test_a_line_may_wait_for_what_it_answers(ask: Ask, condition: Condition) -> None:
+    """It is said each time the conversation fits, and the script goes on where it does not."""
+    chat = ScriptedChatGenerator("first", When(condition, "rain"), "second")
+    oslo = ChatMessage.from_user("to Oslo")
+
+    said = [ask(chat, *asked).message.text for asked in ((HELLO, CALL), (oslo,), (oslo,))]
+    with pytest.raises(AssertionError, match="'second'"):
+        chat.assert_complete()
+
+    assert said == ["first", "rain", "rain"]
+    assert ask(chat, HELLO, CALL).message.text == "second"
+    chat.assert_complete()
+
+
+def test_a_line_that_nothing_fitted_was_never_said(ask: Ask) -> None:
+    """The result of a tool is looked at as well; a conversation without messages fits nothing."""
+    chat = ScriptedChatGenerator(When("rain", "take an umbrella"), When("sun", "go"), "?", "?")
+    told = ChatMessage.from_tool("rain", CALL.tool_calls[0])
+
+    assert ask(chat, HELLO, CALL, told).message.text == "take an umbrella"
+    assert [ask(chat, HELLO).message.text, ask(chat).message.text] == ["?", "?"]
+    with pytest.raises(AssertionError, match=r"1 line of the script was never .*\n.*'sun'"):
+        chat.assert_complete()
+
+
+def test_a_stream_may_break_off(ask: Ask) -> None:
+    """Some pieces are told, then an exception comes."""
+    told: list[StreamingChunk] = []
+    chat = ScriptedChatGenerator(Pieces("It ra", ConnectionError("gone")), Pieces("It ", "rains"))
+
+    with pytest.raises(ConnectionError, match="gone"):
+        ask(chat, HELLO, streaming_callback=told.append)
+    reply = ask(chat, HELLO, streaming_callback=told.append)
+
+    assert reply.message.text == "It rains"
+    assert [chunk.content for chunk in told] == ["It ra", "It ", "rains", ""]
+    assert [chunk.start for chunk in told] == [True, True, False, False]
+    assert [asked.streamed for asked in chat.calls] == [True, True]
+
+
+def test_a_line_may_come_late(ask: Ask) -> None:
+    """By the clock that the generator was given; without one at once."""
+    clock = ManualClock(100)
+    chat = ScriptedChatGenerator(After(2, After(3, "late")), clock=clock)
+    thread = Thread(target=ask, args=(chat, HELLO))
+    thread.start()
+    while not clock._waiting:
+        time.sleep(0)
+
+    clock.advance(4.9)
+    assert clock._waiting
+    clock.advance(0.1)
+    thread.join()
+
+    assert ask(ScriptedChatGenerator(After(1e9, "hi")), HELLO).message.text == "hi"
+
+
+def test_reasoning_and_calls_are_streamed_as_well() -> None:
+    """As a provider would: a call's name, then its arguments, or what the model wrote for them."""
+    told: list[StreamingChunk] = []
+    calls = [ToolCall("note", {"n": 1}, "a"), ToolCall("note", {}, "b", unreadable="{")]
+    said = ChatMessage.from_assistant("so", tool_calls=calls, reasoning="hm")
+
+    ScriptedChatGenerator(said).run([HELLO], streaming_callback=told.append)
+
+    deltas = [delta for chunk in told for delta in chunk.tool_calls]
+    assert told[0] == StreamingChunk(reasoning="hm", start=True)
+    assert [(one.index, one.tool_name, one.id, one.arguments) for one in deltas] == [
+        (0, "note", "a", ""),
+        (0, None, None, '{"n": 1}'),
+        (1, "note", "b", ""),
+        (1, None, None, "{"),
+    ]
+    assert told[-1].finish_reason == "tool_calls"
 
 
 @given(st.text())
