@@ -87,7 +87,7 @@ def agent_of(journal: Journal | None = None, **options: Any) -> Agent[Ledger]:
         create_tool_from_function(pay, on_unknown=on_unknown),
         create_tool_from_function(note, on_unknown="rerun"),
     ]
-    chat = ScriptedChatGenerator(*[answer] * 9)
+    chat = ScriptedChatGenerator(*[options.pop("script", answer)] * 9)
     return Agent(chat_generator=chat, tools=tools, state_schema=Ledger, journal=journal, **options)
 
 
@@ -316,8 +316,7 @@ def test_of_two_processes_on_one_run_one_wins() -> None:
             agent_of(journal).resume("r")
         return answer(messages)
 
-    agent = agent_of(journal)
-    agent.chat_generator = ScriptedChatGenerator(*[meddling] * 9)
+    agent = agent_of(journal, script=meddling)
     with pytest.raises(JournalConflictError, match="another process works on this run"):
         agent.run("pay", run_id="r")
 

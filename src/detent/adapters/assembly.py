@@ -1,0 +1,207 @@
+"""The parts of an agent put together: the core's rules, the ports, and a run to drive with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
+
+from attrs import evolve, field, frozen
+
+from detent.adapters.clocks import SystemClock
+from detent.adapters.drivers.errand import Errand
+from detent.adapters.drivers.pay import Purse
+from detent.adapters.drivers.recording import Loaded, Recorder, forked, fresh_id, loaded
+from detent.adapters.drivers.session import Session
+from detent.adapters.functions import FunctionToolExecutor
+from detent.adapters.selection import chosen, up_to_date
+from detent.core.breakpoints import BreakPoints, holds_of
+from detent.core.decisions import Allow, Ask, Policy, Verdict
+from detent.core.events import Event, Resumed
+from detent.core.frozen import FrozenDict, thaw
+from detent.core.messages import ChatMessage, ToolCall
+from detent.core.run import Run, RunOptions
+from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
+from detent.core.spec import AgentSpec, S
+from detent.core.state import State, TypedState, initial_writes
+from detent.core.step import start, step
+from detent.core.streaming import tool_result_chunks
+from detent.core.tools import Tool
+from detent.core.toolsets import Tools
+from detent.ports.chat import (
+    AsyncChatGenerator,
+    ChatGenerator,
+    StreamingCallback,
+    require_chat_generator,
+)
+from detent.ports.clock import Clock
+from detent.ports.confirmation import ConfirmationUI
+from detent.ports.journal import Journal
+from detent.ports.observer import Observer
+from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+if TYPE_CHECKING:
+    from detent.adapters.confirmation.strategies import (
+        BlockingConfirmationStrategy,
+        ConfirmationPolicy,
+    )
+
+Messages: TypeAlias = str | ChatMessage | Sequence[ChatMessage]
+"""A conversation: its messages, one message, or what the user says as plain text."""
+
+
+@frozen
+class Assembly(Generic[S]):
+    """An agent's rules and its ports; it makes errands of runs.
+
+    `tools` are as the user gave them: what a toolset holds may change between runs.
+    """
+
+    spec: AgentSpec[S]
+    chat_generator: ChatGenerator | AsyncChatGenerator
+    tools: Tools[S] = ()
+    uis: Mapping[str, ConfirmationUI] = field(factory=dict)
+    streaming_callback: StreamingCallback | None = None
+    executor: ToolExecutor | AsyncToolExecutor = field(factory=FunctionToolExecutor)
+    clock: Clock = field(factory=SystemClock)
+    observers: Sequence[Observer] = ()
+    journal: Journal | None = None
+
+    def __attrs_post_init__(self) -> None:
+        require_chat_generator(self.chat_generator, tools=bool(self.spec.tools))
+
+    def begun(
+        self,
+        messages: Messages,
+        streaming_callback: StreamingCallback | None,
+        break_point: BreakPoints | None,
+        *,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None,
+        generation_kwargs: Mapping[str, object] | None,
+        system_prompt: str | None,
+        tools: Tools[S] | Sequence[str] | None,
+        run_id: str | None,
+        state: Mapping[str, object],
+    ) -> Errand[S]:
+        """A run that is new, or goes on from a snapshot."""
+        spec, names = chosen(up_to_date(self.spec, self.tools), tools)
+        if snapshot is not None:
+            _require_nothing_else(
+                messages=messages,
+                tools=names,
+                generation_kwargs=generation_kwargs,
+                system_prompt=system_prompt,
+                **state,
+            )
+            at = self._stopped(spec, snapshot_from(snapshot), run_id)
+            return self._errand(spec, at, streaming_callback, break_point)
+        if system_prompt:
+            spec = evolve(spec, system_prompt=system_prompt)
+        new = start(
+            spec,
+            _conversation(messages),
+            run_id=run_id or fresh_id(),
+            state=initial_writes(state),
+            options=RunOptions(names, generation_kwargs or {}),
+        )
+        return self._errand(spec, Loaded(new, 0), streaming_callback, break_point)
+
+    def resumed(
+        self,
+        run_id: str,
+        streaming_callback: StreamingCallback | None,
+        break_point: BreakPoints | None,
+        tools: Tools[S] | None,
+    ) -> Errand[S]:
+        """A run of the journal, which goes on in this process."""
+        if self.journal is None:
+            raise ValueError("this agent has no journal; give it one: Agent(…, journal=…)")
+        spec, _ = chosen(up_to_date(self.spec, self.tools), tools)
+        at = loaded(self.journal, spec, run_id)
+        errand = self._errand(spec, at, streaming_callback, break_point)
+        errand.session.feed(Resumed(fresh_id()))
+        return errand
+
+    def _stopped(self, spec: AgentSpec[S], given: AgentSnapshot, run_id: str | None) -> Loaded[S]:
+        run = step(spec, run_of(spec, given), Resumed(fresh_id()))
+        if self.journal is not None:  # which may have that run already, further on
+            run = forked(run, run_id or fresh_id())
+        return Loaded(run, 0, given.held)
+
+    def _errand(
+        self,
+        spec: AgentSpec[S],
+        at: Loaded[S],
+        streaming_callback: StreamingCallback | None,
+        break_point: BreakPoints | None,
+    ) -> Errand[S]:
+        tell = self.streaming_callback if streaming_callback is None else streaming_callback
+        teller = () if tell is None else (_teller(tell),)
+        rules = holds_of(break_point, spec.tools)
+        recorder = None
+        if self.journal is not None:
+            recorder = Recorder(self.journal, spec, self.clock.now, at.length)
+            if at.length == 0:
+                recorder.begin(at.run)
+        session = Session(
+            spec,
+            at.run,
+            observers=(*self.observers, *teller),
+            clock=self.clock,
+            hold=rules,
+            passed=at.passed,
+            record=recorder,
+        )
+        purse = Purse(self.chat_generator, self.executor, self.uis, tell, clock=self.clock)
+        return Errand(session, purse, rules, recorder)
+
+
+def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
+    """The state that a schema describes, when nothing has happened."""
+    if isinstance(schema, type) and issubclass(schema, TypedState):
+        return schema()
+    return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
+
+
+def policies_of(strategies: Mapping[str, BlockingConfirmationStrategy]) -> FrozenDict[str, Policy]:
+    """Who must be asked, by tool name."""
+    return FrozenDict(
+        {name: _policy(rule.confirmation_policy) for name, rule in strategies.items()}
+    )
+
+
+def uis_of(
+    strategies: Mapping[str, BlockingConfirmationStrategy],
+) -> Mapping[str, ConfirmationUI]:
+    """Through what they are asked, by tool name."""
+    return {name: rule.confirmation_ui for name, rule in strategies.items()}
+
+
+def _policy(policy: ConfirmationPolicy) -> Policy:
+    def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        params = cast(dict[str, Any], thaw(call.arguments))
+        return Ask() if policy.should_ask(tool.name, tool.description, params) else Allow()
+
+    return verdict
+
+
+def _conversation(messages: Messages) -> Sequence[ChatMessage]:
+    if isinstance(messages, str):
+        return (ChatMessage.from_user(messages),)
+    return (messages,) if isinstance(messages, ChatMessage) else messages
+
+
+def _teller(tell: StreamingCallback) -> Observer:
+    def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
+        for chunk in tool_result_chunks(before, after):
+            tell(chunk)
+
+    return observe
+
+
+def _require_nothing_else(**given: object) -> None:
+    """A stored run goes on as it was begun: refuse what would change it."""
+    if named := [name for name, value in given.items() if value]:
+        raise ValueError(
+            f"a snapshot goes on with its own messages, options and state; leave out "
+            f"{', '.join(named)}"
+        )

@@ -1,0 +1,83 @@
+"""What becomes of one call: after a failed attempt, when its time is up, when a human decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from detent.core.arguments import argument_faults
+from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected
+from detent.core.events import ClockTicked, ToolRaised
+from detent.core.results import ToolFault, text_of
+from detent.core.slots import (
+    AnsweredByHuman,
+    Faulted,
+    Ready,
+    Refused,
+    Resting,
+    Running,
+    Slot,
+    Status,
+)
+from detent.core.spec import AgentSpec
+
+
+def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
+    """The slot when it is `event.at`: its pause may be over, or its time up."""
+    match slot.status:
+        case Resting(attempt, until) if until <= event.at:
+            return evolve(slot, status=Ready(attempt))
+        case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
+            tool = spec.tools[slot.call.tool_name]
+            text = f"Tool '{tool.name}' gave no answer within {tool.timeout_s} s"
+            fault = ToolFault("timeout", text, retryable=True)
+            raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
+            return evolve(slot, status=after_fault(spec, slot, raised))
+        case _:
+            return slot
+
+
+def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
+    """What becomes of a call after a failed attempt: it rests until the next, or is settled."""
+    retries = spec.tools[slot.call.tool_name].retries
+    if not event.fault.retryable or event.attempt > retries.times:
+        return Faulted(event.fault)
+    pause_s = retries.pause_s(event.attempt, event.chance)
+    if event.at is None or not pause_s:
+        return Ready(event.attempt + 1)
+    return Resting(event.attempt + 1, event.at + pause_s)
+
+
+def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
+    """The slot as a human has decided; the same one where the decision does not fit the tool."""
+    name = slot.call.tool_name
+    match decision:
+        case Confirmed():
+            return evolve(slot, status=Ready())
+        case Modified(arguments, feedback):
+            call = evolve(slot.call, arguments=arguments)
+            if argument_faults(call, spec.tools[name]):
+                return slot
+            lead = f"The parameters for tool '{name}' were updated by the user to:"
+            note = _with_feedback(f"{lead}\n{text_of(arguments)}", feedback)
+            return evolve(slot, call=call, status=Ready(), note=note)
+        case Rejected(feedback):
+            text = f"Tool execution for '{name}' was rejected by the user."
+            return evolve(slot, status=Refused(_with_feedback(text, feedback)))
+        case Answered(text):
+            return evolve(slot, status=AnsweredByHuman(text))
+
+
+def cancelled(slot: Slot) -> Slot:
+    """The slot of a call that is given up, with what is known of it."""
+    name = slot.call.tool_name
+    if isinstance(slot.status, Running):
+        text = f"Tool '{name}' was running when the run was cancelled. Its outcome is unknown."
+    else:
+        text = f"Tool '{name}' was not run: the run was cancelled."
+    return evolve(slot, status=Faulted(ToolFault("cancelled", text)))
+
+
+def _with_feedback(text: str, feedback: str | None) -> str:
+    return f"{text} With user feedback: {feedback}" if feedback else text

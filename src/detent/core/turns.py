@@ -1,0 +1,82 @@
+"""A turn: the model's reply and the answers to its calls, folded into the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from detent.core.errors import StateError
+from detent.core.invocation import Invocation
+from detent.core.keys import Write
+from detent.core.messages import ChatMessage, ChatRole
+from detent.core.opening import with_calls
+from detent.core.outcomes import Exhausted, Failed, Finished, Outcome
+from detent.core.replies import ChatReply
+from detent.core.run import Acting, Done, Run, Thinking
+from detent.core.slots import Faulted, Slot, Succeeded, answer, is_settled
+from detent.core.spec import AgentSpec, S
+
+
+def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
+    """Wait while a slot is open; then fold all results, in the model's order."""
+    if not all(map(is_settled, slots)):
+        return evolve(run, phase=Acting(reply, tuple(slots)))
+    said, merged = folded(spec, run, reply, slots)
+    outcome = _outcome(spec, run, merged)
+    if outcome is not None:
+        return end(said, outcome)
+    return evolve(said, phase=Thinking(), turn=run.turn + 1)
+
+
+def folded(
+    spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]
+) -> tuple[Run[S], list[Slot]]:
+    """The run with a turn in its state and its conversation, and the slots as they were merged."""
+    state = run.state
+    merged: list[Slot] = []
+    for slot in slots:
+        state, settled = _merged(spec, run, state, slot)
+        merged.append(settled)
+    return say(evolve(run, state=state), _turn_messages(reply, merged)), merged
+
+
+def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
+    """The state with a result's writes merged; a result that does not fit it becomes a fault."""
+    if not isinstance(slot.status, Succeeded):
+        return state, slot
+    try:
+        return state.update(slot.status.result.writes), slot
+    except StateError as error:
+        invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
+        return state, evolve(slot, status=Faulted(invocation.unmerged(error)))
+
+
+def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
+    """The model's message with its calls, as made or modified, then every answer in order."""
+    results = [result for slot in slots if (result := answer(slot)) is not None]
+    answers = [ChatMessage(ChatRole.TOOL, (result,)) for result in results]
+    return [with_calls(reply.message, [slot.call for slot in slots]), *answers]
+
+
+def _outcome(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Outcome | None:
+    """How the turn ends the run, if it does: a fault, a successful exit tool, or the last step."""
+    for slot in slots:
+        if isinstance(slot.status, Faulted) and spec.fail_on_tool_fault:
+            return Failed(slot.status.fault)
+    for slot in slots:
+        if isinstance(slot.status, Succeeded) and slot.call.tool_name in spec.exit_conditions:
+            return Finished(slot.call.tool_name)
+    if run.turn >= spec.limits.max_agent_steps:
+        return Exhausted("max_agent_steps")
+    return None
+
+
+def say(run: Run[S], messages: Sequence[ChatMessage]) -> Run[S]:
+    """The run with `messages` at the end of its conversation."""
+    return evolve(run, state=run.state.update([Write("messages", messages)]))
+
+
+def end(run: Run[S], outcome: Outcome) -> Run[S]:
+    """The run, ended."""
+    return evolve(run, phase=Done(outcome))
