@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import shlex
 import signal
@@ -18,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from detent.adapters.cli.main import main
+from detent.adapters.providers import PROVIDERS
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
 Message = Mapping[str, object]
@@ -33,6 +35,7 @@ def calls(name: str, **arguments: object) -> Message:
 PROGRAM = """
 import signal
 from detent.adapters.cli.main import main
+from detent.adapters.providers import PROVIDERS
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
@@ -220,10 +223,21 @@ def test_what_cannot_be_done_is_said_plainly(
     assert "Traceback" not in result.output
 
 
-def test_the_models_are_listed() -> None:
-    """With their sizes, and whether they are here."""
+def test_the_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of this machine with their sizes, and every provider with its place and its key."""
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-1")
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    monkeypatch.setenv("OLLAMA_HOST", "http://me:secret@box:1")
+
     result = CliRunner().invoke(main, ["models"])
 
     assert result.exit_code == 0, result.output
     assert "local:qwen2.5-coder-1.5b" in result.output
-    assert "OPENAI_API_KEY is" in result.output
+    listed = {line.partition(":")[0]: line for line in result.output.splitlines()}
+    assert PROVIDERS.keys() <= listed.keys()
+    assert "https://api.groq.com/openai/v1  a key is set (GROQ_API_KEY)" in listed["groq"]
+    assert "no key: the environment variable MISTRAL_API_KEY is not set" in listed["mistral"]
+    assert "AZURE_OPENAI_ENDPOINT" in listed["azure"]
+    assert "http://box:1  needs no key; OLLAMA_API_KEY may hold one" in listed["ollama"]
+    assert not re.search("gsk-1|secret", result.output)

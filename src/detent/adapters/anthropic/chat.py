@@ -7,13 +7,18 @@ from typing import Unpack
 
 from detent.adapters.anthropic.decode import MessageFold
 from detent.adapters.anthropic.encode import CacheTime, request_body
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import Home, below, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
 from detent.core.tools import ToolSpec
 
-HOME = Home("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL")
+HOME = Home(
+    "https://api.anthropic.com",
+    ("ANTHROPIC_API_KEY",),
+    "ANTHROPIC_BASE_URL",
+    key_header=("x-api-key", ""),
+)
 VERSION = "2023-06-01"
 
 
@@ -47,10 +52,9 @@ class AnthropicChatGenerator(HttpChatGenerator):
         prompt_cache: CacheTime | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        self._base_url, key = server_of(HOME, api_base_url, api_key)
         self._prompt_cache: CacheTime | None = prompt_cache
         options["headers"] = {"anthropic-version": VERSION, **(options.get("headers") or {})}
-        super().__init__(model, KeyHeader(key, "x-api-key", "") if key else None, **options)
+        super().__init__(model, HOME, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/v1/messages")

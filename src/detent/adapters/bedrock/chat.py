@@ -14,8 +14,8 @@ from detent.adapters.bedrock.decode import ConverseFold
 from detent.adapters.bedrock.encode import CacheTime, request_body
 from detent.adapters.bedrock.payloads import ConversePayloads
 from detent.adapters.bedrock.signing import Credentials, Scope, signed_headers
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import Home, below, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret, as_secret
 from detent.core.messages import ChatMessage
 from detent.core.tools import ToolSpec
@@ -100,10 +100,9 @@ class BedrockChatGenerator(HttpChatGenerator):
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
             needs_key=False,
         )
-        self._base_url, key = server_of(home, api_base_url, api_key)
         self._access_key = access_key
         self._prompt_cache: CacheTime | None = prompt_cache
-        super().__init__(model, KeyHeader(key) if key else None, **options)
+        super().__init__(model, home, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         action = "converse-stream" if stream else "converse"

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 from platformdirs import user_state_path
@@ -21,9 +22,10 @@ from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_t
 from detent.adapters.cli.show import Show, progress_bar, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.strategies import AlwaysAskPolicy, BlockingConfirmationStrategy
+from detent.adapters.http.caller import host_of
 from detent.adapters.local.chat import LocalChatGenerator
 from detent.adapters.local.weights import known_models
-from detent.adapters.providers import chat_generator
+from detent.adapters.providers import PROVIDERS, chat_generator
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.core.errors import DetentError
 from detent.core.messages import ChatMessage, ChatRole
@@ -124,14 +126,28 @@ def chat(folder: Path | None, model: str, base_url: str | None) -> None:
 
 @main.command()
 def models() -> None:
-    """List the models that can be named, and which of them are on this machine."""
+    """List the models that can be named, where they are, and whether a key for them is set."""
     console = Console()
     for model in known_models():
         here = "on this machine" if model.path is not None else "fetched when first used"
         size = f"{model.size / 1e6:,.0f} MB"
         console.print(f"local:{model.name:24} {size:>9}  {model.licence:12} {here}", markup=False)
-    key = "set" if os.environ.get("OPENAI_API_KEY") else "not set"
-    console.print(f"openai:MODEL, on any server that speaks its API; OPENAI_API_KEY is {key}")
+    console.print("\nProviders; those at a URL need the extra http:", style="bold")
+    for name in PROVIDERS:
+        console.print(f"{name + ':MODEL':24}{_about(name)}", markup=False, soft_wrap=True)
+
+
+def _about(provider: str) -> str:
+    """Where a provider is found, and whether its key is there; or what else it needs."""
+    try:
+        generator = chat_generator(f"{provider}:MODEL")
+    except ValueError as error:
+        return str(error)
+    if isinstance(generator, LocalChatGenerator):
+        return "in this process, with the extra local"
+    url = urlsplit(generator.home.base_url)
+    place = urlunsplit((url.scheme, host_of(url.geturl()), url.path, "", ""))
+    return f"{place}  {generator.about_key()}"
 
 
 @contextmanager

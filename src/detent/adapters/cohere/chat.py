@@ -7,8 +7,8 @@ from typing import Unpack
 
 from detent.adapters.cohere.decode import ChatFold
 from detent.adapters.cohere.encode import request_body
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import Home, below, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
 from detent.core.tools import ToolSpec
@@ -41,8 +41,7 @@ class CohereChatGenerator(HttpChatGenerator):
         api_key: str | Secret | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        self._base_url, key = server_of(COHERE, api_base_url, api_key)
-        super().__init__(model, KeyHeader(key) if key else None, **options)
+        super().__init__(model, COHERE, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/chat")

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from detent.adapters.gemini.decode import GenerateFold
 from detent.adapters.gemini.encode import request_body
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import Home, below, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
 from detent.core.tools import ToolSpec
@@ -19,6 +19,7 @@ AI_STUDIO = Home(
     "https://generativelanguage.googleapis.com/v1beta",
     ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "GOOGLE_GEMINI_BASE_URL",
+    key_header=("x-goog-api-key", ""),
 )
 TOKEN_VAR = "GOOGLE_OAUTH_ACCESS_TOKEN"  # noqa: S105 - where a token is, not one
 
@@ -58,9 +59,7 @@ class GeminiChatGenerator(HttpChatGenerator):
     ) -> None:
         place = location or os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
         home = vertex(project, place) if project else AI_STUDIO
-        self._base_url, key = server_of(home, api_base_url, api_key)
-        header = ("authorization", "Bearer ") if project else ("x-goog-api-key", "")
-        super().__init__(model, KeyHeader(key, *header) if key else None, **options)
+        super().__init__(model, home, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         path = quote(self.model if "/" in self.model else f"models/{self.model}")

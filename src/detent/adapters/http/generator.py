@@ -6,11 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from attrs import frozen
-
 from detent.adapters.http.answers import Answer, Fold, Payloads
 from detent.adapters.http.caller import HttpCaller, Request, Timeouts, as_timeouts, host_of
 from detent.adapters.http.clients import Clients
+from detent.adapters.http.homes import Home, server_of
 from detent.adapters.http.payloads import PayloadDecoder
 from detent.adapters.http.secrets import Secret, SecretError, redacted
 from detent.core.messages import ChatMessage
@@ -42,23 +41,31 @@ class HttpOptions(TypedDict, total=False):
     async_http_client: httpx.AsyncClient | None
 
 
-@frozen
-class KeyHeader:
-    """The header that carries a key, and what stands before the key in it."""
-
-    key: Secret
-    name: str = "authorization"
-    before: str = "Bearer "
-
-
 class HttpChatGenerator(ABC):
     """Answers conversations through one HTTP API, blocking or as a coroutine.
 
     Connections are pooled and reused; `close`, or a ``with`` block, closes them.
+
+    Args:
+        model: the model's name.
+        home: the provider's own server.
+        api_base_url: another server, in place of the one that the environment names, or that.
+        api_key: the key. By default the environment's, which goes to the provider and to the server
+            that the environment names, not to one that `api_base_url` names.
+        options: see `HttpOptions`.
+
+    Raises:
+        ValueError: `api_base_url` is no HTTP URL.
+        TypeError: there is no such option.
     """
 
     def __init__(
-        self, model: str, key: KeyHeader | None = None, **options: Unpack[HttpOptions]
+        self,
+        model: str,
+        home: Home,
+        api_base_url: str | None = None,
+        api_key: str | Secret | None = None,
+        **options: Unpack[HttpOptions],
     ) -> None:
         if unknown := options.keys() - HttpOptions.__annotations__.keys():
             known = ", ".join(HttpOptions.__annotations__)
@@ -67,7 +74,8 @@ class HttpChatGenerator(ABC):
                 f"beside its own it has {known}; what goes into requests is generation_kwargs"
             )
         self.model = model
-        self._key = key
+        self.home = home
+        self._base_url, self._key = server_of(home, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
@@ -157,9 +165,19 @@ class HttpChatGenerator(ABC):
             headers[name.lower()] = value.reveal() if isinstance(value, Secret) else value
             secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
         if self._key is not None:
-            secrets.append(self._key.key.reveal())
-            headers[self._key.name] = self._key.before + secrets[-1]
+            secrets.append(self._key.reveal())
+            name, before = self.home.key_header
+            headers[name] = before + secrets[-1]
         return headers, secrets
+
+    def about_key(self) -> str:
+        """Whether there is a key for a call, and which variables may hold it; never the key."""
+        names = " or ".join(self.home.key_vars)
+        try:
+            _, secrets = self._signed_headers(self._url(stream=False), b"")
+        except SecretError as error:
+            return f"no key: {error}"
+        return f"a key is set ({names})" if secrets else f"needs no key; {names} may hold one"
 
     def close(self) -> None:
         """Close the connections of blocking calls. A later call opens new ones."""

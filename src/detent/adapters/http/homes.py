@@ -9,6 +9,8 @@ from attrs import frozen
 
 from detent.adapters.http.secrets import Secret, as_secret
 
+BEARER = ("authorization", "Bearer ")
+
 
 @frozen
 class Home:
@@ -19,12 +21,14 @@ class Home:
         key_vars: may hold the key; the first one that is set counts.
         base_url_var: may name another server, which is trusted with the key.
         needs_key: whether it refuses calls without one.
+        key_header: the header that carries the key, and what stands before the key in it.
     """
 
     base_url: str
     key_vars: tuple[str, ...] = ()
     base_url_var: str = ""
     needs_key: bool = True
+    key_header: tuple[str, str] = BEARER
 
 
 def server_of(

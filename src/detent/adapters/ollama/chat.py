@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import Home, below, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.adapters.ollama.decode import ChatFold
 from detent.adapters.ollama.encode import request_body
@@ -46,8 +46,7 @@ class OllamaChatGenerator(HttpChatGenerator):
         host = os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         base_url = host if "://" in host else f"http://{host}"
         home = Home(base_url, ("OLLAMA_API_KEY",), needs_key=False)
-        self._base_url, key = server_of(home, api_base_url, api_key)
-        super().__init__(model, KeyHeader(key) if key else None, **options)
+        super().__init__(model, home, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/api/chat")

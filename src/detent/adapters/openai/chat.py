@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import below, is_at, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import below, is_at
 from detent.adapters.http.secrets import Secret
 from detent.adapters.openai.decode import ChatFold
 from detent.adapters.openai.encode import request_body
@@ -44,11 +44,8 @@ class OpenAIChatGenerator(HttpChatGenerator):
         profile: Profile | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        home = (profile or OPENAI).home
-        self._base_url, key = server_of(home, api_base_url, api_key)
-        self.profile = profile or (OPENAI if is_at(home, self._base_url) else COMPATIBLE)
-        header = KeyHeader(key, *self.profile.key_header) if key else None
-        super().__init__(model, header, **options)
+        super().__init__(model, (profile or OPENAI).home, api_base_url, api_key, **options)
+        self.profile = profile or (OPENAI if is_at(self.home, self._base_url) else COMPATIBLE)
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/chat/completions")

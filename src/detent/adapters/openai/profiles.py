@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from detent.adapters.http.homes import Home
+from detent.adapters.http.homes import BEARER, Home
 
 Message: TypeAlias = dict[str, Any]
 Rewrite: TypeAlias = Callable[[Iterable[Message]], Iterator[Message]]
 """Makes of the messages of a request, as they are on the wire, what one server wants of them."""
 
-BEARER = ("authorization", "Bearer ")
 REASONING_MEMBERS = frozenset({"reasoning", "reasoning_content", "reasoning_details", "content"})
 
 
@@ -25,7 +24,6 @@ class Profile:
 
     Attributes:
         home: where it is, and the environment variables that hold its key or name another place.
-        key_header: the header that carries the key, and what stands before the key in it.
         renamed: members of the request that have another name here, by their usual one.
         replays: members of an assistant's message in which the server takes its reasoning back.
             Strict servers refuse those that they do not know.
@@ -33,7 +31,6 @@ class Profile:
     """
 
     home: Home
-    key_header: tuple[str, str] = BEARER
     renamed: Mapping[str, str] = field(factory=dict)
     replays: frozenset[str] = REASONING_MEMBERS
     rewrites: tuple[Rewrite, ...] = ()
@@ -157,6 +154,5 @@ def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool 
     dated = f"/openai/deployments/{deployment}?api-version={api_version}"
     base_url = endpoint.rstrip("/") + (dated if api_version else "/openai/v1")
     key_vars = ("AZURE_OPENAI_AD_TOKEN",) if token else ("AZURE_OPENAI_API_KEY",)
-    return Profile(
-        Home(base_url, key_vars), BEARER if token else ("api-key", ""), replays=frozenset()
-    )
+    key_header = BEARER if token else ("api-key", "")
+    return Profile(Home(base_url, key_vars, key_header=key_header), replays=frozenset())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from detent.adapters.http.generator import HttpChatGenerator, HttpOptions, KeyHeader
-from detent.adapters.http.homes import Home, below, server_of
+from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.adapters.openai_responses.decode import ResponseFold
 from detent.adapters.openai_responses.encode import request_body
@@ -48,9 +48,8 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
         chained: bool = False,
         **options: Unpack[HttpOptions],
     ) -> None:
-        self._base_url, key = server_of(HOME, api_base_url, api_key)
         self._chained = chained
-        super().__init__(model, KeyHeader(key) if key else None, **options)
+        super().__init__(model, HOME, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/responses")
