@@ -6,7 +6,7 @@ import asyncio
 import time
 from threading import Event, Thread
 
-from detent.adapters.clocks import ManualClock, SystemClock
+from detent.adapters.clocks import JumpingClock, ManualClock, SystemClock
 from detent.ports.clock import Clock
 
 
@@ -76,3 +76,13 @@ def test_a_coroutine_waits_for_a_manual_clock_too() -> None:
         return clock.now()
 
     assert asyncio.run(main()) == 5
+
+
+def test_a_jumping_clock_is_there_at_once() -> None:
+    """It never goes back, even when an earlier time is waited for."""
+    clock: Clock = JumpingClock(100)
+    clock.wait(105, Event())
+    assert clock.now() == 105
+    asyncio.run(clock.wait_async(110))
+    clock.wait(90, Event())
+    assert clock.now() == 110

@@ -1,4 +1,4 @@
-"""Clocks: the system's, and one that a test sets by hand."""
+"""Clocks: the system's, and two for tests: one is set by hand, one jumps."""
 
 from __future__ import annotations
 
@@ -70,3 +70,27 @@ class ManualClock:
                 self._waiting.append((until, wake))
                 return
         wake()
+
+
+class JumpingClock:
+    """A clock on which waiting takes no time: it jumps to the time that is waited for.
+
+    Pauses between attempts are over at once, and so is the time that a tool may take.
+    """
+
+    def __init__(self, now: float = 0.0) -> None:
+        self._now = now
+        self._lock = Lock()
+
+    def now(self) -> float:
+        """The latest time that anybody has waited for."""
+        return self._now
+
+    def wait(self, until: float, dropped: Event) -> None:
+        """Make it `until`, at least."""
+        with self._lock:
+            self._now = max(self._now, until)
+
+    async def wait_async(self, until: float) -> None:
+        """As `wait`."""
+        self.wait(until, Event())

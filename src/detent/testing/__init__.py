@@ -9,15 +9,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from detent.adapters.clocks import JumpingClock as JumpingClock
+    from detent.adapters.clocks import ManualClock as ManualClock
+    from detent.adapters.stores.memory import MemoryJournal as MemoryJournal
+    from detent.adapters.testing.assertions import assert_called as assert_called
+    from detent.adapters.testing.assertions import assert_called_in_order as assert_called_in_order
+    from detent.adapters.testing.assertions import assert_ended as assert_ended
+    from detent.adapters.testing.assertions import assert_not_called as assert_not_called
+    from detent.adapters.testing.assertions import calls_of as calls_of
+    from detent.adapters.testing.human import Question as Question
+    from detent.adapters.testing.human import ScriptedHuman as ScriptedHuman
     from detent.adapters.testing.scripted import After as After
     from detent.adapters.testing.scripted import Asked as Asked
     from detent.adapters.testing.scripted import Pieces as Pieces
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
     from detent.adapters.testing.scripted import When as When
+    from detent.adapters.testing.spies import SpiedTool as SpiedTool
+    from detent.adapters.testing.spies import ToolUse as ToolUse
+    from detent.adapters.testing.spies import spy as spy
     from detent.adapters.testing.transcripts import transcript as transcript
 
 _HOMES = {
+    "adapters.clocks": "JumpingClock ManualClock",
+    "adapters.stores.memory": "MemoryJournal",
+    "adapters.testing.assertions": (
+        "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
+    ),
+    "adapters.testing.human": "Question ScriptedHuman",
     "adapters.testing.scripted": "After Asked Pieces ScriptedChatGenerator When",
+    "adapters.testing.spies": "SpiedTool ToolUse spy",
     "adapters.testing.transcripts": "transcript",
 }
 """Where each public name lives: the same as above, for the interpreter."""

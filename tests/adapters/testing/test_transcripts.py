@@ -75,7 +75,7 @@ def test_a_run_that_waits_shows_what_for() -> None:
     assert transcript(agent.run("How is it?", run_id="r1")).splitlines() == [
         "run r1: waiting, turn 1, 0 tokens",
         "user       How is it?",
-        "open       weather(city='Oslo') [AwaitingDecision]",
+        "call       weather(city='Oslo') [AwaitingDecision]",
     ]
 
 

@@ -23,7 +23,7 @@ TEXT_MAX = 2000
 def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
     """What was said and done, one line for each part of a message, with who said it.
 
-    Of a run it also says how far it has come, and which calls are open.
+    Of a run it also says how far it has come, with the calls of a turn that is not over yet.
 
     >>> print(transcript([ChatMessage.from_user("How is Oslo?")]))
     user       How is Oslo?
@@ -31,7 +31,7 @@ def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
     run = of.run if isinstance(of, AgentResult) else of
     if not isinstance(run, Run):
         return "\n".join(_conversation(run))
-    return "\n".join((_head(run), *_conversation(run.messages), *map(_open, run.slots)))
+    return "\n".join((_head(run), *_conversation(run.messages), *map(_unanswered, run.slots)))
 
 
 def call_text(call: ToolCall) -> str:
@@ -54,10 +54,10 @@ def _conversation(messages: Sequence[ChatMessage]) -> Iterator[str]:
             yield _beside(who, _part_text(part))
 
 
-def _open(slot: Slot) -> str:
+def _unanswered(slot: Slot) -> str:
     status = type(slot.status).__name__
     why = f" {slot.status.reason}" if isinstance(slot.status, AwaitingDecision) else ""
-    return _beside("open", f"{call_text(slot.call)} [{status}]{why}")
+    return _beside("call", f"{call_text(slot.call)} [{status}]{why}")
 
 
 def _part_text(part: Content) -> str:
