@@ -101,9 +101,11 @@ if TYPE_CHECKING:
     from detent.core.errors import SchemaError as SchemaError
     from detent.core.errors import StateError as StateError
     from detent.core.errors import StateTypeError as StateTypeError
+    from detent.core.errors import StoredDataError as StoredDataError
     from detent.core.errors import ToolDefinitionError as ToolDefinitionError
     from detent.core.errors import ToolInvocationError as ToolInvocationError
     from detent.core.errors import UnknownEffectError as UnknownEffectError
+    from detent.core.errors import UnstorableError as UnstorableError
     from detent.core.errors import WiringError as WiringError
     from detent.core.events import CancelRequested as CancelRequested
     from detent.core.events import ClockTicked as ClockTicked
@@ -146,8 +148,6 @@ if TYPE_CHECKING:
     from detent.core.outcomes import Failed as Failed
     from detent.core.outcomes import Finished as Finished
     from detent.core.outcomes import Outcome as Outcome
-    from detent.core.records import StoredDataError as StoredDataError
-    from detent.core.records import UnstorableError as UnstorableError
     from detent.core.replies import ChatReply as ChatReply
     from detent.core.replies import ModelFailure as ModelFailure
     from detent.core.replies import StreamingChunk as StreamingChunk
@@ -256,8 +256,8 @@ _HOMES = {
     "core.due": "due",
     "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
     "core.errors": (
-        "DetentError SchemaError StateError StateTypeError ToolDefinitionError "
-        "ToolInvocationError UnknownEffectError WiringError"
+        "DetentError SchemaError StateError StateTypeError StoredDataError ToolDefinitionError "
+        "ToolInvocationError UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
         "CancelRequested ClockTicked Event HumanDecided ModelFailed ModelReplied Resumed "
@@ -276,7 +276,6 @@ _HOMES = {
         "ToolCall ToolCallResult"
     ),
     "core.outcomes": "Cancelled Exhausted Failed Finished Outcome",
-    "core.records": "StoredDataError UnstorableError",
     "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",

@@ -34,8 +34,8 @@ from detent.core.breakpoints import (
     ToolBreakpoint,
     every_step,
 )
+from detent.core.errors import StoredDataError
 from detent.core.idempotency import NEVER_RAN, IdempotencyKey
-from detent.core.records import StoredDataError
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError
 
 DONE: list[str] = []

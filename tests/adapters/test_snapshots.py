@@ -11,7 +11,7 @@ from detent import Agent, ScriptedChatGenerator
 from detent.adapters import snapshots
 from detent.adapters.snapshots import load_snapshot, save_snapshot
 from detent.core.breakpoints import every_step
-from detent.core.records import StoredDataError
+from detent.core.errors import StoredDataError
 from detent.core.snapshot import AgentSnapshot
 
 STORED = Path(__file__).parent / "stored"

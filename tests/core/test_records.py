@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any
 
 import pytest
@@ -36,9 +37,13 @@ from detent import (
     ToolStarted,
     Usage,
 )
+from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.events import ClockTicked, Resumed, ToolNeverRan
+from detent.core.frozen import FrozenDict
 from detent.core.outcomes import Outcome
-from detent.core.records import UNIONS, StoredDataError, dump, load
+from detent.core.records import dump, load
+from detent.core.run import Phase
+from detent.core.slots import Status
 
 REF = CallRef(1, 0)
 CALL = ToolCall("pay", {"n": [1, {"a": None}], "x": 1.5}, "c1", {"sig": "x"})
@@ -82,11 +87,12 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        ({"is": "os.system", "command": "rm"}, "must have 'is', one of ModelReplied"),
-        ({"is": "ToolStarted", "ref": [1, 0]}, "'attempt' is missing @ data.attempt"),
+        ({"$type": "os.system", "command": "rm"}, r"must have '\$type', one of ModelReplied"),
+        ({"is": "ToolStarted", "ref": [1, 0]}, "'attempt' is missing @ data"),
         ({"is": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
         ({"is": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
-        ({"is": "ToolStarted", "ref": 3, "attempt": 1}, "must be a turn and a place"),
+        ({"$type": "ToolStarted", "ref": [1], "attempt": 1}, "an array of turn and place"),
+        ({"is": "ToolStarted", "ref": 3, "attempt": 1}, "must be an array, got int @ data.ref"),
         ({"is": "CancelRequested", "reason": "x", "more": 1}, "nothing is called"),
         (
             {"is": "HumanDecided", "ref": [1, 0], "digest": "", "decision": None},
@@ -101,9 +107,12 @@ def test_what_does_not_fit_is_refused_with_its_place(data: object, text: str) ->
         load(data, Event)  # type: ignore[arg-type]  # a union is a kind here
 
 
+UNIONS = (Event, Outcome, Phase, Status, ChatReply)
 SHAPES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["is", "ref", "x"]), inner),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["$type", "is", "ref", "x"]), inner)
+    ),
     max_leaves=8,
 )
 
@@ -116,6 +125,35 @@ def test_hostile_data_gives_a_typed_error_or_a_value(data: object, kind: Any) ->
     except StoredDataError:
         return
     assert type(value).__module__.startswith("detent.core.")
+
+
+def test_a_value_of_another_type_is_not_written() -> None:
+    """It could not be read again; the error says where it stands."""
+    with pytest.raises(UnstorableError, match=r"it\['n'\] cannot be stored: .* @ data\.arguments"):
+        dump(ToolCall("pay", {"n": object()}))
+    with pytest.raises(UnstorableError, match=r"must be str, got int @ data\.reason"):
+        dump(CancelRequested(3), Event)  # type: ignore[arg-type]  # it is what is tested
+    with pytest.raises(UnstorableError, match="nested too deeply"):
+        dump(ToolCall("pay", deep(5000)))
+
+
+def deep(levels: int) -> dict[str, object]:
+    """Dicts in dicts, frozen already, as freezing them again would be too deep as well."""
+    inner: FrozenDict[str, object] = FrozenDict()
+    for _ in range(levels):
+        inner = FrozenDict(a=inner)
+    return inner
+
+
+def test_free_values_come_back_exactly() -> None:
+    """Also those that JSON has not got, or that look like a tag of ours."""
+    odd = {"$type": "x", "nan": [1e400], "n": 2**70, "pair": (1, 2), "day": date(2026, 1, 2)}
+    call = ToolCall("pay", odd)
+
+    again = through_json(call, ToolCall)
+
+    assert again == call
+    assert type(again.arguments["pair"]) is tuple
 
 
 def test_the_names_in_stored_data_are_fixed() -> None:

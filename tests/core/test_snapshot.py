@@ -23,7 +23,7 @@ from detent import (
 )
 from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint
 from detent.core.effects import EffectKey
-from detent.core.records import StoredDataError
+from detent.core.errors import StoredDataError
 from detent.core.snapshot import (
     AgentSnapshot,
     SnapshotMismatchError,
@@ -108,7 +108,7 @@ def test_an_agent_that_lacks_something_is_told_what() -> None:
     ("change", "text"),
     [
         ({"detent": "else"}, "this is no snapshot"),
-        ({"format": 99}, "has format 99, and this Detent reads 1"),
+        ({"format": 99}, "stored in format 99, and this Detent reads 1 to 2"),
         ({"run": {}}, "damaged: its run or its agent"),
         ({"agent": {"tools": {"pay": 3}, "state": {}}}, "damaged: its run or its agent"),
         ({"held": [["tool", 1]]}, "'held' has something that is no place"),
@@ -139,7 +139,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @given(
     st.sampled_from(places(SNAPSHOT.to_dict())[1:]),
-    st.none() | st.booleans() | st.integers() | st.text() | st.just([]) | st.just({"is": "x"}),
+    st.none() | st.booleans() | st.integers() | st.text() | st.just([]) | st.just({"$type": "x"}),
 )
 def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: object) -> None:
     """Whatever stands at whichever place."""

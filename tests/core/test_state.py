@@ -19,12 +19,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from detent.core.declarations import Appended, Field, Replaced
-from detent.core.errors import SchemaError, StateError, StateTypeError
+from detent.core.errors import (
+    SchemaError,
+    StateError,
+    StateTypeError,
+    StoredDataError,
+    UnstorableError,
+)
 from detent.core.handlers import add_numbers, append_unique, merge_lists, replace_values
 from detent.core.keys import Key, Write
 from detent.core.log import is_log
 from detent.core.messages import ChatMessage
-from detent.core.records import StoredDataError, UnstorableError
 from detent.core.state import (
     BaseState,
     State,

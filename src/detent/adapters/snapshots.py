@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from detent.core.records import StoredDataError
+from detent.core.errors import StoredDataError
 from detent.core.snapshot import AgentSnapshot
 
 LARGEST_BYTES = 256 * 2**20
@@ -23,7 +23,7 @@ def save_snapshot(snapshot: AgentSnapshot, directory: str | Path) -> Path:
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     run = "".join(one if one.isalnum() or one in "-_" else "_" for one in snapshot.run_id)[:80]
-    path = folder / f"{run}_{snapshot.run['turn']}_{os.urandom(4).hex()}.json"
+    path = folder / f"{run}_{snapshot.turn}_{os.urandom(4).hex()}.json"
     new = path.with_suffix(".new")
     try:
         with new.open("x", encoding="utf-8") as file:

@@ -21,6 +21,14 @@ class StateTypeError(StateError, TypeError):
     """A value does not have the type that the schema declares for its key."""
 
 
+class StoredDataError(DetentError, ValueError):
+    """Stored data is not what Detent writes: damaged, foreign, or of another version."""
+
+
+class UnstorableError(DetentError, TypeError):
+    """A value cannot be written as JSON: a tool or the caller has put it there."""
+
+
 class WiringError(DetentError, ValueError):
     """The parts of an agent do not fit together. `faults` holds one sentence for each misfit."""
 

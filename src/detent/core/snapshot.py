@@ -19,16 +19,15 @@ from detent.core.breakpoints import (
 )
 from detent.core.checks import type_name
 from detent.core.effects import Effect, EffectKey
+from detent.core.errors import StoredDataError
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.journal import run_from_json, run_to_json
 from detent.core.messages import ToolCall, frozen_mapping
-from detent.core.records import StoredDataError, dump, load
-from detent.core.run import Acting, Phase, Run
+from detent.core.records import dump, load
+from detent.core.run import Acting, Phase, Run, Thinking
 from detent.core.slots import AwaitingDecision, Slot, is_settled
 from detent.core.spec import AgentSpec, S
-
-FORMAT = 1
-"""The version of the format that is written. Data of another one is refused."""
+from detent.core.upgrades import FORMAT, upgraded_run
 
 Json: TypeAlias = dict[str, Any]
 
@@ -69,15 +68,21 @@ class AgentSnapshot:
         return str(self.run["id"])
 
     @property
+    def turn(self) -> object:
+        """The number of the turn that was going on, from 1."""
+        return self.run.get("turn", 1)
+
+    @property
     def slots(self) -> tuple[Slot, ...]:
         """The calls of the open turn, each with how far it has come."""
-        phase = load(self.run["phase"], cast(type[Phase], Phase))
+        stored = self.run.get("phase")  # left out while the model is to answer
+        phase = Thinking() if stored is None else load(stored, cast(type[Phase], Phase))
         return phase.slots if isinstance(phase, Acting) else ()
 
     def summary(self) -> str:
         """What has happened, what was about to happen and why it has not, for people."""
-        messages = self.run["state"]["messages"]["value"]
-        lines = [f"run {self.run_id}: turn {self.run['turn']}, {len(messages)} messages"]
+        messages = self.run["state"]["data"]["messages"]
+        lines = [f"run {self.run_id}: turn {self.turn}, {len(messages)} messages"]
         if self.about_to:
             lines.append(f"stopped before: {self.about_to}")
         for slot in self.slots:
@@ -104,17 +109,12 @@ class AgentSnapshot:
         """What `to_dict` gave. `data` is not changed and not kept.
 
         Raises:
-            StoredDataError: `data` is no snapshot, or one of another version.
+            StoredDataError: `data` is no snapshot, or a later Detent wrote it.
         """
         if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
             raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
-        version = data.get("format")
-        if version != FORMAT:
-            raise StoredDataError(
-                f"the snapshot has format {version!r:.40}, and this Detent reads {FORMAT}; "
-                "use the version of Detent that wrote it"
-            )
-        run, agent = data.get("run"), data.get("agent")
+        found, agent = data.get("run"), data.get("agent")
+        run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
         if not _is_run(run) or not _is_agent(agent):
             raise StoredDataError(
                 "the snapshot is damaged: its run or its agent is not there or not whole"
@@ -126,7 +126,7 @@ class AgentSnapshot:
             raise StoredDataError(
                 "the snapshot is damaged: 'break_point' or 'about_to' is not there"
             )
-        return cls(cast(Json, run), cast(Json, agent), held, about_to, break_point)
+        return cls(run, cast(Json, agent), held, about_to, break_point)
 
     def to_json(self) -> str:
         """As text."""
@@ -249,7 +249,7 @@ def _misfits(spec: AgentSpec[Any], snapshot: AgentSnapshot) -> list[str]:
     was_keys = snapshot.agent["state"]
     faults += [
         f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {known}"
-        for name in run["state"]
+        for name in run["state"]["data"]
         if name not in spec.state.fields
     ]
     return faults
@@ -304,12 +304,7 @@ def _listed(value: object) -> list[object]:
 
 def _is_run(value: object) -> bool:
     match value:
-        case {
-            "id": str(),
-            "turn": int(),
-            "phase": {"is": str()},
-            "state": {"messages": {"value": list()}},
-        }:
+        case {"id": str(), "state": {"data": {"messages": list()}}}:
             return True
         case _:
             return False

@@ -10,16 +10,20 @@ among the built-in types and the classes that the declared types mention.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, get_args
 
 from cattrs import transform_error
 
-from detent.core.codec import Codec, NoFormError
+from detent.core.codec import TAG, Codec, NoFormError
+from detent.core.conversion import convert
+from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.fields import field_names
-from detent.core.forms import is_record, undecorated
-from detent.core.records import StoredDataError, UnstorableError
+from detent.core.forms import Form, is_record, undecorated
+from detent.core.messages import ChatMessage, Content
+from detent.core.records import RefusedError, shape_of
 from detent.core.shown import shown
+from detent.core.upgrades import AS_IN_1
 
 
 def to_json(
@@ -41,6 +45,8 @@ def to_json(
     except NoFormError as error:
         where = place + (_way_to(error.value, value) or "")
         raise UnstorableError(f"{where} cannot be stored: {shown(error.value)}; {error}") from None
+    except RefusedError as error:
+        raise UnstorableError(f"{place} cannot be stored: {error}") from None
 
 
 def from_json(
@@ -52,10 +58,18 @@ def from_json(
         StoredDataError: the data does not fit the declared type; says where and why.
     """
     try:
+        if isinstance(data, Mapping) and data.get(TAG) == AS_IN_1:
+            return _read_as_in_1(data, declared, place)
         return _codec(declared, types).structure(data, declared)
     except Exception as error:
         faults = transform_error(error, place, _said)
         raise StoredDataError("; ".join(faults)) from error
+
+
+def _read_as_in_1(data: Mapping[str, Any], declared: Any, place: str) -> Any:
+    """What the key holds, or one item of it, in the JSON that tools take as arguments."""
+    kinds = {"key": declared, "item": next(iter(get_args(declared)), declared)}
+    return convert(data["value"], kinds[data["as"]], place)
 
 
 def versioned(stored: object, version: int, what: str) -> Mapping[str, Any]:
@@ -79,13 +93,24 @@ def _codec(declared: object, types: Iterable[object]) -> Codec:
     try:
         known = frozenset(some)
     except TypeError:  # an annotation in one of them has no hash
-        return Codec(some)
+        return Codec(some, _messages())
     return _known_codec(known)
 
 
 @lru_cache(maxsize=64)
 def _known_codec(types: frozenset[object]) -> Codec:
-    return Codec(types)
+    return Codec(types, _messages())
+
+
+@cache
+def _messages() -> Mapping[type, Form]:
+    """Messages and their parts look the same wherever they stand."""
+    return {kind: _form(kind) for kind in (ChatMessage, *get_args(Content))}
+
+
+def _form(kind: type) -> Form:
+    shape = shape_of(kind)
+    return Form(lambda value: shape.write(value, None), lambda data: shape.read(data, None))
 
 
 def _said(error: BaseException, _: type | None) -> str:

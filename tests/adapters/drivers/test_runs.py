@@ -24,7 +24,7 @@ from detent.adapters.drivers import recording
 from detent.adapters.drivers.runs import Runs
 from detent.adapters.stores.memory import MemoryJournal
 from detent.core.decisions import Policy, Verdict
-from detent.core.records import StoredDataError
+from detent.core.errors import StoredDataError
 
 
 @tool(outputs_to_state={"seen": {}})

@@ -10,10 +10,9 @@ from typing import Any, Generic
 from attrs import evolve, frozen
 
 from detent.core.effects import Effect, EffectKey
-from detent.core.errors import DetentError
-from detent.core.events import Event
+from detent.core.errors import DetentError, StoredDataError
+from detent.core.events import Event, Resumed
 from detent.core.journal import event_from_json, event_to_json, mark_of, status_of
-from detent.core.records import StoredDataError
 from detent.core.recovery import rebound
 from detent.core.run import Run
 from detent.core.slots import is_settled
@@ -26,6 +25,7 @@ from detent.core.snapshot import (
 )
 from detent.core.spec import AgentSpec, S
 from detent.core.step import step
+from detent.core.upgrades import FORMAT, upgraded_event
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalDamagedError
 
 STARTED = "Started"
@@ -42,11 +42,15 @@ class RunNotFoundError(DetentError, LookupError):
 
 @frozen
 class Loaded(Generic[S]):
-    """A run from a journal, how many entries it has, and the places where it had stopped."""
+    """A run from a journal, how many entries it has, and the places where it had stopped.
+
+    `format` is that of the entries so far.
+    """
 
     run: Run[S]
     length: int
     passed: tuple[EffectKey, ...] = ()
+    format: object = FORMAT
 
 
 class Recorder:
@@ -70,7 +74,7 @@ class Recorder:
 
     def __call__(self, events: Sequence[Event], run: Run[Any]) -> None:
         """Write down events, and, now and then, the whole run after them."""
-        told = [(type(event).__name__, event_to_json(self._spec, event)) for event in events]
+        told = [(type(event).__name__, self._told(event)) for event in events]
         told[-1][1]["mark"] = mark_of(run)
         self._since += sum(len(json.dumps(data)) for _, data in told)
         checkpoint = None
@@ -79,6 +83,11 @@ class Recorder:
             checkpoint = Checkpoint(self._length + len(told), data)
             self._since, self._enough = 0, max(CHECKPOINT_BYTES, len(json.dumps(data)))
         self._append(run, told, checkpoint)
+
+    def _told(self, event: Event) -> dict[str, Any]:
+        """Who goes on with a run that an older Detent began says so."""
+        data = event_to_json(self._spec, event)
+        return data | {"format": FORMAT} if isinstance(event, Resumed) else data
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
@@ -123,7 +132,8 @@ def loaded(
     if found is None or (until is not None and found.position > until):
         found = _opening(journal, run_id)
     snapshot = AgentSnapshot.from_dict(found.data)
-    now = Loaded(run_of(spec, snapshot), found.position, snapshot.held)
+    format_ = found.data.get("format")
+    now = Loaded(run_of(spec, snapshot), found.position, snapshot.held, format_)
     for entry in journal.read(run_id, found.position):
         if until is not None and entry.position >= until:
             break
@@ -160,11 +170,12 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
             f"the journal of run {now.run.id!r} is damaged: entry {now.length} is not there"
         )
     if entry.kind == STOPPED:
-        return Loaded(now.run, now.length + 1, tuple(map(key_from_json, _held(entry))))
+        held = tuple(map(key_from_json, _held(entry)))
+        return Loaded(now.run, now.length + 1, held, now.format)
     data: dict[str, Any] = dict(entry.data)
-    mark = data.pop("mark", None)
+    mark, format_ = data.pop("mark", None), data.pop("format", now.format)
     try:
-        run = step(spec, now.run, event_from_json(spec, data))
+        run = step(spec, now.run, event_from_json(spec, upgraded_event(data, format_)))
     except DetentError as error:
         raise StoredDataError(
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) cannot be followed: "
@@ -176,7 +187,7 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
             f"{mark!r:.200}, "
             f"and with this agent at {mark_of(run)!r}: the agent's rules have changed since"
         )
-    return Loaded(run, now.length + 1)
+    return Loaded(run, now.length + 1, format=format_)
 
 
 def _held(entry: Entry) -> Iterable[object]:

@@ -1,0 +1,80 @@
+"""Writes as plain JSON and back: a handler is stored by a name that every process finds it by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.handlers import Handler, merge_lists, replace_values
+from detent.core.keys import Write
+from detent.core.log import bare
+from detent.core.spec import AgentSpec
+
+HANDLERS = {"merge_lists": merge_lists, "replace_values": replace_values}
+"""The handlers that everybody has; others are found at the tool or the state key."""
+
+
+def write_to_json(spec: AgentSpec[Any], write: Write) -> dict[str, Any]:
+    """A write, with its value as the state stores it.
+
+    Raises:
+        UnstorableError: the value, or the handler, cannot be stored.
+    """
+    from detent.core.stored import to_json  # cattrs is only loaded when something is stored
+
+    declared, types = _types(spec, write.key)
+    value = to_json(bare(write.held), declared, types, place=f"a write to {write.key!r}")
+    told = {"key": write.key, "value": value}
+    return told if write.handler is None else told | {"handler": _name_of(spec, write)}
+
+
+def write_from_json(spec: AgentSpec[Any], data: object) -> Write:
+    """The write that `data` says.
+
+    Raises:
+        StoredDataError: it says none, or the agent has no such handler.
+    """
+    from detent.core.stored import from_json  # as above
+
+    match data:
+        case {"key": str(key), "value": value, **rest} if rest.keys() <= {"handler"}:
+            declared, types = _types(spec, key)
+            read = from_json(value, declared, types, place=f"a write to {key!r}")
+            return Write(key, read, _handler(spec, key, rest["handler"]) if rest else None)
+        case _:
+            raise StoredDataError("a write has a key, a value and perhaps a handler")
+
+
+def _types(spec: AgentSpec[Any], key: str) -> tuple[Any, list[Any]]:
+    """What the key is declared as, and all types that may be mentioned."""
+    fields = spec.state.fields
+    return fields[key].type if key in fields else Any, [one.type for one in fields.values()]
+
+
+def _handler(spec: AgentSpec[Any], key: str, name: object) -> Handler[Any, Any]:
+    handler = _named(spec, key).get(str(name))
+    if handler is None:
+        raise StoredDataError(f"this agent has no handler {name!r:.100} for state key {key!r}")
+    return handler
+
+
+def _name_of(spec: AgentSpec[Any], write: Write) -> str:
+    for name, handler in _named(spec, write.key).items():
+        if handler is write.handler:
+            return name
+    raise UnstorableError(
+        f"a write to {write.key!r} has a handler that no tool and no key declares, so that it "
+        "could not be found again; name it in the schema or in the tool's outputs_to_state"
+    )
+
+
+def _named(spec: AgentSpec[Any], key: str) -> dict[str, Handler[Any, Any]]:
+    """Every handler that may merge into `key`, by a name that is the same in every process."""
+    found: dict[str, Handler[Any, Any]] = dict(HANDLERS)
+    if key in spec.state.fields:
+        found["key"] = spec.state.fields[key].handler
+    for tool in spec.tools.values():
+        for output in tool.outputs:
+            if output.key == key and output.handler is not None:
+                found[f"tool {tool.name}"] = output.handler
+    return found

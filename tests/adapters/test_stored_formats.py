@@ -1,0 +1,166 @@
+"""What any earlier Detent has stored is gone on with by this one.
+
+`python tests/adapters/test_stored_formats.py` adds files of the present format to `stored`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from datetime import date, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from detent import (
+    Agent,
+    AgentResult,
+    ChatMessage,
+    DirectoryJournal,
+    Effect,
+    Reply,
+    Run,
+    Runs,
+    ScriptedChatGenerator,
+    ToolCall,
+    Write,
+    create_tool_from_function,
+    load_snapshot,
+    save_snapshot,
+)
+from detent.core.upgrades import FORMAT
+
+STORED = Path(__file__).parent / "stored"
+FORMATS = range(1, FORMAT + 1)
+
+
+class Colour(Enum):
+    """A choice."""
+
+    RED = "red"
+
+
+@frozen
+class Page:
+    """A record."""
+
+    title: str
+    made: date | None = None
+
+
+def longest(current: timedelta | None, update: timedelta) -> timedelta:
+    """A handler."""
+    return max(current or timedelta(), update)
+
+
+SCHEMA: dict[str, Any] = {
+    "pages": {"type": list[Page]},
+    "span": {"type": timedelta, "handler": longest},
+    "colour": {"type": Colour},
+    "tags": {"type": set[str]},
+    "either": {"type": date | int},
+    "free": {"type": dict},
+    "pair": {"type": tuple[int, ...]},
+}
+
+
+def look(n: int) -> Reply:
+    """Look, and write all there is to write."""
+    return Reply(
+        f"looked {n}",
+        Write("pages", Page("one", date(2026, 1, n))),
+        Write("pages", [Page("two")]),
+        Write("span", timedelta(days=n, microseconds=1)),
+        Write("colour", Colour.RED),
+        Write("either", date(2026, 1, n)),
+        Write("tags", {"b", "a"}),
+        Write("free", {"n": [n, None, {"is": "free"}]}),
+        Write("pair", (n, 2)),
+    )
+
+
+def slow(n: int) -> str:
+    """Be under way when the process ends."""
+    return f"slow {n}"
+
+
+def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
+    """Two turns with two calls each, then a text."""
+    turn = 1 + sum(1 for message in messages if message.tool_calls)
+    if turn == 3:
+        return "done"
+    calls = [ToolCall(name, {"n": turn}, f"{name}{turn}") for name in ("look", "slow", "nobody")]
+    return ChatMessage.from_assistant("let me see", tool_calls=calls, reasoning="hm")
+
+
+def agent_of(folder: Path | None = None) -> Agent[Any]:
+    return Agent(
+        chat_generator=ScriptedChatGenerator(*[answer] * 9),
+        tools=[create_tool_from_function(one, on_unknown="rerun") for one in (look, slow)],
+        state_schema=SCHEMA,
+        parallel_tool_calls=1,
+        journal=None if folder is None else DirectoryJournal(folder),
+    )
+
+
+def last_call(run: Run[Any], effect: Effect) -> bool:
+    """A breakpoint behind a call that has written to the state, in a turn that is still open."""
+    return effect.key[:3] == ("tool", 2, 1)
+
+
+def write_fixtures() -> None:
+    """A run that was cut off while a call was under way, and one that has stopped."""
+    folder = STORED / f"runs_{FORMAT}"
+    agent_of(folder).run("go", run_id="r")
+    (folder / "r.checkpoint.json").unlink(missing_ok=True)
+    lines = (folder / "r.jsonl").read_text().splitlines(keepends=True)
+    cut = max(at for at, line in enumerate(lines) if '"ToolStarted"' in line)
+    (folder / "r.jsonl").write_text("".join(lines[: cut + 1]))
+    stopped = agent_of().run("go", break_point=last_call, raise_at_break_point=False)
+    path = save_snapshot(stopped.snapshot, folder)
+    path.rename(folder / "stopped.json")
+
+
+def assert_whole(result: AgentResult[Any]) -> None:
+    """As if it had never stopped."""
+    whole = agent_of().run("go")
+    assert list(result.messages) == list(whole.messages)
+    assert result.state == whole.state
+    assert result.text == "done"
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_a_run_of_each_format_goes_on(version: int, tmp_path: Path) -> None:
+    """It gets entries of the present format behind the old ones, and is read again as a whole."""
+    folder = shutil.copytree(STORED / f"runs_{version}", tmp_path / "runs")
+
+    assert_whole(agent_of(folder).resume("r"))
+    assert_whole(agent_of(folder).resume("r"))
+
+    runs = Runs(DirectoryJournal(folder), agent_of().spec)
+    assert runs.replay("r") == runs.at("r")
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_a_snapshot_of_each_format_goes_on(version: int) -> None:
+    """With what its state holds, and with what tools have written in the turn that is open."""
+    snapshot = load_snapshot(STORED / f"runs_{version}" / "stopped.json")
+
+    assert_whole(agent_of().run(snapshot=snapshot))
+    assert "look" in snapshot.summary()
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_the_files_are_of_their_format(version: int) -> None:
+    """Or the other tests would prove nothing."""
+    first = json.loads((STORED / f"runs_{version}" / "r.jsonl").read_text().splitlines()[0])
+
+    assert first[0]["data"]["format"] == version
+
+
+if __name__ == "__main__":
+    write_fixtures()

@@ -1,0 +1,80 @@
+"""Upgrades: what an earlier format said is said in the present one, and nothing breaks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detent.core.errors import StoredDataError
+from detent.core.upgrades import AS_IN_1, FORMAT, upgraded_event, upgraded_run
+
+VALUES = {"plain": {"value": [1]}, "typed": {"value": "2026-01-02", "as": "key"}}
+STATE = {
+    "version": 1,
+    "data": {"plain": [1], "typed": {"$type": AS_IN_1, "value": "2026-01-02", "as": "key"}},
+}
+WRITE = {"key": "plain", "value": 1, "as": "item", "handler": "key"}
+NEW_WRITE = {
+    "key": "plain",
+    "value": {"$type": AS_IN_1, "value": 1, "as": "item"},
+    "handler": "key",
+}
+
+
+def test_the_state_and_the_open_writes_of_format_1_move() -> None:
+    """The writes go to the result that they are of."""
+    slots = [
+        {"ref": [1, 0], "status": {"is": "Succeeded", "result": {"content": "x"}}},
+        {"ref": [1, 1], "status": {"is": "Ready"}},
+    ]
+    run = {"phase": {"is": "Acting", "slots": slots}, "state": VALUES, "writes": {"0": [WRITE]}}
+
+    again = upgraded_run(run, 1)
+
+    assert again["state"] == STATE
+    assert again["phase"]["slots"][0]["status"]["result"] == {"content": "x", "writes": [NEW_WRITE]}
+    assert again["phase"]["slots"][1] == slots[1]
+    assert "writes" not in again
+    assert run["state"] == VALUES
+
+
+def test_the_writes_of_an_event_of_format_1_move() -> None:
+    """As those of a run do; events without any stay as they are."""
+    event = {"is": "ToolReturned", "result": {"content": "x"}, "writes": [WRITE]}
+
+    assert upgraded_event(event, 1)["result"]["writes"] == [NEW_WRITE]
+    assert upgraded_event({"is": "Resumed"}, 1) == {"is": "Resumed"}
+
+
+def test_the_present_format_stays_as_it_is() -> None:
+    """There is nothing to do."""
+    assert upgraded_run({"a": 1}, FORMAT) == upgraded_event({"a": 1}, FORMAT) == {"a": 1}
+
+
+@pytest.mark.parametrize("version", [0, FORMAT + 1, "1", True, None, 1.0])
+def test_a_format_that_is_not_known_is_refused(version: object) -> None:
+    """Most of all that of a later Detent."""
+    with pytest.raises(StoredDataError, match="this Detent reads 1 to"):
+        upgraded_run({}, version)
+    with pytest.raises(StoredDataError, match="this Detent reads 1 to"):
+        upgraded_event({}, version)
+
+
+NAMES = ("phase", "slots", "ref", "status", "result", "writes", "state", "value", "as", "key")
+JSON: Any = st.recursive(
+    st.none() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), JSON))
+def test_upgrades_are_total(data: dict[str, Any]) -> None:
+    """Whatever stands there, they raise nothing; the reader judges what comes of it."""
+    assert isinstance(upgraded_run(data, 1), dict)
+    assert isinstance(upgraded_event(data, 1), dict)
