@@ -88,7 +88,7 @@ def calling(*calls: ToolCall) -> ChatReply:
 
 BROKEN: dict[str, Showing] = {
     "must answer with a ChatReply": Showing("hello"),
-    "stored as JSON": Showing(evolve(TEXT, extra={"at": {1, 2}})),
+    "stored as JSON": Showing(evolve(TEXT, extra={"at": object()})),
     "without a call the reason is not": Showing(evolve(TEXT, finish_reason="tool_calls")),
     "with calls the reason is": Showing(evolve(CALLS, finish_reason="stop")),
     "no two calls": Showing(calling(ToolCall("add", {}, "c"), ToolCall("sub", {}, "c"))),
