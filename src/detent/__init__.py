@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     from detent.core.retries import Retries as Retries
     from detent.core.run import Acting as Acting
     from detent.core.run import Done as Done
+    from detent.core.run import Pausing as Pausing
     from detent.core.run import Run as Run
     from detent.core.run import RunOptions as RunOptions
     from detent.core.run import Thinking as Thinking
@@ -280,7 +281,7 @@ _HOMES = {
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",
     "core.retries": "Retries",
-    "core.run": "Acting Done Run RunOptions Thinking",
+    "core.run": "Acting Done Pausing Run RunOptions Thinking",
     "core.slots": "CallRef Slot",
     "core.snapshot": (
         "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"

@@ -21,9 +21,12 @@ from detent import (
     ChatReply,
     ConfirmationUIResult,
     Event,
+    ManualClock,
     ModelFailure,
     NeverAskPolicy,
+    Pausing,
     Replaced,
+    Retries,
     Run,
     SchemaError,
     ScriptedChatGenerator,
@@ -339,6 +342,38 @@ def test_a_failing_model_raises_its_own_error(run: Runner) -> None:
         run(agent, "go")
 
     assert caught.value is error
+
+
+def test_a_model_is_asked_again_by_the_agents_clock(run: Runner) -> None:
+    """As often as the agent says; nobody waits longer than the provider asks for and a pause."""
+    clock = ManualClock()
+    asked_at: list[float] = []
+    busy = ChatGeneratorError(
+        ModelFailure("rate_limit", "slow down", retryable=True, retry_after_s=20)
+    )
+
+    def fail(messages: object) -> Exception:
+        asked_at.append(clock.now())
+        return busy
+
+    def pass_time(before: Run[Any], event: Event, after: Run[Any]) -> None:
+        if isinstance(after.phase, Pausing):
+            clock.advance(after.phase.until - clock.now())
+
+    retries = Retries(2, backoff_s=8)
+    agent, chat = agent_of(
+        fail, fail, "at last", clock=clock, observers=[pass_time], model_retries=retries
+    )
+
+    assert run(agent, "go").text == "at last"
+    assert [len(call.messages) for call in chat.calls] == [1, 1, 1]
+    first, second = asked_at
+    assert first == 0
+    assert 24 <= second <= 28
+
+    with pytest.raises(ChatGeneratorError) as caught:
+        run(agent_of(busy, model_retries=0)[0], "go")
+    assert caught.value is busy
 
 
 def test_a_bug_in_the_generator_is_the_cause(run: Runner) -> None:

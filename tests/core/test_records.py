@@ -54,6 +54,7 @@ REPLY = ChatReply(
 EVENTS: list[Event] = [
     ModelReplied(1, 1, REPLY),
     ModelFailed(1, 2, ModelFailure("server", "no", retryable=True, retry_after_s=1.5)),
+    ModelFailed(1, 2, ModelFailure("server", "no", retryable=True), 1.0, 0.5),
     ToolStarted(REF, 1, 2.5),
     ToolReturned(REF, 1, ToolResult("x", warnings=("w",))),
     ToolReturned(REF, 1, ToolResult((TextContent("a"), ImageContent("b"), FileContent("c", "d")))),

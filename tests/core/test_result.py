@@ -12,8 +12,10 @@ from detent import (
     Done,
     Finished,
     FrozenDict,
+    Pausing,
     Run,
     State,
+    Thinking,
     Usage,
     Write,
 )
@@ -50,9 +52,10 @@ def test_it_has_typed_attributes() -> None:
 
 def test_a_paused_run_has_no_exit_reason() -> None:
     """Its current turn does not count as a step before the model has answered."""
-    paused = AgentResult(Run("r", STATE, turn=3))
+    for phase in (Thinking(), Pausing(2, 100)):
+        paused = AgentResult(Run("r", STATE, phase, turn=3))
 
-    assert (paused.exit_reason, paused.step_count) == (None, 2)
+        assert (paused.exit_reason, paused.step_count) == (None, 2)
 
 
 def test_a_turn_that_was_cut_short_counts() -> None:

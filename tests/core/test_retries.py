@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detent.core.replies import ModelFailure
 from detent.core.retries import Retries, retries_of
 
 
@@ -33,3 +34,24 @@ def test_there_are_no_negative_numbers(wrong: dict[str, int]) -> None:
     """Of attempts or of seconds."""
     with pytest.raises(ValueError, match="must be >= 0"):
         Retries(**wrong)  # type: ignore[arg-type]  # the mistake
+
+
+def busy(retry_after_s: float | None = None) -> ModelFailure:
+    return ModelFailure("rate_limit", "slow down", retryable=True, retry_after_s=retry_after_s)
+
+
+def test_a_model_is_left_alone_for_as_long_as_it_asks() -> None:
+    """And then for the usual pause, so that not all come back in the same moment."""
+    retries = Retries(3, backoff_s=2)
+    assert [retries.model_pause_s(busy(), attempt, 0) for attempt in (1, 2, 3)] == [2, 4, 8]
+    assert [retries.model_pause_s(busy(20), 1, chance) for chance in (0, 1)] == [22, 21]
+
+
+@pytest.mark.parametrize(
+    ("failure", "attempt"),
+    [(ModelFailure("authentication", "no key"), 1), (busy(), 3), (busy(60.1), 1)],
+    ids=["would fail again", "tried often enough", "asks for too long a pause"],
+)
+def test_a_model_is_not_asked_again_for_ever(failure: ModelFailure, attempt: int) -> None:
+    """There is no pause then."""
+    assert Retries(2).model_pause_s(failure, attempt, 0) is None

@@ -22,6 +22,7 @@ from detent import (
     CancelRequested,
     ChatMessage,
     ChatReply,
+    ClockTicked,
     Confirmed,
     Decision,
     Done,
@@ -36,7 +37,10 @@ from detent import (
     ModelFailure,
     ModelReplied,
     Modified,
+    Pausing,
     Rejected,
+    Resumed,
+    Retries,
     Run,
     RunOptions,
     RunTool,
@@ -51,6 +55,7 @@ from detent import (
     ToolStarted,
     UnknownEffectError,
     Usage,
+    WaitUntil,
     Write,
     due,
     replay,
@@ -161,6 +166,55 @@ def test_a_failed_model_call_ends_a_run() -> None:
     failure = ModelFailure("authentication", "no such key")
 
     assert step(SPEC, START, ModelFailed(1, 1, failure)).phase == Done(Failed(failure))
+
+
+BUSY = ModelFailure("rate_limit", "slow down", retryable=True)
+
+
+def test_a_model_that_fails_in_passing_is_asked_again_after_a_pause() -> None:
+    """The pause is owed as a wait; then the same turn is owed again, with its next attempt."""
+    paused = step(SPEC, START, ModelFailed(1, 1, BUSY, at=100, chance=1))
+    assert paused.phase == Pausing(2, 100.5)
+    assert due(SPEC, paused) == (WaitUntil(CallRef(1, 0), 2, "model_pause", 100.5),)
+    assert step(SPEC, paused, ClockTicked(100.4)) is paused
+
+    run = step(SPEC, paused, ClockTicked(100.5))
+
+    (effect,) = due(SPEC, run)
+    assert isinstance(effect, AskModel)
+    assert (effect.turn, effect.attempt, effect.messages) == (1, 2, [HELLO])
+    assert step(SPEC, run, said(text="late, of the first attempt")) is run
+
+
+@pytest.mark.parametrize(
+    ("retries", "at"),
+    [(Retries(2, backoff_s=0), 100), (Retries(2), None)],
+    ids=["no pause", "no clock"],
+)
+def test_without_a_pause_or_a_clock_the_model_is_asked_at_once(
+    retries: Retries, at: float | None
+) -> None:
+    """Nobody has to wait."""
+    run = step(evolve(SPEC, model_retries=retries), START, ModelFailed(1, 1, BUSY, at))
+    assert run.phase == Thinking(2)
+
+
+def test_each_turn_has_all_its_attempts() -> None:
+    """The last failure of the last attempt is the outcome."""
+    spec = evolve(SPEC, model_retries=Retries(1))
+    run = replay(spec, START, [ModelFailed(1, 1, BUSY), evolve(said(call("note")), attempt=2)])
+    run = replay(spec, run, [returned(0, 1), ModelFailed(2, 1, BUSY)])
+    assert (run.turn, run.phase) == (2, Thinking(2))
+
+    last = evolve(BUSY, message="still too fast")
+    assert step(spec, run, ModelFailed(2, 2, last)).phase == Done(Failed(last))
+
+
+def test_a_pause_can_be_cancelled_and_survives_its_process() -> None:
+    """It is the run's own, not a thread's."""
+    paused = step(SPEC, START, ModelFailed(1, 1, BUSY, at=100))
+    assert step(SPEC, paused, Resumed("p")) is paused
+    assert step(SPEC, paused, CancelRequested("enough")).phase == Done(Cancelled("enough"))
 
 
 def test_calls_become_slots_and_slots_become_messages() -> None:

@@ -10,6 +10,7 @@ from detent.adapters.clocks import SystemClock
 from detent.adapters.functions import FunctionToolExecutor
 from detent.core.breakpoints import BreakPoints
 from detent.core.result import AgentResult
+from detent.core.retries import Retries, retries_of
 from detent.core.snapshot import AgentSnapshot
 from detent.core.spec import AgentSpec, Limits, S
 from detent.core.state import State
@@ -41,6 +42,7 @@ class AgentOptions(TypedDict, total=False):
     raise_on_tool_invocation_failure: bool
     confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None
     generation_kwargs: Mapping[str, object] | None
+    model_retries: Retries | int
     tool_executor: ToolExecutor | AsyncToolExecutor | None
     parallel_tool_calls: int
     clock: Clock | None
@@ -65,9 +67,11 @@ class Agent(Generic[S]):
             telling the model.
         confirmation_strategies: by tool name, who is asked before the tool runs.
         generation_kwargs: options for every model call.
+        model_retries: how often the model is asked again after a failure that may pass (a rate
+            limit, an overloaded server, a time-out, a stream that was cut), and when.
         tool_executor: who runs the tools' functions.
         parallel_tool_calls: how many tools run at once.
-        clock: tells the time where a tool has a time-out or is tried again.
+        clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
 
@@ -108,6 +112,7 @@ class Agent(Generic[S]):
         raise_on_tool_invocation_failure: bool = False,
         confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
         generation_kwargs: Mapping[str, object] | None = None,
+        model_retries: Retries | int = 2,
         tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
         parallel_tool_calls: int = 32,
         clock: Clock | None = None,
@@ -122,18 +127,13 @@ class Agent(Generic[S]):
             policies=policies_of(confirmation_strategies or {}),
             limits=Limits(max_agent_steps, parallel_tool_calls),
             generation_kwargs=generation_kwargs or {},
+            model_retries=retries_of(model_retries),
             fail_on_tool_fault=raise_on_tool_invocation_failure,
         )
+        uis = uis_of(confirmation_strategies or {})
+        runner, clock = tool_executor or FunctionToolExecutor(), clock or SystemClock()
         self._assembly = Assembly(
-            spec,
-            chat_generator,
-            tools,
-            uis_of(confirmation_strategies or {}),
-            streaming_callback=streaming_callback,
-            executor=tool_executor or FunctionToolExecutor(),
-            clock=clock or SystemClock(),
-            observers=observers,
-            journal=journal,
+            spec, chat_generator, tools, uis, streaming_callback, runner, clock, observers, journal
         )
 
     @property

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from detent.core.effects import AskHuman, AskModel, Effect, Reconcile, RunTool, WaitUntil
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import key_of_call
-from detent.core.run import Acting, Done, Run, Thinking
-from detent.core.slots import AwaitingDecision, Ready, Resting, Running, Unknown
+from detent.core.run import Acting, Done, Pausing, Run, Thinking
+from detent.core.slots import AwaitingDecision, CallRef, Ready, Resting, Running, Unknown
 from detent.core.spec import AgentSpec, S
 from detent.core.tools import ToolSpec
 
@@ -23,6 +23,8 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     match run.phase:
         case Thinking(attempt):
             return (_ask_model(spec, run, attempt),)
+        case Pausing(attempt, until):
+            return (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Acting():
             return (
                 *_humans_to_ask(spec, run),

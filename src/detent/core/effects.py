@@ -92,11 +92,15 @@ class AskHuman:
 
 @frozen
 class WaitUntil:
-    """Say when it is `at`, in seconds since 1970: an attempt's time is up, or a pause is over."""
+    """Say when it is `at`, in seconds since 1970.
+
+    A tool's "deadline" or its "pause" before the next attempt is over, or the "model_pause" of a
+    turn, whose `ref` has the place 0.
+    """
 
     ref: CallRef
     attempt: int
-    reason: Literal["deadline", "pause"]
+    reason: Literal["deadline", "pause", "model_pause"]
     at: float
 
     @property

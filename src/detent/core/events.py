@@ -27,11 +27,17 @@ class ModelReplied:
 
 @frozen
 class ModelFailed:
-    """The model gave no answer to what `AskModel` asked in this turn and attempt."""
+    """The model gave no answer to what `AskModel` asked in this turn and attempt.
+
+    Where it may be asked again, `at` is the time, in seconds since 1970, and `chance` a number from
+    0 to 1 that spreads the further attempts of runs that failed together.
+    """
 
     turn: int
     attempt: int
     failure: ModelFailure
+    at: float | None = None
+    chance: float = 0.0
 
 
 @frozen

@@ -11,7 +11,7 @@ from detent.core.effects import Effect
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.replies import Usage
-from detent.core.run import Run, Thinking
+from detent.core.run import Pausing, Run, Thinking
 from detent.core.spec import S
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class AgentResult(Mapping[str, Any], Generic[S]):
     @property
     def step_count(self) -> int:
         """How many turns the run has taken; one that failed or was cancelled counts."""
-        return self.run.turn - isinstance(self.run.phase, Thinking)
+        return self.run.turn - isinstance(self.run.phase, Thinking | Pausing)
 
     @property
     def token_usage(self) -> Usage:

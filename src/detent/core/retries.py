@@ -1,21 +1,24 @@
-"""Retries: how often a failed tool call is tried again, and how long to wait before."""
+"""Retries: how often a failed call is tried again, and how long to wait before."""
 
 from __future__ import annotations
 
 from attrs import field, frozen
 from attrs.validators import ge
 
+from detent.core.replies import ModelFailure
+
 
 @frozen
 class Retries:
-    """What happens after a call has failed or taken too long.
+    """What happens after a call of a tool or of the model has failed or taken too long.
 
     Attributes:
-        times: how many more times it is tried. Bad arguments and results that do not fit are not
-            tried again: they would fail again.
+        times: how many more times it is tried. What would fail again is not: bad arguments and
+            results of a tool that do not fit, or a failure of the model that is not `retryable`.
         backoff_s: seconds to wait before the second attempt; twice as long before each further one.
-        backoff_max_s: seconds to wait at most.
-        on: the exceptions after which another attempt makes sense; a time-out is always one.
+        backoff_max_s: seconds to wait at most. A provider that asks to be left alone for longer is
+            not asked again.
+        on: a tool's exceptions after which another attempt makes sense; a time-out is always one.
     """
 
     times: int = field(validator=ge(0))
@@ -34,6 +37,17 @@ class Retries:
         """
         longest = min(self.backoff_s * 2.0 ** min(attempt - 1, 99), self.backoff_max_s)
         return longest * (1 - chance / 2)
+
+    def model_pause_s(self, failure: ModelFailure, attempt: int, chance: float) -> float | None:
+        """Seconds to wait before the model is asked again; None says that it is not.
+
+        The pause comes after the time that the provider has asked for: all whom it has sent away
+        together would else be back together.
+        """
+        asked_s = failure.retry_after_s or 0.0
+        if not failure.retryable or attempt > self.times or asked_s > self.backoff_max_s:
+            return None
+        return asked_s + self.pause_s(attempt, chance)
 
 
 def retries_of(value: Retries | int) -> Retries:

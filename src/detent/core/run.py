@@ -23,6 +23,14 @@ class Thinking:
 
 
 @frozen
+class Pausing:
+    """The model gave no answer. Its next `attempt` is at `until`, in seconds since 1970."""
+
+    attempt: int
+    until: float
+
+
+@frozen
 class Acting:
     """The model's calls are being answered.
 
@@ -42,7 +50,7 @@ class Done:
     outcome: Outcome
 
 
-Phase: TypeAlias = Thinking | Acting | Done
+Phase: TypeAlias = Thinking | Pausing | Acting | Done
 
 
 @frozen

@@ -11,6 +11,7 @@ from detent.core.decisions import Policy
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
 from detent.core.messages import frozen_mapping
+from detent.core.retries import Retries
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
 from detent.core.wiring_faults import wiring_faults
@@ -43,6 +44,7 @@ class AgentSpec(Generic[S]):
         policies: for each guarded tool, who must be asked before it runs.
         limits: what a run may spend.
         generation_kwargs: options for every model call.
+        model_retries: how often a model that gave no answer is asked again, and when.
         fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
 
     Raises:
@@ -56,6 +58,7 @@ class AgentSpec(Generic[S]):
     policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
     limits: Limits = Limits()
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
     offered: tuple[ToolSpec, ...] = field(
         init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)

@@ -31,10 +31,10 @@ from detent.core.frozen import FrozenDict
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.opening import open_slots, with_call_ids
-from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished
+from detent.core.outcomes import Cancelled, Exhausted, Finished
 from detent.core.recovery import recovered
 from detent.core.replies import ChatReply
-from detent.core.run import NO_OPTIONS, Acting, Done, Run, RunOptions, Thinking
+from detent.core.run import NO_OPTIONS, Acting, Done, Pausing, Run, RunOptions, Thinking
 from detent.core.slots import (
     AwaitingDecision,
     CallRef,
@@ -46,7 +46,7 @@ from detent.core.slots import (
     is_settled,
 )
 from detent.core.spec import AgentSpec, S
-from detent.core.turns import advance, end, folded, say
+from detent.core.turns import advance, after_failure, end, folded, say
 
 
 def start(
@@ -89,7 +89,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         case ModelReplied():
             return _on_model_replied(spec, run, event)
         case ModelFailed():
-            return _on_model_failed(run, event)
+            return _on_model_failed(spec, run, event)
         case ToolStarted():
             return _on_tool_started(spec, run, event)
         case ToolReturned():
@@ -125,8 +125,8 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     return advance(spec, run, reply, slots)
 
 
-def _on_model_failed(run: Run[S], event: ModelFailed) -> Run[S]:
-    return end(run, Failed(event.failure)) if _is_asked(run, event) else run
+def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
+    return after_failure(spec, run, event) if _is_asked(run, event) else run
 
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
@@ -153,7 +153,11 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
-    return _with_slots(spec, run, [after_tick(spec, slot, event) for slot in run.slots])
+    match run.phase:
+        case Pausing(attempt, until) if until <= event.at:
+            return evolve(run, phase=Thinking(attempt))
+        case _:
+            return _with_slots(spec, run, [after_tick(spec, slot, event) for slot in run.slots])
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from detent.core.errors import StateError
+from detent.core.events import ModelFailed
 from detent.core.invocation import Invocation
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.opening import with_calls
 from detent.core.outcomes import Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply
-from detent.core.run import Acting, Done, Run, Thinking
+from detent.core.run import Acting, Done, Pausing, Run, Thinking
 from detent.core.slots import Faulted, Slot, Succeeded, answer, is_settled
 from detent.core.spec import AgentSpec, S
 
@@ -27,6 +28,16 @@ def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[S
     if outcome is not None:
         return end(said, outcome)
     return evolve(said, phase=Thinking(), turn=run.turn + 1)
+
+
+def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
+    """The run when the model has given no answer: it asks again, now or later, or has failed."""
+    pause_s = spec.model_retries.model_pause_s(event.failure, event.attempt, event.chance)
+    if pause_s is None:
+        return end(run, Failed(event.failure))
+    if event.at is None or not pause_s:
+        return evolve(run, phase=Thinking(event.attempt + 1))
+    return evolve(run, phase=Pausing(event.attempt + 1, event.at + pause_s))
 
 
 def folded(

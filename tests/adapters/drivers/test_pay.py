@@ -23,6 +23,7 @@ from detent import (
     FrozenDict,
     FunctionToolExecutor,
     HumanDecided,
+    ManualClock,
     ModelFailed,
     ModelFailure,
     ModelReplied,
@@ -140,12 +141,20 @@ def test_the_model_is_asked_what_the_effect_says(pay: Pay) -> None:
 
 def test_a_failure_of_the_model_is_an_event(pay: Pay) -> None:
     """With the generator's own word for it; the exception is kept beside it."""
-    failure = ModelFailure("rate_limit", "slow down", retryable=True)
+    failure = ModelFailure("authentication", "no such key")
     error = ChatGeneratorError(failure)
     mine = purse(error)
 
     assert pay(mine, ASK) == ModelFailed(1, 1, failure)
     assert mine.errors == {failure: error}
+
+
+def test_a_failure_that_may_pass_comes_with_time_and_chance(pay: Pay) -> None:
+    """The core makes the pause of them."""
+    failure = ModelFailure("rate_limit", "slow down", retryable=True)
+    mine = purse(ChatGeneratorError(failure), clock=ManualClock(7), chance=lambda: 0.5)
+
+    assert pay(mine, ASK) == ModelFailed(1, 1, failure, at=7, chance=0.5)
 
 
 def test_a_bug_in_a_generator_is_a_failure_too(pay: Pay) -> None:

@@ -72,7 +72,7 @@ class Purse:
 
     `uis` says by tool name who is asked; a question about any other tool stays unpaid, and what a
     UI raises is raised. `errors` keeps what the other ports raised, by the failure that the run
-    knows. `clock` and `chance`, a number from 0 to 1, are read where a tool may be tried again.
+    knows. `clock` and `chance`, a number from 0 to 1, are read where a call may be tried again.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -218,7 +218,10 @@ class Purse:
             case AskModel():
                 failure = _failure(error)
                 self.errors[failure] = error
-                return ModelFailed(effect.turn, effect.attempt, failure)
+                if not failure.retryable:
+                    return ModelFailed(effect.turn, effect.attempt, failure)
+                now, chance = self.clock.now(), self.chance()
+                return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
             case RunTool() | Reconcile() | WaitUntil() | AskHuman():
                 raise error
 
