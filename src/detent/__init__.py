@@ -203,7 +203,12 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalError as JournalError
     from detent.ports.journal import StoredRun as StoredRun
     from detent.ports.laws import check_chat_generator as check_chat_generator
+    from detent.ports.laws import check_clock as check_clock
+    from detent.ports.laws import check_confirmation_ui as check_confirmation_ui
+    from detent.ports.laws import check_handler as check_handler
     from detent.ports.laws import check_journal as check_journal
+    from detent.ports.laws import check_observer as check_observer
+    from detent.ports.laws import check_tool_executor as check_tool_executor
     from detent.ports.observer import Observer as Observer
     from detent.ports.tool_execution import AsyncToolExecutor as AsyncToolExecutor
     from detent.ports.tool_execution import ToolExecutor as ToolExecutor
@@ -298,7 +303,10 @@ _HOMES = {
     "ports.journal": (
         "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError StoredRun"
     ),
-    "ports.laws": "check_chat_generator check_journal",
+    "ports.laws": (
+        "check_chat_generator check_clock check_confirmation_ui check_handler "
+        "check_journal check_observer check_tool_executor"
+    ),
     "ports.observer": "Observer",
     "ports.tool_execution": "AsyncToolExecutor ToolExecutor",
 }

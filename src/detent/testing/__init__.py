@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from detent.adapters.testing.spies import ToolUse as ToolUse
     from detent.adapters.testing.spies import spy as spy
     from detent.adapters.testing.transcripts import transcript as transcript
+    from detent.ports.laws import check_chat_generator as check_chat_generator
+    from detent.ports.laws import check_clock as check_clock
+    from detent.ports.laws import check_confirmation_ui as check_confirmation_ui
+    from detent.ports.laws import check_handler as check_handler
+    from detent.ports.laws import check_journal as check_journal
+    from detent.ports.laws import check_observer as check_observer
+    from detent.ports.laws import check_tool_executor as check_tool_executor
 
 _HOMES = {
     "adapters.clocks": "JumpingClock ManualClock",
@@ -39,6 +46,10 @@ _HOMES = {
     "adapters.testing.scripted": "After Asked Pieces ScriptedChatGenerator When",
     "adapters.testing.spies": "SpiedTool ToolUse spy",
     "adapters.testing.transcripts": "transcript",
+    "ports.laws": (
+        "check_chat_generator check_clock check_confirmation_ui check_handler check_journal "
+        "check_observer check_tool_executor"
+    ),
 }
 """Where each public name lives: the same as above, for the interpreter."""
 

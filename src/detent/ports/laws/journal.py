@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from threading import Barrier, Thread
 
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, StoredRun
+from detent.ports.laws.breaking import expect
 
 MakeJournal = Callable[[], Journal]
 """Opens the store under test: each call a new handle on the same, at first empty, store."""
@@ -155,6 +156,4 @@ def refuses(journal: Journal, more: Sequence[Entry]) -> bool:
 
 
 def _expect(holds: object, law: str) -> None:
-    """Raise AssertionError with the law unless it holds."""
-    if not holds:
-        raise AssertionError(f"the store breaks a law: {law}")
+    expect(holds, "the store", law)

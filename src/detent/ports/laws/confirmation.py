@@ -1,0 +1,81 @@
+"""The promises of the confirmation port as checks: run them against a UI of your own.
+
+def test_my_ui():
+    check_confirmation_ui({"confirm": lambda: MyUI(keys="y"), "gone": lambda: MyUI(keys="")})
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, TypeAlias, cast
+
+from detent.core.decisions import Answered, Confirmed, Modified, Rejected
+from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
+from detent.ports.laws.breaking import expect
+
+Humans: TypeAlias = Mapping[str, Callable[[], ConfirmationUI]]
+"""Makers of the UI under test, by what the human at it does."""
+
+DECISIONS = {"confirm": Confirmed, "reject": Rejected, "modify": Modified, "respond": Answered}
+
+CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("pay", "Pay somebody.", {"amount": 3, "to": "Ada", "note": None, "tags": ["a", {"b": [1]}]}),
+    ("odd", "", {"text": "\\x1b[2J 🔒 'y'\\n\\ny\\n", "": 1.5}),
+    ("bare", "Without parameters\\nand on two lines.", {}),
+)
+"""The calls that each human is asked about."""
+
+UI = "the confirmation UI"
+
+
+def check_confirmation_ui(humans: Humans) -> None:
+    """Check that a UI keeps what the `ConfirmationUI` port promises.
+
+    Args:
+        humans: makes the UI with a human at it who does this and nothing else, whatever is asked:
+            "confirm", "reject", "modify", "respond", or "gone", who has closed the window. Leave
+            out what the UI does not offer; "gone" it has in any case.
+
+    Raises:
+        AssertionError: it does not; the message is the law that it breaks.
+    """
+    expect("gone" in humans, UI, "there may be nobody: say what happens then, as 'gone'")
+    for does, make in humans.items():
+        for name, description, params in CALLS:
+            given = deepcopy(params)
+            if does == "gone":
+                nobody_decides_nothing(make(), name, description, given)
+            else:
+                said = make().get_user_confirmation(name, description, given)
+                what_the_human_does_is_said(said, does)
+
+
+def nobody_decides_nothing(
+    ui: ConfirmationUI, name: str, description: str, params: dict[str, Any]
+) -> None:
+    """Without a human no tool runs: the UI raises, or leaves the call pending."""
+    try:
+        said = ui.get_user_confirmation(name, description, params)
+    except BaseException:  # noqa: BLE001 - whatever it is, it lets no tool run
+        return
+    expect(decision_of(said) is None, UI, "where nobody answers, nothing is decided")
+
+
+def what_the_human_does_is_said(said: object, does: str) -> None:
+    """The answer is of the right kind, and means what the human has done."""
+    expect(isinstance(said, ConfirmationUIResult), UI, "an answer is a ConfirmationUIResult")
+    result = cast(ConfirmationUIResult, said)
+    decision = decision_of(result)
+    law = f"a human who wants to {does} does so; this answer means {decision}"
+    expect(isinstance(decision, DECISIONS[does]), UI, law)
+    if isinstance(decision, Modified):
+        expect(_is_json(result.new_tool_params), UI, "new parameters are plain JSON")
+
+
+def _is_json(value: object) -> bool:
+    try:
+        return bool(json.loads(json.dumps(value)) == value)
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,104 @@
+"""The promise of the observer port as a check: run it against an observer of your own.
+
+def test_my_observer():
+    check_observer(MyObserver)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from detent.core.decisions import Ask, Confirmed, Verdict, digest
+from detent.core.events import (
+    CancelRequested,
+    ClockTicked,
+    Event,
+    HumanDecided,
+    ModelFailed,
+    ModelReplied,
+    Resumed,
+    ToolNeverRan,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+)
+from detent.core.frozen import FrozenDict
+from detent.core.messages import ChatMessage, ToolCall
+from detent.core.replies import ChatReply, ModelFailure, Usage
+from detent.core.results import ToolFault, ToolResult
+from detent.core.retries import Retries
+from detent.core.run import Run
+from detent.core.slots import CallRef
+from detent.core.spec import AgentSpec
+from detent.core.state import State
+from detent.core.step import start, step
+from detent.core.tools import Tool
+from detent.ports.observer import Observer
+
+
+def check_observer(make: Callable[[], Observer]) -> None:
+    """Check that an observer can be shown every kind of event: what it raises would end the run.
+
+    Args:
+        make: makes the observer under test, a new one for each run.
+
+    Raises:
+        AssertionError: it raises something.
+    """
+    spec = _spec()
+    for events in (_an_eventful_life(spec), (ModelFailed(1, 1, FAILURE),)):
+        run = start(spec, [ChatMessage.from_user("Go on.")], run_id=RUN_ID)
+        observe = make()
+        for event in events:
+            before, run = run, step(spec, run, event)
+            _show(observe, before, event, run)
+
+
+def _show(observe: Observer, before: Run[Any], event: Event, after: Run[Any]) -> None:
+    try:
+        observe(before, event, after)
+    except Exception as error:
+        told = f"it takes every event, got {type(error).__name__}: {error}; with {event}"
+        raise AssertionError(f"the observer breaks a law: {told}") from error
+
+
+RUN_ID = "observed"
+FAILURE = ModelFailure("connection", "nobody is there")
+PAY, LOOK = CallRef(1, 0), CallRef(1, 1)
+
+
+def _spec() -> AgentSpec[State]:
+    """A tool that a human is asked about, and one that is tried again and looked up."""
+    schema = {"type": "object"}
+    pay = Tool("pay", "Pay.", schema, lambda: "paid")
+    look = Tool(
+        "look", "Look.", schema, lambda: "seen", retries=Retries(1), on_unknown=lambda *_: None
+    )
+
+    def ask(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        return Ask("it costs money")
+
+    return AgentSpec(State({}), FrozenDict(pay=pay, look=look), policies=FrozenDict(pay=ask))
+
+
+def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
+    """A run to which everything happens: a failure, a pause, a crash, a decision, an end."""
+    calls = [ToolCall("pay", {}, "a"), ToolCall("look", {}, "b")]
+    reply = ChatReply(ChatMessage.from_assistant("So:", tool_calls=calls), usage=Usage(3, 4))
+    bound = digest(RUN_ID, *PAY, calls[0], spec.tools["pay"])
+    return (
+        ModelReplied(1, 1, reply),
+        ToolStarted(LOOK, 1, at=0.0),
+        ToolRaised(LOOK, 1, ToolFault("raised", "not yet", retryable=True), at=0.0, chance=0.5),
+        ClockTicked(3600.0),
+        ToolStarted(LOOK, 2),
+        Resumed("another process"),
+        ToolNeverRan(LOOK, 2),
+        ToolStarted(LOOK, 2),
+        ToolReturned(LOOK, 2, ToolResult("seen")),
+        HumanDecided(PAY, bound, Confirmed(), by="Ada"),
+        ToolStarted(PAY, 1),
+        ToolReturned(PAY, 1, ToolResult("paid")),
+        CancelRequested("enough"),
+    )

@@ -1,0 +1,101 @@
+"""The laws of the confirmation UI: ours keep them, and one that does not is found out."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from detent import (
+    Answered,
+    ConfirmationUIResult,
+    Confirmed,
+    Modified,
+    Rejected,
+    SimpleConsoleUI,
+    check_confirmation_ui,
+)
+from detent.testing import ScriptedHuman
+
+
+def test_a_scripted_human_keeps_the_laws() -> None:
+    """Whatever it says."""
+    check_confirmation_ui(
+        {
+            "confirm": lambda: ScriptedHuman(Confirmed()),
+            "reject": lambda: ScriptedHuman(Rejected("no")),
+            "modify": lambda: ScriptedHuman(Modified({"amount": 1})),
+            "respond": lambda: ScriptedHuman(Answered("done by hand")),
+            "gone": lambda: ScriptedHuman(None),
+        }
+    )
+
+
+def test_the_console_keeps_the_laws(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A human who types these keys; at the end of input nobody is there."""
+
+    def typing(keys: str) -> Callable[[], SimpleConsoleUI]:
+        def make() -> SimpleConsoleUI:
+            monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+            return SimpleConsoleUI()
+
+        return make
+
+    modified = "m\n" + "\n" * 4
+    check_confirmation_ui(
+        {
+            "confirm": typing("y\n"),
+            "reject": typing("n\n\n"),
+            "modify": typing(modified),
+            "gone": typing(""),
+        }
+    )
+    assert "--- pay wants to run ---" in capsys.readouterr().out
+
+
+class Saying:
+    """Says this, whatever is asked."""
+
+    def __init__(self, said: Any) -> None:
+        self._said = said
+
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> Any:
+        """Say it."""
+        return self._said
+
+
+CONFIRM = ConfirmationUIResult("confirm")
+
+
+@pytest.mark.parametrize(
+    ("does", "said", "law"),
+    [
+        ("gone", CONFIRM, "where nobody answers, nothing is decided"),
+        ("confirm", "confirm", "an answer is a ConfirmationUIResult"),
+        ("reject", CONFIRM, "a human who wants to reject does so; this answer means Confirmed"),
+        ("modify", ConfirmationUIResult("modify"), "wants to modify does so; this answer .* None"),
+        (
+            "modify",
+            ConfirmationUIResult("modify", None, {"n": {1}}),
+            "new parameters are plain JSON",
+        ),
+    ],
+)
+def test_a_ui_that_breaks_a_law_is_found_out(does: str, said: object, law: str) -> None:
+    """The message is the law."""
+    humans = {"gone": lambda: Saying(None), does: lambda: Saying(said)}
+    with pytest.raises(AssertionError, match=f"the confirmation UI breaks a law: .*{law}"):
+        check_confirmation_ui(humans)
+
+
+def test_what_happens_without_a_human_must_be_checked() -> None:
+    """It is left out of no check."""
+    with pytest.raises(AssertionError, match="say what happens then, as 'gone'"):
+        check_confirmation_ui({"confirm": lambda: Saying(CONFIRM)})
