@@ -320,8 +320,7 @@ OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": 
         (b"", "cut_stream", True),
         (b'{"hello": 1}', "bad_response", False),
         (b'{"type": "skill_version", "id": "s"}', "bad_response", False),
-        (events(delta(0, "text_delta", text="a")), "bad_response", False),
-        (events(START, opened(0, "tool_use"), ended()), "bad_response", False),
+        (events(delta(0, "text_delta", text="a")), "cut_stream", True),
         (
             b'{"type": "message", "content": "text", "stop_reason": "end_turn"}',
             "bad_response",
@@ -375,3 +374,22 @@ def test_no_json_does_more_harm_than_to_be_refused(value: Any, place: int) -> No
     data = events(START, opened(0, "tool_use", id="c", name="n"), stranger, ended("tool_use"))
     with suppress(ChatGeneratorError):
         fed(data, answer)
+
+
+def test_what_gateways_leave_out_is_made_up_for() -> None:
+    """The start of a block, its number, the ids of calls, the reason to stop."""
+    text, call = {"text": "a"}, {"partial_json": '{"b": 1}'}
+    reply = streamed(
+        delta(0, "text_delta", **text),
+        {"type": "content_block_start", "content_block": {"type": "tool_use", "name": "add"}},
+        {"type": "content_block_delta", "delta": {"type": "input_json_delta", **call}},
+    )
+    assert reply.message.content == (TextContent("a"), ToolCall("add", {"b": 1}))
+    assert (reply.finish_reason, reply.raw_finish_reason) == ("tool_calls", "")
+
+
+def test_a_piece_without_anything_is_passed_over() -> None:
+    """Before the first block, and with nothing in it."""
+    reply = streamed({"type": "content_block_delta"}, {"type": "message_delta"}, ended())
+    assert reply.message.text in {None, ""}
+    assert reply.finish_reason == "stop"

@@ -265,3 +265,14 @@ def test_no_json_does_more_harm_than_to_be_refused(stranger: Any, place: int) ->
     )[place]
     with suppress(ChatGeneratorError):
         read(events(HELLO, strange, ended()))
+
+
+def test_an_answer_may_end_without_a_reason() -> None:
+    """Its last event, or the end of the whole body, is end enough."""
+    said = piece("content-delta", 0, content={"text": "a"})
+    for data in (
+        events(said, {"type": "message-end"}),
+        json.dumps({"id": "1", "message": {"content": [{"text": "a"}]}}).encode(),
+    ):
+        reply = read(data)[1]
+        assert (reply.message.text, reply.finish_reason) == ("a", "other")

@@ -48,13 +48,11 @@ def failure_of(made: Answer, data: bytes) -> ModelFailure:
 
 
 def test_a_stream_gives_its_pieces_as_they_come_and_then_the_reply() -> None:
-    """The end mark says that nothing of worth can follow."""
+    """Each as soon as its last byte is there."""
     made = answer()
     assert made.begun
-    first = [*made.feed(b'data: {"say": "a"}\n\ndata: {"sa')], made.ended
-    second = [*made.feed(b'y": "b"}\n\ndata: [DONE]\n\n')], made.ended
-    assert first == ([StreamingChunk(content="a")], False)
-    assert second == ([StreamingChunk(content="b")], True)
+    assert [*made.feed(b'data: {"say": "a"}\n\ndata: {"sa')] == [StreamingChunk(content="a")]
+    assert [*made.feed(b'y": "b"}\n\ndata: [DONE]\n\n')] == [StreamingChunk(content="b")]
     pieces, reply = made.finish()
     assert pieces == [StreamingChunk(finish_reason="stop")]
     assert reply.message.text == "ab"
@@ -67,6 +65,35 @@ def test_a_whole_body_gives_the_same_pieces_at_its_end() -> None:
     pieces, reply = made.finish()
     assert pieces == [StreamingChunk(content="ab"), StreamingChunk(finish_reason="stop")]
     assert reply.message.text == "ab"
+
+
+BROKEN = ModelFailure("timeout", "it took too long", retryable=True)
+
+
+@pytest.mark.parametrize("data", [b'data: {"say": "a"}\n\ndata: [DONE]\n\n', b'{"say": "a"}'])
+def test_a_connection_that_breaks_after_the_end_does_no_harm(data: bytes) -> None:
+    """What has come is the whole answer."""
+    made = answer()
+    pieces = [*made.feed(data)]
+    made.break_off(BROKEN)
+    last, reply = made.finish()
+    assert [piece.content for piece in (*pieces, *last)] == ["a", ""]
+    assert reply.message.text == "a"
+
+
+@pytest.mark.parametrize("data", [b"", b'data: {"say": "a"}\n\n', b'{"say": "a', b'{"other": 1}'])
+def test_a_connection_that_breaks_before_the_end_is_what_failed(data: bytes) -> None:
+    """Not the answer, which could not come."""
+    made = answer()
+    made.break_off(BROKEN)
+    assert failure_of(made, data) == BROKEN
+
+
+def test_an_error_status_counts_more_than_a_connection_that_breaks() -> None:
+    """Another try would meet it again."""
+    made = answer(401)
+    made.break_off(BROKEN)
+    assert failure_of(made, b'{"error": {"mess').cause == "authentication"
 
 
 def test_an_error_status_is_read_into_a_failure() -> None:

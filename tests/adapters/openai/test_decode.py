@@ -537,3 +537,33 @@ def test_no_json_does_more_harm_than_to_be_refused(value: Any, place: int) -> No
     lines = map(json.dumps, (delta(content="a"), stranger, delta("stop")))
     with suppress(ChatGeneratorError):
         read("".join(f"data: {line}\n\n" for line in lines).encode())
+
+
+def test_a_reason_after_each_call_is_not_the_end() -> None:
+    """Together gives one; a stream that breaks in the second call is cut."""
+    first = delta("tool_calls", tool_calls=[call(index=0)])
+    second = delta(tool_calls=[call('{"a":', id="c2", index=1)])
+    data = "".join(f"data: {json.dumps(value)}\n\n" for value in (first, second)).encode()
+    assert failure_of(data).cause == "cut_stream"
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "thought"),
+    [
+        ({"type": "thinking", "thinking": "hm"}, None, "hm"),
+        ({"type": "thinking"}, None, ""),
+        ({"type": "text"}, None, None),
+        ({"type": "text", "text": "a"}, "a", None),
+        ({"type": "reference", "reference_ids": [1]}, None, None),
+    ],
+    ids=["text of a thought", "no thought", "no text", "text", "unknown"],
+)
+def test_parts_of_a_content_may_lack_what_they_are_for(
+    part: Json, text: str | None, thought: str | None
+) -> None:
+    """And a thought may be a list, or a text."""
+    message = whole({"content": [part]}).message
+    assert message.text == text
+    assert [one.reasoning_text for one in message.reasonings] == (
+        [] if thought is None else [thought]
+    )

@@ -418,9 +418,8 @@ FAILED = {"status": "failed", "error": {"code": "server_error", "message": "brok
         (b"", "cut_stream", True),
         (b'{"hello": 1}', "bad_response", False),
         (b'{"output": "text"}', "bad_response", False),
-        (b'{"output": [{}]}', "bad_response", False),
-        (events(delta("function_call_arguments", 0, "a")), "bad_response", False),
-        (events(BEGUN, done(0, {"type": "function_call"})), "bad_response", False),
+        (b'{"output": [1]}', "bad_response", False),
+        (events(delta("function_call_arguments", 0, "a")), "cut_stream", True),
     ],
 )
 def test_an_answer_that_is_none_is_a_typed_failure(
@@ -465,3 +464,23 @@ def test_no_json_does_more_harm_than_to_be_refused(value: Any, place: int) -> No
     )[place]
     with suppress(ChatGeneratorError):
         fed(events(BEGUN, stranger, TALK[-1]), answer)
+
+
+def test_what_servers_leave_out_is_made_up_for() -> None:
+    """The number of an item, one of the two ids of a call, and the beginning of an item."""
+    item = {"type": "function_call", "id": "c1", "name": "add"}
+    pieces, reply = fed(
+        events(
+            {"type": "response.output_item.added", "item": item},
+            {"type": "response.function_call_arguments.delta", "delta": '{"a"'},
+            {"type": "response.function_call_arguments.delta", "output_index": 5, "delta": "lost"},
+            {"type": "response.function_call_arguments.delta", "delta": ": 1}"},
+            {"type": "response.output_item.done", "item": {**item, "arguments": '{"a": 1}'}},
+            {"type": "response.output_text.delta"},
+            event("completed", response=response()),
+        ),
+        answer,
+    )
+    assert [(call.tool_name, call.id) for call in reply.message.tool_calls] == [("add", "c1")]
+    deltas = [delta for piece in pieces for delta in piece.tool_calls]
+    assert "".join(delta.arguments for delta in deltas) == '{"a": 1}'

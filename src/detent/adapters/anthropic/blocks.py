@@ -37,7 +37,8 @@ class Block:
             return self._pieces(self.start)
         given = self.start.get("input")
         arguments = json.dumps(given) if given else ""
-        delta = ToolCallDelta(self.place, self.start["name"], arguments, self.start["id"])
+        name, call_id = self.start.get("name"), self.start.get("id")
+        delta = ToolCallDelta(self.place, name, arguments, call_id)
         return (StreamingChunk(tool_calls=(delta,)),)
 
     def grown(self, delta: Json) -> Sequence[StreamingChunk]:
@@ -84,9 +85,9 @@ class Block:
         written = self._written() or (json.dumps(given) if given else "")
         own = without(whole, "type", "id", "name", "input")
         return ToolCall(
-            str(whole["name"]),
+            str(whole.get("name") or ""),
             read or {},
-            str(whole["id"]),
+            whole.get("id"),
             {PROVIDER: own} if own else {},
             written if read is None else None,
         )

@@ -39,6 +39,7 @@ class MessageFold:
         self._usage: dict[str, Any] = {}
         self._blocks: dict[int, Block] = {}
         self._calls = 0
+        self._over = False
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk]:
         """Take in the next event; give what can be shown of it.
@@ -48,17 +49,19 @@ class MessageFold:
         """
         match value.get("type"):
             case "content_block_delta":
-                return self._blocks[value["index"]].grown(value["delta"])
+                return self._grow(value.get("index"), value.get("delta") or {})
             case "content_block_start":
-                return self._open(value["index"], value["content_block"])
+                return self._open(value.get("index"), value.get("content_block") or {})
             case "message_start":
-                return self._begin(value["message"])
-            case "message":
-                return self._begin(value)
+                return self._begin(value.get("message") or {})
             case "message_delta":
-                self._tell({**value, **value["delta"]})
+                self._tell({**value, **(value.get("delta") or {})})
+            case "message_stop":
+                self._over = True
             case _ if value.get("error"):
                 raise error_in_answer(value)
+            case kind if kind == "message" or "content" in value:
+                return self._begin(value)
             case _:
                 pass  # pings, ends of blocks and events that are not known yet
         return ()
@@ -70,7 +73,7 @@ class MessageFold:
             ChatGeneratorError: the answer was cut off before its end, or is no message.
         """
         raw = self._about.get("stop_reason")
-        if not raw and not ended:
+        if not (raw or ended or self._over):
             text = "the answer was cut off before the model had finished"
             raise failed("cut_stream", text, retryable=True)
         if not self._about:
@@ -104,10 +107,18 @@ class MessageFold:
         self._usage.update(given_only(about.get("usage") or {}))
         self._about.update(given_only(about))
 
-    def _open(self, index: int, start: Json) -> Sequence[StreamingChunk]:
-        block = self._blocks[index] = Block(start, start["type"], self._calls)
+    def _open(self, index: int | None, start: Json) -> Sequence[StreamingChunk]:
+        block = Block(start, str(start.get("type")), self._calls)
+        self._blocks[len(self._blocks) if index is None else index] = block
         self._calls += block.kind == "tool_use"
         return block.opened()
+
+    def _grow(self, index: int | None, delta: Json) -> Sequence[StreamingChunk]:
+        """Take in a piece of a block; gateways leave out where it starts, or its number."""
+        at = len(self._blocks) - 1 if index is None else index
+        if at not in self._blocks:
+            self._open(index, {"type": str(delta.get("type")).removesuffix("_delta")})
+        return self._blocks[max(at, 0)].grown(delta)
 
 
 def _usage(usage: Json) -> Usage:

@@ -40,14 +40,16 @@ class Block:
     @property
     def is_call(self) -> bool:
         """Whether it is a call of a tool of ours, not of one that runs at the provider."""
-        return "toolUse" in self.start and self.start["toolUse"].get("type") != SERVER_TOOL
+        use = self.start.get("toolUse")
+        return isinstance(use, Mapping) and use.get("type") != SERVER_TOOL
 
     def opened(self) -> Sequence[StreamingChunk]:
         """What can be shown of the block as it starts."""
         match self.start:
             case {"toolUse": use} if self.is_call:
                 arguments = json.dumps(use["input"]) if use.get("input") else ""
-                delta = ToolCallDelta(self.place, use["name"], arguments, use["toolUseId"])
+                name, call_id = use.get("name"), use.get("toolUseId")
+                delta = ToolCallDelta(self.place, name, arguments, call_id)
                 return (StreamingChunk(tool_calls=(delta,)),)
             case {"reasoningContent": {"reasoningText": {"text": text}}}:
                 return self._piece(text, thought=True)
@@ -142,13 +144,13 @@ class Block:
         read = read_arguments(written, cut=cut) if streamed or not cut else None
         own = without(use, "input", "name", "toolUseId", "type")
         return ToolCall(
-            str(use["name"]),
+            str(use.get("name") or ""),
             read or {},
-            str(use["toolUseId"]),
+            use.get("toolUseId"),
             {PROVIDER: own} if own else {},
             written if read is None else None,
         )
 
 
-def _joined(content: Iterable[Json]) -> str:
-    return "".join(part.get("text") or "" for part in content)
+def _joined(content: Iterable[Json] | None) -> str:
+    return "".join(part.get("text") or "" for part in content or ())

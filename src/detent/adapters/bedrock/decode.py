@@ -54,7 +54,7 @@ class ConverseFold:
             case {"contentBlockStart": {"contentBlockIndex": index, "start": start}}:
                 return self._open(index, start).opened()
             case {"messageStop": about} | {"metadata": about}:  # the counts come after the end
-                self._about.update(about)
+                self._about.update(about or {})
             case {"output": {"message": {"content": content}}}:
                 self._about.update(value)
                 blocks = enumerate(content)

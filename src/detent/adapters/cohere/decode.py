@@ -42,6 +42,7 @@ class ChatFold:
         self._finish = ""
         self._usage: Json = {}
         self._spoken = False
+        self._over = False
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._plan: list[str] = []
@@ -61,6 +62,7 @@ class ChatFold:
         self._id = str(value.get("id") or self._id)
         self._usage = about.get("usage") or about.get("meta") or self._usage
         self._spoken |= bool(message) or "text" in value
+        self._over |= value.get("type") == "message-end" or ("id" in value and "message" in value)
         if reason := about.get("finish_reason"):
             self._finish = str(reason)
             if self._finish in BROKEN:
@@ -73,7 +75,7 @@ class ChatFold:
         Raises:
             ChatGeneratorError: the answer was cut off before its end, or is none.
         """
-        if not self._finish:
+        if not (self._finish or self._over):
             if self._spoken or not ended:
                 text = "the answer was cut off before the model had finished"
                 raise failed("cut_stream", text, retryable=True)

@@ -35,7 +35,8 @@ class Call:
         self.arguments = wire.get("args") or self.arguments
         for piece in wire.get("partialArgs") or ():
             value = next((piece[name] for name in VALUES if name in piece), None)
-            self.arguments = with_value(self.arguments, steps_of(piece["jsonPath"]), value)
+            if path := piece.get("jsonPath"):
+                self.arguments = with_value(self.arguments, steps_of(path), value)
         self.open = bool(wire.get("willContinue"))
         text = "" if self.open else json.dumps(self.arguments)
         return ToolCallDelta(self.place, wire.get("name"), text, wire.get("id"))

@@ -163,8 +163,8 @@ def _shown(text: str, *, thought: bool, start: bool) -> StreamingChunk:
 def _attachment(data: Json, extra: Json) -> ImageContent | FileContent:
     mime_type = str(data.get("mimeType") or "")
     if mime_type.startswith("image/"):
-        return ImageContent(data["data"], mime_type, meta={PROVIDER: extra})
-    return FileContent(data["data"], mime_type, extra={PROVIDER: extra})
+        return ImageContent(data.get("data") or "", mime_type, meta={PROVIDER: extra})
+    return FileContent(data.get("data") or "", mime_type, extra={PROVIDER: extra})
 
 
 def _without(members: Json, names: frozenset[str] | set[str]) -> dict[str, Any]:

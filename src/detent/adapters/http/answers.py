@@ -19,6 +19,7 @@ from detent.ports.chat import ChatGeneratorError
 MAX_ERROR_BYTES = 1024 * 1024
 EXCERPT_BYTES = 200
 SUCCESS = range(200, 300)
+NO_END = frozenset({"cut_stream", "bad_response"})
 
 Ending: TypeAlias = tuple[Sequence[StreamingChunk], ChatReply]
 """The last pieces of an answer, and the whole reply."""
@@ -87,16 +88,12 @@ class Answer:
         self._headers: Mapping[str, str] = {}
         self._error_body = bytearray()
         self._beginning = b""
+        self._broken: ModelFailure | None = None
 
     @property
     def begun(self) -> bool:
         """Whether the head of the answer has come."""
         return self._status > 0
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing of worth can follow: a connection that breaks now does no harm."""
-        return self._payloads.ended
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Take in the status, and the headers by lower-case name."""
@@ -122,6 +119,10 @@ class Answer:
         except MALFORMED as error:
             raise self._malformed(error) from error
 
+    def break_off(self, failure: ModelFailure) -> None:
+        """No more bytes come, because of `failure`; it does no harm after the end of the answer."""
+        self._broken = failure
+
     def finish(self) -> Ending:
         """The last pieces and the reply, when no more bytes come.
 
@@ -134,10 +135,14 @@ class Answer:
             )
         try:
             pieces = [piece for value in self._payloads.close() for piece in self._fold.add(value)]
-            last, reply = self._fold.finish(ended=self.ended)
+            last, reply = self._fold.finish(ended=self._payloads.ended)
         except ChatGeneratorError as error:
+            if self._broken and error.failure.cause in NO_END:
+                raise ChatGeneratorError(self._broken) from None
             raise self._signed(error.failure) from None
         except MALFORMED as error:
+            if self._broken:
+                raise ChatGeneratorError(self._broken) from None
             raise self._malformed(error) from error
         return [*pieces, *last], reply
 

@@ -141,17 +141,17 @@ class _Deadline:
 
 @contextmanager
 def _failures(request: Request, answer: Answer) -> Generator[None]:
-    """Turn what httpx raises into typed failures, unless the answer had come to its end."""
+    """Turn what httpx raises into typed failures; what came before may hold the whole answer."""
     import httpx
 
     try:
         yield
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        if not answer.ended:
+        failure = _failure(error, host_of(request.url), begun=answer.begun)
+        if not answer.begun:
             # The cause is not chained: its text can hold a header, and so the key.
-            raise ChatGeneratorError(
-                _failure(error, host_of(request.url), begun=answer.begun)
-            ) from None
+            raise ChatGeneratorError(failure) from None
+        answer.break_off(failure)
 
 
 def _failure(error: Exception, host: str, *, begun: bool) -> ModelFailure:

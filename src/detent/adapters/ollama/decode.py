@@ -89,13 +89,15 @@ class ChatFold:
 
     def _call(self, wire: Json) -> ToolCallDelta:
         """Take in a call; each comes whole."""
-        function = wire["function"]
+        function = wire.get("function") or {}
         arguments = function.get("arguments") or {}
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         read = read_arguments(text, cut=False)
         own = {"id": wire["id"]} if wire.get("id") else {}
         unreadable = text if read is None else None
-        call = ToolCall(function["name"], read or {}, own.get("id"), {PROVIDER: own}, unreadable)
+        call = ToolCall(
+            str(function.get("name") or ""), read or {}, own.get("id"), {PROVIDER: own}, unreadable
+        )
         self._calls.append(call)
         return ToolCallDelta(len(self._calls) - 1, call.tool_name, text, call.id)
 

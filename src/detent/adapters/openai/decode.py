@@ -50,6 +50,7 @@ class ChatFold:
         self._usage: Json | None = None
         self._chosen = False
         self._finish = ""
+        self._over = False
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._reasoning: list[str] = []
@@ -72,10 +73,12 @@ class ChatFold:
         if choice is None:
             return ()
         self._chosen = True
-        if reason := choice.get("finish_reason"):
-            self._finish = reason
-            self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
         delta = choice["delta"] if "delta" in choice else choice.get("message")
+        if reason := choice.get("finish_reason"):
+            self._finish, self._over = reason, True
+            self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
+        elif delta and delta.get("tool_calls"):
+            self._over = False  # Together gives a reason after each call
         return self._pieces(delta) if delta else ()
 
     def finish(self, *, ended: bool) -> Ending:
@@ -84,7 +87,7 @@ class ChatFold:
         Raises:
             ChatGeneratorError: the answer was cut off before its end, or holds no choice.
         """
-        if not self._chosen or not (ended or self._finish) or self._finish == "error":
+        if not self._chosen or not (ended or self._over) or self._finish == "error":
             self._fail(ended=ended)
         calls = self._made_calls()
         refusal = "".join(self._refusal)
@@ -136,10 +139,13 @@ class ChatFold:
         """Mistral's form of content: a list of texts and thoughts."""
         for part in parts:
             if part.get("type") == "thinking":
-                text = "".join(piece.get("text") or "" for piece in part["thinking"])
-                yield self._think("content", text)
-            elif part.get("type") == "text":
-                yield self._say(part["text"], self._text)
+                said = part.get("thinking") or ()
+                pieces = (
+                    [said] if isinstance(said, str) else [one.get("text") or "" for one in said]
+                )
+                yield self._think("content", "".join(pieces))
+            elif part.get("type") == "text" and (text := part.get("text")):
+                yield self._say(text, self._text)
 
     def _call(self, wire: Json) -> ToolCallDelta:
         function = wire.get("function") or wire.get("custom") or {}

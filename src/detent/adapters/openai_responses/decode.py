@@ -56,17 +56,17 @@ class ResponseFold:
         if kind in TEXTS or kind in THOUGHTS:
             return self._grown(value, thought=kind in THOUGHTS)
         if kind in ARGUMENTS:
-            return self._argued(value["output_index"], value["delta"])
+            return self._argued(self._index(value), value.get("delta"))
         match value:
-            case {"type": "response.output_item.added", "output_index": index, "item": item}:
-                return self._open(index, item)
-            case {"type": "response.output_item.done", "output_index": index, "item": item}:
-                return self._close(index, item)
-            case {"response": response}:
+            case {"type": "response.output_item.added", "item": Mapping() as item}:
+                return self._open(self._index(value, len(self._items)), item)
+            case {"type": "response.output_item.done", "item": Mapping() as item}:
+                return self._close(self._index(value), item)
+            case {"response": Mapping() as response}:
                 return self._tell(response)
-            case {"output": _}:
+            case {"output": _} | {"object": "response"}:
                 return self._tell(value)
-            case {"type": "error"} | {"error": _}:
+            case _ if kind == "error" or value.get("error"):
                 raise error_in_answer(value)
             case _:
                 return ()  # progress, and events that are not known yet
@@ -127,21 +127,27 @@ class ResponseFold:
         items = enumerate(response.get("output") or ())
         return [piece for index, item in items for piece in self._close(index, item)]
 
+    def _index(self, event: Json, default: int | None = None) -> int:
+        """The number of the item that an event is about; without one it is about the last."""
+        index = event.get("output_index")
+        if isinstance(index, int):
+            return index
+        return max(self._items, default=0) if default is None else default
+
     def _open(self, index: int, item: Json) -> Sequence[StreamingChunk]:
         self._items[index] = item
-        if item["type"] not in CALLS or index in self._places:
+        if item.get("type") not in CALLS or index in self._places:
             return ()
         place = self._places[index] = len(self._places)
-        return (
-            StreamingChunk(tool_calls=(ToolCallDelta(place, item["name"], "", item["call_id"]),)),
-        )
+        delta = ToolCallDelta(place, item.get("name"), "", _call_id(item))
+        return (StreamingChunk(tool_calls=(delta,)),)
 
     def _close(self, index: int, item: Json) -> Sequence[StreamingChunk]:
         """Take in a whole item; show it, if nothing was shown of it as it grew."""
         pieces = [*self._open(index, item)]
         if index in self._begun:
             return pieces
-        if item["type"] in CALLS:
+        if item.get("type") in CALLS:
             pieces += self._argued(index, _written(item))
         for number, (text, thought) in enumerate(_texts(item)):
             event = {"output_index": index, "content_index": number, "delta": text}
@@ -149,7 +155,7 @@ class ResponseFold:
         return pieces
 
     def _grown(self, event: Json, *, thought: bool) -> Sequence[StreamingChunk]:
-        text, index = event["delta"], event["output_index"]
+        text, index = event.get("delta"), self._index(event)
         if not text:
             return ()
         self._begun.add(index)
@@ -159,8 +165,8 @@ class ResponseFold:
             return (StreamingChunk(reasoning=text, start=start),)
         return (StreamingChunk(content=text, start=start),)
 
-    def _argued(self, index: int, arguments: str) -> Sequence[StreamingChunk]:
-        if not arguments:
+    def _argued(self, index: int, arguments: str | None) -> Sequence[StreamingChunk]:
+        if not arguments or index not in self._places:
             return ()
         self._begun.add(index)
         return (StreamingChunk(tool_calls=(ToolCallDelta(self._places[index], None, arguments),)),)
@@ -168,7 +174,7 @@ class ResponseFold:
 
 def _parts(item: Json, *, cut: bool) -> Iterator[Part]:
     """What an item says. Where the answer was `cut` off in it, a call is not whole."""
-    match item["type"]:
+    match item.get("type"):
         case "message":
             own = without(item, "content")
             for part in item.get("content") or ():
@@ -186,15 +192,20 @@ def _parts(item: Json, *, cut: bool) -> Iterator[Part]:
 def _call(item: Json, *, cut: bool) -> ToolCall:
     """A call; the free text of a custom one is no JSON object."""
     written = _written(item)
-    custom = item["type"] == CUSTOM_CALL
+    custom = item.get("type") == CUSTOM_CALL
     read = None if custom else read_arguments(written, cut=cut)
     return ToolCall(
-        str(item["name"]),
+        str(item.get("name") or ""),
         read or {},
-        str(item["call_id"]),
+        _call_id(item),
         {PROVIDER: without(item, "arguments", "call_id", "input", "name")},
         written if read is None else None,
     )
+
+
+def _call_id(call: Json) -> str | None:
+    """What a result names its call by; some servers have but one id."""
+    return call.get("call_id") or call.get("id")
 
 
 def _written(call: Json) -> str:
@@ -203,8 +214,8 @@ def _written(call: Json) -> str:
 
 def _texts(item: Json) -> Iterator[tuple[str, bool]]:
     """The texts of a message or a thought, and whether they are a thought."""
-    thought = item["type"] == "reasoning"
-    if thought or item["type"] == "message":
+    thought = item.get("type") == "reasoning"
+    if thought or item.get("type") == "message":
         for part in (*(item.get("summary") or ()), *(item.get("content") or ())):
             yield _text_of(part), thought
 
