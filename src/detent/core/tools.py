@@ -22,6 +22,7 @@ from attrs import Factory, field, frozen
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
+from detent.core.hiding import without_properties
 from detent.core.idempotency import OnUnknown
 from detent.core.messages import frozen_mapping
 from detent.core.parameters import (
@@ -95,11 +96,15 @@ def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
 
 
 def _visible(tool: Tool) -> ToolSpec:
-    shown = dict(tool.parameters)
-    properties = shown.get("properties", {})
-    shown["properties"] = {k: v for k, v in properties.items() if k not in tool.hidden}
-    if "required" in shown:
-        shown["required"] = [name for name in shown["required"] if name not in tool.hidden]
+    shown = {"properties": {}, **tool.parameters}
+    if tool.hidden:
+        shown = without_properties(shown, tool.hidden)
+        if faults := list(schema_faults(shown)):
+            names = ", ".join(map(repr, sorted(tool.hidden)))
+            raise ToolDefinitionError(
+                f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
+                f"schema: {'; '.join(faults)}"
+            )
     return ToolSpec(tool.name, tool.description, shown)
 
 

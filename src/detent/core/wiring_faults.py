@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 from detent.core.checks import type_name
 from detent.core.fitting import UNKNOWN, fits, part_type, update_type
+from detent.core.hiding import property_names
 from detent.core.state import BaseState, State, unknown_key
 from detent.core.tools import Tool
 from detent.core.wiring import Input, Output, TextRule
@@ -27,12 +28,12 @@ def wiring_faults(tool: Tool, state: BaseState) -> list[str]:
 def _parameter_faults(tool: Tool) -> Iterator[str]:
     """What the schema offers must be what the function takes, and all that it needs must come."""
     signature = tool.signature
-    offered = cast(Mapping[str, object], tool.spec.parameters.get("properties", {}))
+    offered = property_names(tool.spec.parameters)
     takes = ", ".join(signature.declared) or "nothing"
     if not signature.is_open:
-        for name in offered.keys() - signature.declared.keys():
+        for name in sorted(offered - signature.declared.keys()):
             yield f"its schema has {name!r}, which its function does not take; it takes: {takes}"
-    for name in sorted(signature.required - offered.keys() - tool.hidden):
+    for name in sorted(signature.required - offered - tool.hidden):
         yield f"neither the model nor the state gives its function the parameter {name!r}"
 
 
