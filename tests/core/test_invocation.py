@@ -13,7 +13,7 @@ from detent.core.declarations import Replaced
 from detent.core.errors import StateError
 from detent.core.invocation import Invocation, MissingInputError
 from detent.core.keys import Write
-from detent.core.messages import ToolCall
+from detent.core.messages import ChatMessage, ToolCall
 from detent.core.results import ResultError, ToolFault
 from detent.core.retries import Retries
 from detent.core.state import State, TypedState
@@ -149,7 +149,7 @@ def test_a_fault_has_no_value_that_came_from_the_state() -> None:
     secret = STATE.set("documents", [{"key": "sk-12345"}])
     assert invocation(on_state=secret, **VISIT).fault(error).message == (
         "Failed to invoke Tool `visit` with parameters {'at': {'x': 1}, 'on': '2026-01-31'}. "
-        "Error: KeyError: \"<user_name> has no key '<documents>'\""
+        "Error: KeyError: \"<user_name> has no <documents> '<documents>'\""
     )
 
 
@@ -168,6 +168,31 @@ def test_a_group_of_exceptions_is_told_one_by_one() -> None:
     """What a task group raises says nothing by itself."""
     group = ExceptionGroup("several", [ValueError("a"), ExceptionGroup("more", [TypeError("b")])])
     assert invocation().fault(group).message.endswith("Error: ValueError: a; TypeError: b")
+
+
+def test_a_fault_names_the_class_of_an_exception_whatever_the_state_holds() -> None:
+    """The name of a class came from nowhere else; and an exception may fail to print itself."""
+
+    class ValueLostError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    state = STATE.set("user_name", "Value")
+    call = invocation(on_state=state, **VISIT)
+    assert call.fault(ValueError("Value")).message.endswith("Error: ValueError: <user_name>")
+    assert call.fault(ValueLostError()).message.endswith("ValueLostError: it cannot be shown")
+
+
+def test_what_stands_in_the_conversation_is_no_secret() -> None:
+    """The model has read it."""
+
+    @tool(inputs_from_state={"messages": "said"})
+    def last(said: list[ChatMessage]) -> str:
+        return str(said)
+
+    state = STATE.set("messages", [ChatMessage.from_user("good day")])
+    fault = invocation(last, state).fault(ValueError("'good day' by the user"))
+    assert fault.message.endswith("Error: ValueError: 'good day' by the user")
 
 
 def test_a_fault_says_whether_another_attempt_makes_sense() -> None:

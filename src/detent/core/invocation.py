@@ -14,7 +14,7 @@ from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.live import Ledger, live_state
 from detent.core.messages import ToolCall
 from detent.core.redaction import redacted
-from detent.core.results import ResultError, ToolFault, ToolResult, result_of, text_of
+from detent.core.results import ResultError, ToolFault, ToolResult, result_of
 from detent.core.state import BaseState
 from detent.core.tools import Tool
 
@@ -78,7 +78,7 @@ class Invocation:
     def fault(self, error: BaseException) -> ToolFault:
         """What the model is told of `error`, without any value that came from the state."""
         self.end()
-        name, told = self.tool.name, self._redacted(_told(error))
+        name, told = self.tool.name, self._told(error)
         match error:
             case ConversionError():
                 return ToolFault("invalid_arguments", f"Tool '{name}' was not run: {told}")
@@ -111,17 +111,27 @@ class Invocation:
         if faults:
             raise ConversionError(faults)
 
+    def _told(self, error: BaseException) -> str:
+        if isinstance(error, BaseExceptionGroup):
+            return "; ".join(map(self._told, error.exceptions))
+        try:
+            text = self._redacted(str(error))
+        except Exception:  # noqa: BLE001 - a broken __str__ must not hide what was raised
+            text = "it cannot be shown"
+        ours = isinstance(error, ConversionError | MissingInputError | ResultError)
+        return text if ours else f"{type(error).__name__}: {text}"
+
     def _redacted(self, text: str) -> str:
-        """The text without what the state holds under the keys that the tool reads or writes."""
+        """The text without what the state holds under the keys that the tool reads or writes.
+
+        The messages are no secret: the model has written or read them.
+        """
         keys = {item.key for item in self.tool.inputs} | {item.key for item in self.tool.outputs}
         if self.tool.signature.state is not None:
-            keys |= self.state.fields.keys() - {"messages"}
-        held = {key: self.state.read(key) for key in sorted(keys) if self.state.holds(key)}
-        return redacted(text, held, known=text_of(self.call.arguments))
-
-
-def _told(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        return "; ".join(map(_told, error.exceptions))
-    ours = isinstance(error, ConversionError | MissingInputError | ResultError)
-    return str(error) if ours else f"{type(error).__name__}: {error}"
+            keys |= self.state.fields.keys()
+        held = {
+            key: self.state.read(key)
+            for key in sorted(keys - {"messages"})
+            if self.state.holds(key)
+        }
+        return redacted(text, held, known=self.call.arguments)
