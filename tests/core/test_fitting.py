@@ -69,6 +69,28 @@ class Point:
         """A part that is no field."""
         return 2 * self.x
 
+    def treble(self) -> int:
+        """No part at all."""
+        return 3 * self.x
+
+
+class Shelf:
+    """A plain class; what its instances have may be given to them later."""
+
+    papers: list[str]
+
+    def __init__(self) -> None:
+        self.later = 1
+
+    def sort(self) -> None:
+        """A method."""
+
+
+class Ahead:
+    """A class with an annotation that cannot be read here."""
+
+    papers: NotDefined  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]  # that is the point
+
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
@@ -214,6 +236,9 @@ def test_a_key_takes_what_its_handler_takes(
         (Found, "papers", list[str]),
         (Point, "x", int),
         (Point, "double", UNKNOWN),
+        (Shelf, "papers", list[str]),
+        (Shelf, "later", UNKNOWN),
+        (Ahead, "papers", UNKNOWN),
         (Pair, "left", str),
         (dict[str, int], "any", int),
         (dict[Literal["a"], int], "a", int),
@@ -241,6 +266,9 @@ def test_a_part_of_a_result_has_its_type(returns: Any, source: str, expected: An
     [
         (Found, "paper", "Found has papers"),
         (Point, "y", "Point has x"),
+        (Point, "treble", "'treble' of Point is a method"),
+        (Shelf, "sort", "'sort' of Shelf is a method"),
+        (int, "real", "int has no parts"),
         (str, "papers", "str has no parts"),
         (list[str], "papers", "list has no parts"),
         (dict[Literal["a", "b"], int], "c", "the dict has a, b"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import date
+from enum import StrEnum
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -33,6 +36,23 @@ class Found:
     count: int
 
 
+class Shade(StrEnum):
+    """A choice."""
+
+    RED = "red"
+
+
+class Shelf:
+    """A plain class."""
+
+    def __init__(self) -> None:
+        self.papers = ["x"]
+        self.count = 1
+
+    def sort(self) -> None:
+        """No part."""
+
+
 def papers_in(found: Found) -> list[str]:
     return found.papers
 
@@ -54,7 +74,15 @@ def wired(**wires: Any) -> Tool:
         (True, "true"),
         (Found(["x"], 1), '{"papers": ["x"], "count": 1}'),
         ([date(2026, 1, 31)], '["2026-01-31"]'),
-        ({(1, 2): 3}, "{(1, 2): 3}"),
+        ({(1, 2): 3, 1: 2, Shade.RED: 3}, '{"[1, 2]": 3, "1": 2, "red": 3}'),
+        (
+            {date(2026, 1, 31): nan, "b": [inf, -inf]},
+            '{"2026-01-31": "NaN", "b": ["Infinity", "-Infinity"]}',
+        ),
+        ([Found([], 1), Shade.RED, nan, None], '[{"papers": [], "count": 1}, "red", "NaN", null]'),
+        (Shade.RED, "red"),
+        ({1j: "x"}, "{1j: 'x'}"),
+        ([1j], "[1j]"),
         (1 + 2j, "(1+2j)"),
     ],
     ids=str,
@@ -120,6 +148,7 @@ def test_a_rule_makes_the_text(rule: dict[str, Any], value: object, content: obj
     [
         ({"papers": ["x"], "count": 1}, [Write("papers", ["x"]), Write("count", 1, max)]),
         (Found(["x"], 1), [Write("papers", ["x"]), Write("count", 1, max)]),
+        (Shelf(), [Write("papers", ["x"]), Write("count", 1, max)]),
         ({"count": 1}, [Write("count", 1, max)]),
         ("text", []),
     ],
@@ -201,6 +230,26 @@ def test_a_result_that_cannot_be_converted_is_an_error(
     with pytest.raises(ResultError) as caught:
         result_of(wired(**wires), value)
     assert str(caught.value).startswith(f"The result of tool 'find' could not be used: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("value", "source"), [("text", "title"), ([1], "count"), (Shelf(), "sort")]
+)
+def test_a_method_is_no_part(value: object, source: str) -> None:
+    """It would be stored as a function."""
+    result = result_of(wired(outputs_to_state={"x": {"source": source}}), value)
+    assert result.writes == ()
+
+
+async def later() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("value", [(n for n in "ab"), map(str, "ab"), later()], ids=str)
+def test_a_result_that_comes_in_pieces_is_an_error(value: object) -> None:
+    """A model cannot wait for the rest."""
+    with pytest.raises(ResultError, match="a tool returns all at once, as a list, and not a "):
+        result_of(PLAIN, value)
 
 
 def test_a_dataclass_has_parts_too() -> None:

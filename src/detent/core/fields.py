@@ -20,6 +20,9 @@ from typing import (
 from attrs import NOTHING, has
 from attrs import fields as attrs_fields
 
+PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, type(None))
+"""Types whose values have no parts with names, unless they are records."""
+
 
 class Field(NamedTuple):
     """A field that a record is made with. Without a default in so many words, that is NOTHING."""

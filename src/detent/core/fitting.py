@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from inspect import signature
+from inspect import isroutine, signature
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -17,15 +17,12 @@ from typing import (
 )
 
 from detent.core.checks import is_list, type_name
-from detent.core.fields import field_names
+from detent.core.fields import PARTLESS, field_names
 from detent.core.handlers import merge_lists, replace_values
 from detent.core.keys import Key
 
 UNKNOWN = Any
 """The type of what cannot be told."""
-
-PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, NoneType)
-"""Types whose values have no parts with names."""
 
 
 def fits(given: Any, wanted: Any) -> bool:
@@ -82,9 +79,13 @@ def part_type(returns: Any, source: str) -> Any:
     if issubclass(kind, Mapping) and not is_typeddict(kind):
         return _value_type(get_args(returns), source)
     names = _names(kind)
-    if names is not None and source not in names and not hasattr(kind, source):
+    if source in names:
+        return names[source]
+    if isroutine(found := getattr(kind, source, None)):
+        raise LookupError(f"{source!r} of {type_name(kind)} is a method")
+    if _has_no_others(kind) and (found is None or issubclass(kind, PARTLESS)):
         raise LookupError(f"{type_name(kind)} has {', '.join(names) or 'no parts'}")
-    return (names or {}).get(source, UNKNOWN)
+    return UNKNOWN
 
 
 def _part_of_some(options: Sequence[Any], source: str) -> Any:
@@ -109,14 +110,17 @@ def _value_type(arguments: Sequence[Any], source: str) -> Any:
     return arguments[1]
 
 
-def _names(kind: type) -> dict[str, Any] | None:
-    """The named parts of a class's values, with their types; None when these cannot be told."""
-    if is_typeddict(kind) or field_names(kind) is not None:
-        try:
-            return get_type_hints(kind)
-        except NameError:
-            return None
-    return {} if issubclass(kind, PARTLESS) else None
+def _names(kind: type) -> dict[str, Any]:
+    """The named parts of a class's values, with their types, as far as these can be told."""
+    try:
+        return get_type_hints(kind)
+    except NameError:
+        return dict.fromkeys(kind.__annotations__, UNKNOWN)
+
+
+def _has_no_others(kind: type) -> bool:
+    """Whether the annotations name all parts: a method may give a plain object any other."""
+    return is_typeddict(kind) or field_names(kind) is not None or issubclass(kind, PARTLESS)
 
 
 def _parts_fit(kind: type, given: tuple[Any, ...], other: type, wanted: tuple[Any, ...]) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from enum import Enum
+from inspect import isroutine
+from math import isfinite, isnan
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from attrs import frozen
 
 from detent.core.conversion import plain
 from detent.core.errors import DetentError
-from detent.core.fields import field_names
+from detent.core.fields import PARTLESS, field_names
 from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
 from detent.core.state import BaseState
@@ -74,6 +77,7 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
     try:
+        _require_whole(value)
         stored = tuple(_stored(tool.outputs, value))
         content = _content(tool.text_rules, value)
     except Exception as error:
@@ -84,12 +88,33 @@ def result_of(tool: Tool, value: object) -> ToolResult:
 
 def text_of(value: object) -> str:
     """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it."""
+    value = value.value if isinstance(value, Enum) else value
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, default=plain)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
+    except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text
+        return _text_of_parts(value)
+
+
+def _text_of_parts(value: object) -> str:
+    try:
+        return json.dumps(_json(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def _json(value: object) -> object:
+    """The value in JSON's own types. What JSON has no number for is told by its name."""
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    if isinstance(value, Mapping):
+        return {text_of(_json(key)): _json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple) and field_names(type(value)) is None:
+        return [_json(item) for item in value]
+    return _json(plain(value))
 
 
 def _content(
@@ -115,6 +140,12 @@ def _shown(rule: TextRule, value: object) -> object:
     return shown if rule.handler is None else rule.handler(shown)
 
 
+def _require_whole(value: object) -> None:
+    if isinstance(value, Iterator | AsyncIterator):
+        kind = type(value).__name__
+        raise TypeError(f"a tool returns all at once, as a list, and not a {kind} that yields it")
+
+
 def _stored(outputs: tuple[Output, ...], value: object) -> Iterator[Write]:
     for output in outputs:
         if callable(output.source):
@@ -126,14 +157,16 @@ def _stored(outputs: tuple[Output, ...], value: object) -> Iterator[Write]:
 
 
 def _part(value: Any, source: str) -> object:
-    """The key of a dict, or the field of a record, that is called `source`."""
+    """The key of a dict, or the attribute of an object, that is called `source`."""
     if isinstance(value, Mapping):
         return value.get(source, MISSING)
-    return getattr(value, source, MISSING) if _has_parts(value) else MISSING
+    found = getattr(value, source, MISSING) if _has_parts(value) else MISSING
+    return MISSING if isroutine(found) else found
 
 
 def _has_parts(value: object) -> bool:
-    return isinstance(value, Mapping) or field_names(type(value)) is not None
+    """Whether parts of the value have names; those of a named tuple have, of a tuple not."""
+    return not isinstance(value, PARTLESS) or field_names(type(value)) is not None
 
 
 def _warnings(tool: Tool, value: object) -> Iterator[str]:
