@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, IntEnum, StrEnum
+from math import inf
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
 from uuid import UUID
 
 import attrs
 import pydantic
 import pytest
+from annotated_types import Ge, Predicate
 
 from detent.core.conversion import ConversionError, convert, plain
 from detent.core.frozen import FrozenDict, freeze
@@ -44,6 +47,43 @@ class Stop(TypedDict):
     """A typed dict."""
 
     point: Point
+
+
+class Shade(StrEnum):
+    """A choice of texts, each of which is one."""
+
+    RED = "red"
+
+
+class Tint(str, Enum):  # noqa: UP042 - that is the point
+    """The same, as it was written before."""
+
+    RED = "red"
+
+
+class Size(IntEnum):
+    """A choice of numbers."""
+
+    SMALL = 1
+
+
+Count = NewType("Count", int)
+
+
+@dataclass
+class Search:
+    """A dataclass with constraints."""
+
+    limit: Annotated[int, Ge(1)]
+    name: Annotated[str, pydantic.Field(min_length=2)]
+
+
+@attrs.frozen
+class Query:
+    """An attrs class with constraints."""
+
+    limit: Annotated[int, Ge(1)]
+    name: Annotated[str, pydantic.Field(min_length=2)]
 
 
 class Leg(NamedTuple):
@@ -79,6 +119,15 @@ class Hotel(pydantic.BaseModel):
         ([1], Iterable, [1]),
         ("red", Colour, Colour.RED),
         ("red", Literal[Colour.RED], Colour.RED),
+        ("red", Shade, Shade.RED),
+        ("red", Tint, Tint.RED),
+        (["red"], list[Shade], [Shade.RED]),
+        (1.0, Size, Size.SMALL),
+        ({"1": "a", "-2": "b"}, dict[int, str], {1: "a", -2: "b"}),
+        ({"1": "a"}, Mapping[Annotated[Count, Ge(1)], str], {1: "a"}),
+        ({"1e2": True, "3": False}, dict[float, bool], {100.0: True, 3.0: False}),
+        (3, Annotated[int, Ge(3), Predicate(lambda number: number % 2)], 3),
+        (None, Annotated[int | None, Ge(3)], None),
         ([], list[int] | dict[str, int], []),
         ({}, list[int] | dict[str, int], {}),
         ("a", list[str] | str, "a"),
@@ -112,10 +161,25 @@ def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected
         (True, Decimal, "'it' cannot be used: must be a decimal number, got true"),
         (True, Literal[1], "'it' cannot be used: must be one of (1,), got true"),
         ("soon", datetime, "'it' cannot be used: Invalid isoformat string: 'soon'"),
+        (10**400, float, "'it' cannot be used: OverflowError: int too large to convert to float"),
+        (inf, float, "'it' cannot be used: must be number, got Infinity"),
+        ("blue", Shade, "'it' cannot be used: must be one of ['red'], got \"blue\""),
+        (True, Size, "'it' cannot be used: must be one of [1], got true"),
+        ({"a": "b"}, dict[int, str], "'it' cannot be used: Expecting value"),
+        ({"1": 2}, dict[int, str], "'it' cannot be used: must be string, got 2"),
+        ([], dict[int, str], "'it' cannot be used: "),
+        (2, Annotated[int, Ge(3)], "'it' cannot be used: must be at least 3, got 2"),
+        (
+            {"limit": 0, "name": "x"},
+            Search,
+            "'it.limit' cannot be used: must be at least 1, got 0",
+        ),
         (1e300, timedelta, "'it' cannot be used: OverflowError: "),
         ({"x": 0}, Point, "'it' cannot be used: 0 is not positive"),
         ([{"x": 1}, {"y": 1}], list[Point], "'it[1].x' cannot be used: is missing"),
         ({"point": {"x": "1"}}, Stop, "'it.point.x' cannot be used: must be integer, got \"1\""),
+        ("x", Stop, "'it' cannot be used: must be an object, got \"x\""),
+        ({"limit": 1, "name": "x"}, Query, "'it.name' cannot be used: must have a length of at"),
         ({"x": 1}, Stop, "'it' cannot be used: must have point, got {\"x\": 1}"),
         ([{"x": 1}, {"x": 0}], Leg, "'it.end' cannot be used: "),
         ({"stars": 9}, Hotel, "'it' cannot be used: 1 validation error for Hotel"),

@@ -10,9 +10,20 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    TypedDict,
+    TypeVar,
+)
 from uuid import UUID
 
+import annotated_types
 import attrs
 import pydantic
 import pytest
@@ -92,7 +103,47 @@ class Hotel(pydantic.BaseModel):
     near: Hotel | None = None
 
 
+T = TypeVar("T")
+N = TypeVar("N", int, str)
 UserId = NewType("UserId", str)
+Count = NewType("Count", int)
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    """A generic attrs class."""
+
+    items: list[T]
+    next: Page[T] | None = None
+
+
+@attrs.frozen
+class Numbers(Page[int]):
+    """A class that says what the other is of."""
+
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Box(Generic[T, N]):
+    """A generic dataclass."""
+
+    inside: T
+    label: N
+
+
+class Both(TypedDict, Generic[T]):
+    """A generic typed dict."""
+
+    one: T
+    other: NotRequired[T]
+
+
+class Twins(NamedTuple, Generic[T]):
+    """A generic named tuple."""
+
+    left: T
+    right: T
 
 
 def described(kind: type) -> Mapping[str, str]:
@@ -139,6 +190,56 @@ POINT = {
         (frozenset[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
         (dict, {"type": "object"}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (dict[Any, T], {"type": "object"}),  # type: ignore[valid-type]  # as people may write it
+        (
+            dict[Count, str],
+            {
+                "type": "object",
+                "propertyNames": {"pattern": "^-?(0|[1-9][0-9]*)$"},
+                "additionalProperties": {"type": "string"},
+            },
+        ),
+        (dict[T, Any], {"type": "object"}),  # type: ignore[valid-type]  # as above
+        (N, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (
+            Numbers,
+            {
+                "type": "object",
+                "properties": {
+                    "items": {"type": "array", "items": {"type": "integer"}},
+                    "next": {
+                        "anyOf": [{"$ref": "#/$defs/Page"}, {"type": "null"}],
+                        "default": None,
+                    },
+                    "total": {"type": "integer", "default": 0},
+                },
+                "required": ["items"],
+                "additionalProperties": False,
+                "$defs": {
+                    "Page": {
+                        "type": "object",
+                        "properties": {
+                            "items": {"type": "array", "items": {"type": "integer"}},
+                            "next": {
+                                "anyOf": [{"$ref": "#/$defs/Page"}, {"type": "null"}],
+                                "default": None,
+                            },
+                        },
+                        "required": ["items"],
+                        "additionalProperties": False,
+                    }
+                },
+            },
+        ),
+        (
+            Annotated[list[Annotated[str, annotated_types.MinLen(2)]], annotated_types.Len(1, 3)],
+            {
+                "type": "array",
+                "items": {"type": "string", "minLength": 2},
+                "minItems": 1,
+                "maxItems": 3,
+            },
+        ),
         (
             Mapping[Colour, Any],
             {"type": "object", "propertyNames": {"type": "string", "enum": ["red", "blue"]}},
@@ -232,7 +333,18 @@ class Opaque:
 
 @pytest.mark.parametrize(
     "declared",
-    [Opaque, dict[int, str], complex, type[int], Literal[b"x"], list[Opaque], "Forward", bytearray],
+    [
+        Opaque,
+        dict[tuple[int, int], str],
+        dict[bool, str],
+        dict[Size, str],
+        complex,
+        type[int],
+        Literal[b"x"],
+        list[Opaque],
+        "Forward",
+        bytearray,
+    ],
     ids=str,
 )
 def test_what_json_cannot_carry_has_no_schema(declared: Any) -> None:
@@ -250,10 +362,12 @@ def test_a_default_that_json_cannot_say_is_left_out() -> None:
 
 
 def test_only_annotated_types_have_a_text() -> None:
-    """Its first string."""
+    """Its first string, or what pydantic and typing have for it."""
     assert annotated_text(Annotated[int, 1, "how many", "more"]) == "how many"
     assert annotated_text(Annotated[int, 1]) == ""
     assert annotated_text(int) == ""
+    assert annotated_text(Annotated[int, pydantic.Field(description="how many")]) == "how many"
+    assert annotated_text(Annotated[int, annotated_types.doc("how many")]) == "how many"
 
 
 POINTS = st.builds(Point, st.integers(-9, 9), st.integers(-9, 9))
@@ -277,6 +391,17 @@ TYPED = st.one_of(
     st.tuples(st.just(frozenset[int]), st.frozensets(st.integers())),
     st.tuples(st.just(deque[int]), st.lists(st.integers()).map(deque)),
     st.tuples(st.just(dict[Colour, int]), st.dictionaries(st.sampled_from(Colour), st.integers())),
+    st.tuples(st.just(dict[int, str]), st.dictionaries(st.integers(), st.text())),
+    st.tuples(
+        st.just(dict[float, Any]),
+        st.dictionaries(st.floats(allow_nan=False, allow_infinity=False), st.booleans()),
+    ),
+    st.tuples(st.just(Page[Colour]), st.builds(Page, st.lists(st.sampled_from(Colour)))),
+    st.tuples(st.just(Numbers), st.builds(Numbers, st.just([1]), st.builds(Page, st.just([1])))),
+    st.tuples(st.just(Box[Point, str]), st.builds(Box, POINTS, st.text())),
+    st.tuples(st.just(Box), st.builds(Box, st.integers(), st.integers())),
+    st.tuples(st.just(Both[Point]), st.fixed_dictionaries({"one": POINTS})),
+    st.tuples(st.just(Twins[Point]), st.builds(Twins, POINTS, POINTS)),
     st.tuples(
         st.just(Route), st.builds(Route, st.lists(POINTS, max_size=3), st.sampled_from(Colour))
     ),

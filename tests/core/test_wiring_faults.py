@@ -157,7 +157,7 @@ def test_a_hand_written_schema_must_be_what_the_function_takes() -> None:
 
 def test_a_composed_schema_offers_what_its_parts_offer() -> None:
     """Wherever a property stands, the function takes it, or does not."""
-    part = {"properties": {"query": {}, "qeury": {}}}
+    part: dict[str, Any] = {"properties": {"query": {}, "qeury": {}}}
     parameters = {"type": "object", "$ref": "#/$defs/All", "$defs": {"All": {"anyOf": [part]}}}
     (fault,) = wiring_faults(Tool("hand", "", parameters, search), STATE)
     assert fault.startswith("tool 'hand': its schema has 'qeury', which its function does not take")

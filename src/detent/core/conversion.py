@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, EnumType
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -16,16 +18,22 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     is_typeddict,
 )
 from uuid import UUID
 
+from attrs import has
+
 from detent.core.checks import type_name
+from detent.core.constraints import rules_of, unmet
 from detent.core.errors import DetentError
-from detent.core.fields import field_names, fields_of, is_named_tuple
+from detent.core.fields import class_of, field_names, fields_of, is_named_tuple
+from detent.core.forms import undecorated
 from detent.core.frozen import thaw
 from detent.core.json_assertions import identity, is_a, shown
 
@@ -80,15 +88,15 @@ def convert(value: object, declared: Any, name: str) -> Any:
     Raises:
         ConversionError: the value does not fit, or a class refuses it.
     """
-    while get_origin(declared) is Annotated:
+    while get_origin(declared) is Annotated and not any(rules_of(get_args(declared)[1:])):
         declared = get_args(declared)[0]
     if declared in PLAIN:
         return thaw(value)
-    if declared in NUMBERS and is_a(value, NUMBERS[declared]):
-        return declared(value)
     from cattrs import transform_error  # takes 30 ms to import, and most tools do without
 
     try:
+        if declared in NUMBERS and is_a(value, NUMBERS[declared]):
+            return declared(value)
         return _converter().structure(thaw(value), declared)
     except Exception as error:  # the constructors of users' classes raise what they like
         told = transform_error(error, name, format_exception=_reason)
@@ -124,10 +132,16 @@ def _converter() -> Converter:
     for kind, (wanted, read) in READERS.items():
         made.register_structure_hook(kind, _reader(wanted, read))
     made.register_structure_hook(Decimal, _decimal)
+    made.register_structure_hook(Enum, _enum)
+    made.register_structure_hook_func(lambda kind: isinstance(kind, TypeVar), _variable)
+    made.register_structure_hook_func(_is_open, _filled)
+    made.register_structure_hook_func(_is_annotated, _annotated)
+    made.register_structure_hook_func(_has_numbers_as_keys, _numbered)
     made.register_structure_hook_func(_is_path, lambda text, kind: kind(text))
     made.register_structure_hook_func(_is_pydantic, lambda value, kind: kind.model_validate(value))
-    made.register_structure_hook_func(is_typeddict, _typed_dict)
-    made.register_structure_hook_func(is_named_tuple, _named_tuple)
+    made.register_structure_hook_func(lambda kind: is_dataclass(class_of(kind)), _record)
+    made.register_structure_hook_func(lambda kind: is_typeddict(class_of(kind)), _record)
+    made.register_structure_hook_func(lambda kind: is_named_tuple(class_of(kind)), _named_tuple)
     made.register_structure_hook_func(_is_literal, _literal)
     made.register_structure_hook_func(_is_union, _union)
     made.register_structure_hook_func(_is_loose, _loose)
@@ -136,6 +150,8 @@ def _converter() -> Converter:
 
 def _reader(wanted: str, read: Callable[[Any], object]) -> Callable[[Any, Any], Any]:
     def structure(value: object, declared: object) -> object:
+        if isinstance(declared, EnumType):  # of texts or numbers
+            return _enum(value, cast("type[Enum]", declared))
         if not is_a(value, wanted):
             raise ValueError(f"must be {wanted}, got {shown(value)}")
         return read(value)
@@ -155,6 +171,43 @@ def _literal(value: object, declared: Any) -> object:
         if identity(told) == identity(value):
             return choice
     raise ValueError(f"must be one of {get_args(declared)}, got {shown(value)}")
+
+
+def _enum(value: object, declared: type[Enum]) -> object:
+    for member in declared:
+        if identity(member.value) == identity(value):
+            return member
+    raise ValueError(f"must be one of {[one.value for one in declared]}, got {shown(value)}")
+
+
+def meaning(variable: TypeVar) -> Any:
+    """What a type variable stands for that was not given a type."""
+    some = variable.__constraints__
+    return Union[some] if some else variable.__bound__ or Any  # noqa: UP007 - made at run time
+
+
+def _variable(value: object, declared: TypeVar) -> object:
+    return _converter().structure(value, meaning(declared))
+
+
+def _filled(value: object, declared: Any) -> object:
+    """An instance of a generic class that was not given its types."""
+    return _converter().structure(value, declared[tuple(map(meaning, declared.__parameters__))])
+
+
+def _annotated(value: object, declared: Any) -> object:
+    kind, *notes = get_args(declared)
+    made = _converter().structure(value, kind)
+    if unfit := list(unmet(made, notes)):
+        raise ValueError(f"{' and '.join(unfit)}, got {shown(value)}")
+    return made
+
+
+def _numbered(value: Any, declared: Any) -> object:
+    """A dict with numbers as keys: JSON has them as text."""
+    key, item = get_args(declared)
+    structure = _converter().structure
+    return {structure(json.loads(name), key): structure(part, item) for name, part in value.items()}
 
 
 def _union(value: object, declared: Any) -> object:
@@ -182,6 +235,18 @@ def _loose(value: Iterable[object], declared: Any) -> list[object]:
     return [_converter().structure(item, kind) for item in value]
 
 
+def _is_open(declared: Any) -> bool:
+    is_class = isinstance(declared, type) and get_origin(declared) is None
+    is_record = is_class and (has(declared) or is_dataclass(declared))
+    return is_record and bool(getattr(declared, "__parameters__", ()))
+
+
+def _has_numbers_as_keys(declared: Any) -> bool:
+    kind = get_origin(declared)
+    is_mapping = isinstance(kind, type) and issubclass(kind, Mapping)
+    return is_mapping and undecorated(get_args(declared)[0]) in NUMBERS
+
+
 def _is_path(declared: Any) -> bool:
     return isinstance(declared, type) and hasattr(declared, "__fspath__")
 
@@ -190,18 +255,23 @@ def _is_pydantic(declared: Any) -> bool:
     return isinstance(declared, type) and hasattr(declared, "model_validate")
 
 
-def _typed_dict(value: Any, declared: Any) -> object:
+def _record(value: Any, declared: Any) -> object:
+    """A dataclass or a typed dict: cattrs drops the notes on their fields."""
     fields = {field.name: field for field in fields_of(declared)}
+    if not isinstance(value, dict):
+        raise ValueError(f"must be an object, got {shown(value)}")  # noqa: TRY004 - as the others
     missing = [name for name, field in fields.items() if field.is_required and name not in value]
     if missing or value.keys() - fields.keys():
         raise ValueError(f"must have {', '.join(fields)}, got {shown(value)}")
-    return _structured([(name, value[name], fields[name].declared) for name in value], declared)
+    kind = class_of(declared)
+    given = [(name, item, fields[name].declared) for name, item in value.items()]
+    return kind(**_structured(given, kind))
 
 
 def _named_tuple(value: Sequence[object], declared: Any) -> object:
     fields = [(field.name, field.declared) for field in fields_of(declared)]
     given = [(name, item, kind) for (name, kind), item in zip(fields, value, strict=True)]
-    return declared(**_structured(given, declared))
+    return declared(**_structured(given, class_of(declared)))
 
 
 def _structured(given: Sequence[tuple[str, object, Any]], declared: type) -> dict[str, object]:
@@ -221,6 +291,10 @@ def _structured(given: Sequence[tuple[str, object, Any]], declared: type) -> dic
         text = f"{declared.__name__} does not fit"
         raise ClassValidationError(text, refused, declared)  # pyright: ignore[reportCallIssue]  # it sees the parent's __new__
     return made
+
+
+def _is_annotated(declared: Any) -> bool:
+    return get_origin(declared) is Annotated
 
 
 def _is_literal(declared: Any) -> bool:

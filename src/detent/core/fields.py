@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import (
     Any,
+    Generic,
     NamedTuple,
     NotRequired,
     Required,
+    TypeVar,
     cast,
     get_args,
     get_origin,
@@ -48,13 +50,18 @@ def is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def fields_of(kind: type) -> Iterator[Field]:
+def fields_of(declared: Any) -> Iterator[Field]:
     """The fields of an attrs class, a dataclass, a typed dict or a named tuple.
+
+    Of a generic one they have the types that it was given: ``Page[int]``.
 
     Raises:
         NameError: a type names something that its module does not have.
     """
-    hints = get_type_hints(kind, include_extras=True)
+    kind = class_of(declared)
+    given = _arguments(declared)
+    found = get_type_hints(kind, include_extras=True)
+    hints = {name: _filled(hint, given) for name, hint in found.items()}
     if is_typeddict(kind):
         return _of_typed_dict(kind, hints)
     if has(kind):
@@ -63,6 +70,32 @@ def fields_of(kind: type) -> Iterator[Field]:
         names = field_names(kind) or ()
         return (Field(name, hints.get(name, Any), is_required=True) for name in names)
     return _of_dataclass(kind, hints)
+
+
+def class_of(declared: Any) -> Any:
+    """The class itself, of a generic one that was given its types."""
+    return get_origin(declared) or declared
+
+
+def _arguments(declared: Any) -> dict[object, Any]:
+    """For each type variable of a generic class, and of those it comes from, what it stands for."""
+    kind = class_of(declared)
+    variables: tuple[object, ...] = getattr(kind, "__parameters__", ())
+    given: dict[object, Any] = dict(zip(variables, get_args(declared), strict=False))
+    for base in getattr(kind, "__orig_bases__", ()):
+        if get_origin(base) is not Generic:
+            given = {**_arguments(_filled(base, given)), **given}
+    return given
+
+
+def _filled(hint: Any, given: Mapping[object, Any]) -> Any:
+    """The type with every variable replaced by what it stands for."""
+    if isinstance(hint, TypeVar):
+        return given.get(hint, hint)
+    variables = getattr(hint, "__parameters__", ())
+    if not variables or get_origin(hint) is None:
+        return hint
+    return hint[tuple(given.get(variable, variable) for variable in variables)]
 
 
 def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:

@@ -27,7 +27,7 @@ def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
     Where a rule turns on a hidden one (in `if`, `not` or `oneOf`), less is asked than before: what
     will be there is not known yet.
     """
-    shown = _shown(schema, hidden, schema, ())
+    shown: Json = _shown(schema, hidden, schema, ())
     for keyword in DEFINITIONS:
         if kept := _used(shown, keyword):
             shown[keyword] = kept
@@ -102,13 +102,20 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
             return _less(needed, hidden)
         case "patternProperties":
             return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
-        case "propertyNames" if isinstance(rule, Mapping) and "enum" in rule:
-            names = [name for name in rule["enum"] if name not in hidden]
-            return {**rule, "enum": names} if names else False
+        case "propertyNames":
+            return _names(rule, hidden)
         case "minProperties":
             return max(0, rule - len(hidden))
         case _:
             return rule
+
+
+def _names(rule: Any, hidden: Names) -> Any:
+    """The schema of property names, without the hidden ones if it lists them."""
+    if isinstance(rule, bool) or "enum" not in rule:
+        return rule
+    names = [name for name in rule["enum"] if name not in hidden]
+    return {**rule, "enum": names} if names else False
 
 
 def _less(value: Any, hidden: Names) -> Any:

@@ -7,6 +7,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
+from math import isfinite
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
@@ -70,9 +71,11 @@ def identity(value: object) -> object:
 
 
 def is_a(value: object, declared: str | Sequence[str]) -> bool:
-    """Whether a value has the JSON type, or one of the types; 1.0 is an integer."""
+    """Whether a value has the JSON type, or one of the types; 1.0 is an integer, NaN is nothing."""
     kind = kind_of(value)
     names = (declared,) if isinstance(declared, str) else declared
+    if isinstance(value, float) and not isfinite(value):
+        return False
     if kind == "number" and "integer" in names and "number" not in names:
         return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return kind in names
@@ -109,7 +112,8 @@ def _unique_items(value: list[object], rule: object, schema: object, place: Plac
 def _multiple_of(value: float, rule: float, schema: object, place: Place) -> Iterator[str]:
     from fractions import Fraction  # few schemas need it
 
-    if (Fraction(str(value)) / Fraction(str(rule))).denominator != 1:
+    is_finite = is_a(value, "number")
+    if not is_finite or (Fraction(str(value)) / Fraction(str(rule))).denominator != 1:
         yield f"{place} must be a multiple of {rule}, got {value}"
 
 

@@ -25,6 +25,7 @@ from typing import (
     Any,
     Literal,
     TypeAlias,
+    TypeVar,
     Union,
     cast,
     get_args,
@@ -36,8 +37,9 @@ from uuid import UUID
 from attrs import NOTHING, has
 
 from detent.core.checks import type_name
-from detent.core.conversion import plain
-from detent.core.fields import fields_of, is_named_tuple
+from detent.core.constraints import constrained
+from detent.core.conversion import meaning, plain
+from detent.core.fields import class_of, fields_of, is_named_tuple
 from detent.core.schema_rules import without
 
 Json: TypeAlias = dict[str, Any]
@@ -64,6 +66,10 @@ SCALARS: Mapping[object, Json] = {
 ARRAYS = frozenset({list, tuple, deque, Sequence, MutableSequence, Collection, Iterable})
 SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
 OBJECTS = frozenset({dict, Mapping, MutableMapping})
+WHOLE = "-?(0|[1-9][0-9]*)"
+KEY_PATTERNS = {"integer": f"^{WHOLE}$", "number": rf"^{WHOLE}(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
+"""What the names of an object's properties look like that stand for numbers."""
+
 KINDS: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 NOISE = frozenset({"title", "discriminator"})
 """What pydantic says of every model and no model of language needs."""
@@ -89,13 +95,16 @@ class SchemaWriter:
         """
         origin, arguments = get_origin(declared), get_args(declared)
         if origin is Annotated:
-            return documented(self.schema(arguments[0]), annotated_text(declared))
+            schema = constrained(self.schema(arguments[0]), arguments[1:])
+            return documented(schema, annotated_text(declared))
         if origin is Literal:
             return _choice([_told(choice) for choice in arguments], declared)
         if origin in (Union, types.UnionType):
             return {"anyOf": [self.schema(argument) for argument in arguments]}
         if origin is None and declared in SCALARS:
             return dict(SCALARS[declared])
+        if isinstance(declared, TypeVar):
+            return self.schema(meaning(declared))
         if alias := getattr(declared, "__supertype__", getattr(declared, "__value__", None)):
             return self.schema(alias)
         kind = origin or declared
@@ -111,11 +120,24 @@ class SchemaWriter:
         if kind in SETS:
             return {"type": "array", **self._part("items", arguments[:1]), "uniqueItems": True}
         if kind in OBJECTS:
-            names = self._part("propertyNames", arguments[:1] if arguments[:1] != (str,) else ())
-            if names and not _is_text(names["propertyNames"]):
-                raise TypeError("the keys of a JSON object are strings")
+            names = self._names(*arguments[:1])
             return {"type": "object", **names, **self._part("additionalProperties", arguments[1:])}
         return None
+
+    def _names(self, declared: Any = str) -> Json:
+        """What the names of an object's properties must be, where they are keys of this type."""
+        if declared in (str, Any):
+            return {}
+        schema = self.schema(declared)
+        kind: Any = schema.get("type", ())
+        if kind in ("integer", "number") and "enum" not in schema:
+            schema = {"pattern": KEY_PATTERNS[kind]}
+        elif schema and "string" not in kind:
+            raise TypeError(
+                f"JSON has no objects with keys of type {type_name(declared)}; "
+                f"take pairs, as in list[tuple[{type_name(declared)}, …]]"
+            )
+        return {"propertyNames": schema} if schema else {}
 
     def _class(self, kind: type, declared: object) -> Json:
         if issubclass(kind, Enum):
@@ -125,9 +147,9 @@ class SchemaWriter:
         if hasattr(kind, "__fspath__"):
             return {"type": "string"}
         if is_named_tuple(kind):
-            return self._row([field.declared for field in fields_of(kind)])
+            return self._row([field.declared for field in fields_of(declared)])
         if is_typeddict(kind) or has(kind) or is_dataclass(kind):
-            return self._record(kind)
+            return self._record(declared)
         raise TypeError(f"no JSON Schema describes {type_name(declared)}")
 
     def _row(self, declared: Sequence[Any]) -> Json:
@@ -143,24 +165,25 @@ class SchemaWriter:
         schema = self.schema(arguments[0]) if arguments else {}
         return {keyword: schema} if schema else {}
 
-    def _record(self, kind: type) -> Json:
+    def _record(self, declared: Any) -> Json:
         """An object with a property for each field; a recursive class gets a definition."""
-        if kind in self._open or kind in self._named:
-            name = self._named.setdefault(kind, self._fresh(kind.__name__))
+        if declared in self._open or declared in self._named:
+            name = self._named.setdefault(declared, self._fresh(class_of(declared).__name__))
             return {"$ref": f"#/$defs/{name}"}
-        self._open.append(kind)
-        schema = self._object(kind)
+        self._open.append(declared)
+        schema = self._object(declared)
         self._open.pop()
-        if kind not in self._named:
+        if declared not in self._named:
             return schema
-        self.definitions[self._named[kind]] = schema
-        return {"$ref": f"#/$defs/{self._named[kind]}"}
+        self.definitions[self._named[declared]] = schema
+        return {"$ref": f"#/$defs/{self._named[declared]}"}
 
-    def _object(self, kind: type) -> Json:
+    def _object(self, declared: Any) -> Json:
+        kind = class_of(declared)
         texts = self._describe(kind)
         properties: Json = {}
         required: list[str] = []
-        for field in fields_of(kind):
+        for field in fields_of(declared):
             try:
                 schema = self.schema(field.declared)
             except TypeError as error:
@@ -207,10 +230,17 @@ def documented(schema: Json, text: str, default: object = NOTHING) -> Json:
 
 
 def annotated_text(declared: object) -> str:
-    """The description in ``Annotated[T, "description"]``; "" without one."""
+    """The description in ``Annotated[T, "description"]``; "" without one.
+
+    It may also stand in pydantic's ``Field(description=…)`` or in a ``Doc``.
+    """
     if get_origin(declared) is not Annotated:
         return ""
-    return next((item for item in get_args(declared)[1:] if isinstance(item, str)), "")
+    notes = get_args(declared)[1:]
+    told = [
+        getattr(note, word, None) for note in notes for word in ("description", "documentation")
+    ]
+    return next((text for text in (*notes, *told) if isinstance(text, str)), "")
 
 
 def _choice(values: list[object], declared: object) -> Json:
@@ -223,7 +253,3 @@ def _choice(values: list[object], declared: object) -> Json:
 
 def _told(choice: object) -> object:
     return choice.value if isinstance(choice, Enum) else choice
-
-
-def _is_text(schema: Json) -> bool:
-    return schema.get("type") == "string"

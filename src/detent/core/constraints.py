@@ -1,0 +1,101 @@
+"""Constraints: what ``Annotated[int, Ge(1)]`` or ``Annotated[str, Field(max_length=9)]`` asks for.
+
+The marks of annotated-types and of pydantic are known by their attributes, without either library.
+What JSON Schema has a word for, a model is told; all of it is checked when arguments are converted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from operator import ge, gt, le, lt
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+Rule: TypeAlias = tuple[str, Any]
+"""The name of a constraint, and its bound."""
+
+BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+KEYWORDS: Mapping[str, Mapping[str, str]] = {
+    "number": {**BOUNDS, "multiple_of": "multipleOf"},
+    "string": {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"},
+    "array": {"min_length": "minItems", "max_length": "maxItems"},
+    "object": {"min_length": "minProperties", "max_length": "maxProperties"},
+}
+"""For each type of JSON the constraints that a schema can say, with its words for them."""
+
+CHECKS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {
+    "ge": (ge, "be at least {}"),
+    "gt": (gt, "be more than {}"),
+    "le": (le, "be at most {}"),
+    "lt": (lt, "be less than {}"),
+    "multiple_of": (lambda value, rule: value % rule == 0, "be a multiple of {}"),
+    "min_length": (lambda value, rule: len(value) >= rule, "have a length of at least {}"),
+    "max_length": (lambda value, rule: len(value) <= rule, "have a length of at most {}"),
+    "pattern": (lambda value, rule: re.search(rule, value), "match {}"),
+    "func": (lambda value, rule: rule(value), "satisfy {}"),
+}
+"""For each constraint how it is checked, and what a value that does not meet it must do."""
+
+
+UNCHECKED = ("max_digits", "decimal_places", "strip_whitespace", "to_upper", "to_lower")
+"""What pydantic's notes may ask for as well, and only its models do."""
+
+
+def rules_of(notes: Iterable[object]) -> Iterator[Rule]:
+    """The constraints among the notes of an ``Annotated``.
+
+    Raises:
+        TypeError: a note asks for what cannot be checked here.
+    """
+    for note in notes:
+        library = type(note).__module__.partition(".")[0]
+        found = {name: getattr(note, name, None) for name in CHECKS}
+        if isinstance(inside := getattr(note, "metadata", None), list):  # a Field has notes itself
+            yield from rules_of(inside)
+        elif library in ("annotated_types", "pydantic"):
+            others = any(getattr(note, name, None) for name in UNCHECKED) or hasattr(note, "tz")
+            if others or (library == "pydantic" and found["func"]):
+                raise TypeError(f"{note!r} cannot be checked here; do it in the function")
+            yield from ((name, rule) for name, rule in found.items() if rule is not None)
+
+
+def constrained(schema: Json, notes: Iterable[object]) -> Json:
+    """The schema with those constraints among `notes` that it has words for.
+
+    Raises:
+        TypeError: no value of this type can meet one.
+    """
+    rules = list(rules_of(notes))
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [constrained(option, notes) for option in schema["anyOf"]]}
+    words = KEYWORDS.get(_kind(schema), {})
+    for name, rule in rules:
+        if name in words:
+            schema = {**schema, words[name]: _plain(rule)}
+        elif words and name != "func" and "format" not in schema:
+            raise TypeError(f"{name}={rule!r} says nothing of a {_kind(schema)}")
+    return schema
+
+
+def unmet(value: object, notes: Iterable[object]) -> Iterator[str]:
+    """What the value must do: a phrase for each constraint among `notes` that it does not meet."""
+    for name, rule in rules_of(notes) if value is not None else ():
+        holds, phrase = CHECKS[name]
+        if not holds(value, rule):
+            yield f"must {phrase.format(getattr(rule, '__name__', rule))}"
+
+
+def _kind(schema: Json) -> str:
+    declared = schema.get("type", "")
+    kind = declared[-1] if isinstance(declared, list) else declared
+    return "number" if kind == "integer" else kind
+
+
+def _plain(rule: Any) -> object:
+    """A bound as JSON has it."""
+    if isinstance(rule, timedelta):
+        return rule.total_seconds()
+    return float(rule) if isinstance(rule, Decimal) else rule
