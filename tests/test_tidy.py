@@ -35,6 +35,7 @@ PURE = {
 PURE_PARTS = {
     "uuid.UUID",  # reads an id; the rest of its module makes them up
     *("pathlib.Path", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"),  # values that are stored
+    *("urllib.parse.quote", "urllib.parse.quote_plus"),
 }
 IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),

@@ -35,6 +35,10 @@ def _positive(point: Point, attribute: object, value: int) -> None:
         raise ValueError(f"{value} is not positive")
 
 
+def _is_odd(number: int) -> bool:
+    return number % 2 == 1
+
+
 @attrs.frozen
 class Point:
     """A record."""
@@ -126,7 +130,7 @@ class Hotel(pydantic.BaseModel):
         ({"1": "a", "-2": "b"}, dict[int, str], {1: "a", -2: "b"}),
         ({"1": "a"}, Mapping[Annotated[Count, Ge(1)], str], {1: "a"}),
         ({"1e2": True, "3": False}, dict[float, bool], {100.0: True, 3.0: False}),
-        (3, Annotated[int, Ge(3), Predicate(lambda number: number % 2)], 3),
+        (3, Annotated[int, Ge(3), Predicate(_is_odd)], 3),
         (None, Annotated[int | None, Ge(3)], None),
         ([], list[int] | dict[str, int], []),
         ({}, list[int] | dict[str, int], {}),
@@ -144,7 +148,7 @@ class Hotel(pydantic.BaseModel):
         ([{"x": 1}, {"x": 2}], Leg, Leg(Point(1), Point(2))),
         ({"stars": 3}, Hotel, Hotel(stars=3)),
     ],
-    ids=str,
+    ids=lambda value: str(value).split(" at 0x")[0],
 )
 def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected: object) -> None:
     """Of exactly the declared type."""

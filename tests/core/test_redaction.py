@@ -100,7 +100,7 @@ KEY = "0123456789" * 12
         ("b'secret'", b"secret", "b'<it>'"),
         ("secret c2VjcmV0", b"secret", "<it> <it>"),
         (r"b'\xff\xfe\xfd'", b"\xff\xfe\xfd", "b'<it>'"),
-        ("2026-01-31T00:00:00", datetime(2026, 1, 31), "<it>"),  # noqa: DTZ001
+        ("2026-01-31T00:00:00", datetime(2026, 1, 31), "<it>"),  # noqa: DTZ001 - as people have it
         ("alphabet", LOOP, "<it>bet"),
         ("aaaaaa", "aaaa", "<it>"),
         (f"'{KEY[:40]}...{KEY[-30:]}' and {KEY}", KEY, "'<it>...<it>' and <it>"),

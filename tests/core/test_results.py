@@ -245,7 +245,9 @@ async def later() -> AsyncIterator[int]:
     yield 1
 
 
-@pytest.mark.parametrize("value", [(n for n in "ab"), map(str, "ab"), later()], ids=str)
+@pytest.mark.parametrize(
+    "value", [(n for n in "ab"), map(str, "ab"), later()], ids=["generator", "map", "async"]
+)
 def test_a_result_that_comes_in_pieces_is_an_error(value: object) -> None:
     """A model cannot wait for the rest."""
     with pytest.raises(ResultError, match="a tool returns all at once, as a list, and not a "):
