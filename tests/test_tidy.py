@@ -42,7 +42,7 @@ IMPURE_CALLS = {
     *("now", "today", "utcnow"),
 }
 SHARED_ADAPTERS = {"http"}
-COMPOSING_ADAPTERS = {"agent", "assembly", "cli", "drivers", "providers"}
+COMPOSING_ADAPTERS = {"agent", "assembly", "cli", "drivers", "providers", "testing"}
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")
 SHAPELESS_CLASS = re.compile(r"(Context|Engine|Helper|Impl|Manager|Utils?)$")

@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from detent.adapters.testing.assertions import calls_of as calls_of
     from detent.adapters.testing.human import Question as Question
     from detent.adapters.testing.human import ScriptedHuman as ScriptedHuman
+    from detent.adapters.testing.invariants import INVARIANTS as INVARIANTS
+    from detent.adapters.testing.moves import Move as Move
     from detent.adapters.testing.scripted import After as After
     from detent.adapters.testing.scripted import Asked as Asked
     from detent.adapters.testing.scripted import Pieces as Pieces
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
     from detent.adapters.testing.scripted import When as When
+    from detent.adapters.testing.simulation import Broken as Broken
+    from detent.adapters.testing.simulation import Case as Case
+    from detent.adapters.testing.simulation import InvariantBroken as InvariantBroken
+    from detent.adapters.testing.simulation import Report as Report
+    from detent.adapters.testing.simulation import Simulation as Simulation
+    from detent.adapters.testing.simulation import simulate as simulate
     from detent.adapters.testing.spies import SpiedTool as SpiedTool
     from detent.adapters.testing.spies import ToolUse as ToolUse
     from detent.adapters.testing.spies import spy as spy
@@ -43,7 +51,10 @@ _HOMES = {
         "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
     ),
     "adapters.testing.human": "Question ScriptedHuman",
+    "adapters.testing.invariants": "INVARIANTS",
+    "adapters.testing.moves": "Move",
     "adapters.testing.scripted": "After Asked Pieces ScriptedChatGenerator When",
+    "adapters.testing.simulation": "Broken Case InvariantBroken Report Simulation simulate",
     "adapters.testing.spies": "SpiedTool ToolUse spy",
     "adapters.testing.transcripts": "transcript",
     "ports.laws": (

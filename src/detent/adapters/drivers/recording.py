@@ -56,13 +56,21 @@ class Loaded(Generic[S]):
 class Recorder:
     """Writes what happens to one run to a journal, from entry `length` on."""
 
-    def __init__(self, journal: Journal, spec: AgentSpec[Any], now: Now, length: int = 0) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        spec: AgentSpec[Any],
+        now: Now,
+        length: int = 0,
+        checkpoint_bytes: int | None = None,
+    ) -> None:
         self._journal = journal
         self._spec = spec
         self._now = now
         self._length = length
         self._since = 0
-        self._enough = CHECKPOINT_BYTES
+        self._least = CHECKPOINT_BYTES if checkpoint_bytes is None else checkpoint_bytes
+        self._enough = self._least
 
     def begin(self, run: Run[Any]) -> None:
         """Write down a run to which nothing has happened yet.
@@ -81,7 +89,7 @@ class Recorder:
         if self._since >= self._enough:
             data = snapshot_of(self._spec, run).to_dict()
             checkpoint = Checkpoint(self._length + len(told), data)
-            self._since, self._enough = 0, max(CHECKPOINT_BYTES, len(json.dumps(data)))
+            self._since, self._enough = 0, max(self._least, len(json.dumps(data)))
         self._append(run, told, checkpoint)
 
     def _told(self, event: Event) -> dict[str, Any]:

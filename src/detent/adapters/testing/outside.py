@@ -1,0 +1,107 @@
+"""What is outside of a simulated run's processes, and outlives them: model, tools and a human."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from detent.adapters.drivers.pay import Purse
+from detent.adapters.testing.players import Players
+from detent.core.effects import AskHuman, AskModel, Effect, Reconcile, RunTool, WaitUntil
+from detent.core.events import Event
+from detent.core.messages import ChatMessage
+from detent.core.replies import ChatReply
+from detent.core.tools import Tool, ToolSpec
+from detent.ports.chat import StreamingCallback
+from detent.ports.clock import Clock
+from detent.ports.confirmation import ConfirmationUIResult
+from detent.ports.tool_execution import ToolExecutor
+
+
+class Outside:
+    """Performs effects as players do, and remembers what has been done.
+
+    `executor` runs the tools for real; None has players say what they give. `is_attended` says
+    whether there is a human at all.
+    """
+
+    def __init__(
+        self, players: Players, executor: ToolExecutor | None, *, is_attended: bool
+    ) -> None:
+        self._players = players
+        self._executor = executor
+        self._is_attended = is_attended
+        self._times: Counter[object] = Counter()
+        self._done: dict[str, object] = {}
+
+    def pay(self, effect: Effect, clock: Clock) -> Event | Exception | None:
+        """What comes of an effect: a case for each kind."""
+        payer = Payer(self, effect)
+        uis = {}
+        match effect:
+            case AskHuman() if self._is_attended:
+                uis = {effect.tool.name: payer}
+            case AskModel() | RunTool() | Reconcile() | WaitUntil() | AskHuman():
+                pass
+        try:
+            return Purse(payer, payer, uis, clock=clock, chance=lambda: 0.5).pay(effect)
+        except Exception as error:  # noqa: BLE001 - as the drivers do
+            return error
+
+    def reply(self, effect: AskModel) -> ChatReply:
+        """What the model says."""
+        return self._players.reply(effect)
+
+    def work(self, effect: RunTool, arguments: Mapping[str, object]) -> object:
+        """Do a tool's work, and remember that it is done."""
+        nth = self._nth("tool", effect.ref)
+        if self._executor is not None:
+            value = self._executor.execute(effect.tool, arguments)
+        else:
+            value = self._players.result(effect, arguments, nth)
+        self._done[effect.idempotency_key] = value
+        return value
+
+    def decide(self, effect: AskHuman) -> ConfirmationUIResult:
+        """What the human says."""
+        return self._players.decision(effect, self._nth("human", effect.ref))
+
+    def look_up(self, arguments: Mapping[str, Any], key: str) -> object:
+        """What has been done under a key, in place of an agent's own looking up."""
+        return self._players.found(key, self._nth("lookup", key), self._done)
+
+    def _nth(self, *what: object) -> int:
+        self._times[what] += 1
+        return self._times[what] - 1
+
+
+@frozen
+class Payer:
+    """The ports that one effect is paid from."""
+
+    outside: Outside
+    effect: Any
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """As the chat port says."""
+        return self.outside.reply(self.effect)
+
+    def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
+        """As the tool execution port says."""
+        return self.outside.work(self.effect, arguments)
+
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
+        """As the confirmation port says."""
+        return self.outside.decide(self.effect)

@@ -1,0 +1,113 @@
+"""Where a simulated run is kept: a real store, in a place of its own, with ways to die in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, TypeAlias
+
+from attrs import frozen
+
+from detent.adapters.stores.directory import DirectoryJournal
+from detent.adapters.stores.memory import MemoryJournal
+from detent.adapters.stores.sqlite import SQLiteJournal
+from detent.ports.journal import Checkpoint, Entry, Journal, JournalError, StoredRun
+
+Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused"]
+"""What befalls an append: the process dies before it, in it, before the checkpoint that goes with
+it, or before it hears that all is safe; or the store refuses it."""
+
+
+class Died(BaseException):
+    """The process is gone, in the middle of what it was doing."""
+
+
+@frozen
+class Shelf:
+    """A store, as several processes open it one after the other.
+
+    `tear` leaves what a process leaves that dies while it writes the last append; without it, the
+    store never shows half an append.
+    """
+
+    open: Callable[[], Journal]
+    tear: Callable[[], object] | None = None
+
+
+@contextmanager
+def memory_shelf() -> Generator[Shelf, None, None]:
+    """A journal in memory, which survives the simulated processes."""
+    journal = MemoryJournal()
+    yield Shelf(lambda: journal)
+
+
+@contextmanager
+def directory_shelf() -> Generator[Shelf, None, None]:
+    """A journal in a directory. The last line is cut where the process died."""
+    with TemporaryDirectory() as folder:
+
+        def tear() -> None:
+            (path,) = Path(folder).glob("*.jsonl")
+            text = path.read_bytes()
+            last = text.rfind(b"\n", 0, len(text) - 1) + 1
+            path.write_bytes(text[: (last + len(text)) // 2])
+
+        yield Shelf(lambda: DirectoryJournal(folder), tear)
+
+
+@contextmanager
+def sqlite_shelf() -> Generator[Shelf, None, None]:
+    """A journal in an SQLite file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "runs.db"
+        yield Shelf(lambda: SQLiteJournal(path))
+
+
+@frozen
+class ShakyJournal:
+    """A process's handle on a shelf.
+
+    `fate` says what befalls the next append, `wrote` hears of entries that are safe.
+    """
+
+    shelf: Shelf
+    journal: Journal
+    fate: Callable[[], Fate | None]
+    wrote: Callable[[Sequence[Entry]], object]
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says, unless something befalls it."""
+        fate = self.fate()
+        if fate == "refused":
+            raise JournalError("the disk is full")
+        if fate == "before" or (fate == "torn" and self.shelf.tear is None):
+            raise Died
+        self.journal.append(run_id, entries, None if fate in ("half", "torn") else checkpoint)
+        if fate == "torn" and self.shelf.tear is not None:
+            self.shelf.tear()
+        if fate is not None:
+            raise Died
+        self.wrote(entries)
+
+    def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
+        """As the port says."""
+        return self.journal.read(run_id, start)
+
+    def checkpoint(self, run_id: str) -> Checkpoint | None:
+        """As the port says."""
+        return self.journal.checkpoint(run_id)
+
+    def runs(self) -> Sequence[StoredRun]:
+        """As the port says."""
+        return self.journal.runs()
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        self.journal.delete(run_id)
+
+
+MakeShelf: TypeAlias = Callable[[], AbstractContextManager[Shelf]]

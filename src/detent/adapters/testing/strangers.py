@@ -1,0 +1,88 @@
+"""Strangers: agents that nobody has written, one for each seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from detent.adapters.testing.drawing import dice, likely
+from detent.core.decisions import Allow, Ask, Policy, Verdict
+from detent.core.frozen import FrozenDict
+from detent.core.idempotency import NEVER_RAN, OnUnknown
+from detent.core.messages import ToolCall
+from detent.core.retries import Retries
+from detent.core.run import Run
+from detent.core.spec import AgentSpec, Limits
+from detent.core.state import State
+from detent.core.tools import Tool, by_name
+
+NAMES = ("look", "note", "pay", "send")
+NUMBER = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+def stranger(seed: int) -> AgentSpec[State]:
+    """The agent of a seed."""
+    rng = dice(seed, "agent")
+    names = rng.sample(NAMES, rng.randint(1, len(NAMES)))
+    tools = by_name(_tool(name, rng) for name in names)
+    exits = [name for name in names if likely(rng, 0.1)]
+    guarded = [name for name in names if likely(rng, 0.4)]
+    return AgentSpec(
+        state=State({"log": {"type": list[str]}, "last": {"type": str, "handler": chained}}),
+        tools=tools,
+        exit_conditions=frozenset({"text", *exits}),
+        policies=FrozenDict({name: moody_policy(seed) for name in guarded}),
+        limits=Limits(rng.randint(1, 5), rng.randint(1, 3)),
+        model_retries=Retries(rng.choice((0, 1, 2)), backoff_s=rng.choice((0.0, 1.0))),
+        fail_on_tool_fault=likely(rng, 0.1),
+    )
+
+
+def results_of(spec: AgentSpec[Any], seed: int) -> Mapping[str, Any]:
+    """What its tools give: each time something else, and now and then what the state refuses."""
+    rng = dice(seed, "results")
+
+    def result(arguments: Mapping[str, Any]) -> object:
+        number = rng.randrange(10**6)
+        return {"text": number if number % 20 == 0 else f"{arguments['n']}-{number}"}
+
+    return dict.fromkeys(spec.tools, result)
+
+
+def chained(current: str | None, update: str) -> str:
+    """A handler to which order matters."""
+    return f"{current or ''}>{update}"[-40:]
+
+
+def moody_policy(seed: int) -> Policy:
+    """A policy that asks about some calls, and never twice about one: asking it again shows."""
+    asked: set[tuple[int, str | None]] = set()
+
+    def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        place = (run.turn, call.id)
+        if place in asked or likely(dice(seed, "policy", *place), 0.3):
+            return Allow()
+        asked.add(place)
+        return Ask("better ask")
+
+    return verdict
+
+
+def _tool(name: str, rng: random.Random) -> Tool:
+    on_unknown: OnUnknown = rng.choice(("ask", "rerun", "fail", lambda arguments, key: NEVER_RAN))
+    return Tool(
+        name,
+        f"to {name}",
+        NUMBER,
+        print,  # nobody calls it
+        outputs_to_state={"log": {"source": "text"}, "last": {"source": "text"}},
+        timeout_s=rng.choice((None, None, 5.0)),
+        retries=Retries(rng.choice((0, 0, 1, 2)), backoff_s=rng.choice((0.0, 1.0))),
+        on_unknown=on_unknown,
+    )

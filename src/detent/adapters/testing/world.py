@@ -1,0 +1,358 @@
+"""A simulated world: real runs, sessions and stores; time, processes and people are made up.
+
+Everything happens in one thread, on a clock that stands still unless the world sets it. The same
+stage, seed and moves give the same trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Event as Flag
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from detent.adapters.clocks import JumpingClock
+from detent.adapters.drivers.recording import Recorder, RunNotFoundError, loaded
+from detent.adapters.drivers.session import Session
+from detent.adapters.testing.moves import Kind, Move
+from detent.adapters.testing.outside import Outside
+from detent.adapters.testing.players import Players
+from detent.adapters.testing.shelves import Died, Fate, ShakyJournal, Shelf
+from detent.adapters.testing.trace import (
+    Broke,
+    Folded,
+    Happened,
+    Happening,
+    Judged,
+    Opened,
+    Performed,
+    Rested,
+    Said,
+    Wrote,
+)
+from detent.core.decisions import Ask, Confirmed, Policy, Verdict
+from detent.core.due import due
+from detent.core.effects import AskHuman, Effect, Reconcile, RunTool
+from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
+from detent.core.frozen import FrozenDict
+from detent.core.messages import ChatMessage, ToolCall
+from detent.core.run import Run
+from detent.core.slots import AwaitingDecision
+from detent.core.spec import AgentSpec
+from detent.core.step import start
+from detent.core.tools import Tool
+from detent.ports.journal import Entry, Journal, JournalError
+from detent.ports.tool_execution import ToolExecutor
+
+RUN_ID = "run"
+CHECKPOINT_BYTES = 2000
+"""Small, so that short runs have checkpoints as well."""
+FLYING: frozenset[Kind] = frozenset({"land", "work", "copy", "lose"})
+"""The moves that are about something under way."""
+DEATHS: tuple[Fate, ...] = ("before", "torn", "half", "after")
+PATIENCE = 1000
+"""How many answers may come until a run that nobody disturbs has ended."""
+
+
+@frozen
+class Stage:
+    """What a world is played on: the agent, the conversation, the store, who runs the tools.
+
+    `executor` runs the tools for real; None has their results drawn. `is_attended` says whether
+    there is a human at all.
+    """
+
+    spec: AgentSpec[Any]
+    players: Players
+    shelf: Shelf
+    messages: Sequence[ChatMessage]
+    executor: ToolExecutor | None = None
+    is_attended: bool = True
+
+
+@define(eq=False)
+class Flight:
+    """An effect that a process has under way, and, once it is performed, what came of it."""
+
+    process: Process
+    effect: Effect
+    is_performed: bool = False
+    came: Event | BaseException | None = None
+
+
+@define(eq=False)
+class Process:
+    """A process that drives the run."""
+
+    number: int
+    session: Session[Any]
+
+
+class World:
+    """Plays one run from its start until nothing more happens."""
+
+    def __init__(self, stage: Stage, moves: Sequence[Move]) -> None:
+        self.trace: list[Happening] = []
+        self.clock = JumpingClock(1_000_000)
+        self.fate: Fate | None = None
+        self._stage = stage
+        self._moves = moves
+        self._outside = Outside(stage.players, stage.executor, is_attended=stage.is_attended)
+        self._spec = _witnessed(stage.spec, self._outside, self.trace)
+        self._started = 0
+        self._processes: list[Process] = []
+        self._air: list[Flight] = []
+        self._past: list[Event] = []
+        self._questions: list[str] = []
+        self._run: Run[Any] | None = None
+
+    def play(self) -> list[Happening]:
+        """The trace of the whole run."""
+        try:
+            for move in self._moves:
+                self.clock.wait(self.clock.now() + 0.01, Flag())
+                self._make(move)
+            self.fate = None
+            self._come_to_rest()
+        except Exception as error:  # noqa: BLE001 - what may never happen is what is looked for
+            self.trace.append(Broke(error))
+        return self.trace
+
+    def _make(self, move: Move) -> None:
+        process = self._current()
+        if process is None:
+            return
+        if move.kind in FLYING:
+            if self._air:
+                self._touch(move.kind, self._air[move.pick % len(self._air)])
+        else:
+            self._befall(move, process)
+
+    def _touch(self, kind: Kind, flight: Flight) -> None:
+        """Something becomes of what is under way."""
+        match kind:
+            case "land":
+                self._land(flight)
+            case "work" if isinstance(flight.effect, RunTool):
+                self._perform(flight)
+            case "copy":
+                self._copy(flight)
+            case "lose":
+                self._perform(flight)
+                self._air.remove(flight)
+                self.tell(f"the answer to {flight.effect.key} is lost")
+            case _:
+                pass
+
+    def _befall(self, move: Move, process: Process) -> None:
+        """Something comes from outside."""
+        match move.kind:
+            case "echo" if self._past and process.session.run is self._run:
+                self._feed(process, self._past[-1 - move.pick % len(self._past)], "again")
+            case "forge":
+                self._forge(process, move.pick)
+            case "die":
+                self._end(process, "dies")
+                behind = (0, 0, -100, 50)[move.pick % 4]  # clocks of two machines differ
+                self.clock = JumpingClock(self.clock.now() - behind)
+            case "die_writing":
+                self.fate = DEATHS[move.pick % len(DEATHS)]
+            case "refuse":
+                self.fate = "refused"
+            case "rival":
+                self._open()
+            case "cancel":
+                self._feed(process, CancelRequested("somebody wants it"), "from outside")
+            case _:
+                pass
+
+    def _come_to_rest(self) -> None:
+        """Nobody disturbs the run any more: whatever is under way lands, in order."""
+        for _ in range(PATIENCE):
+            process = self._current()
+            if process is None or self._waits_in_vain():
+                break
+            if self._air:
+                self._land(self._air[0])
+            else:
+                self._end(process, "is killed, because it hangs")
+        entries = tuple(self._journal().read(RUN_ID))
+        if self._run is not None:
+            self.trace.append(Rested(self._run, due(self._spec, self._run), entries))
+
+    def _waits_in_vain(self) -> bool:
+        if self._stage.is_attended or self._run is None or self._air:
+            return False
+        owed = due(self._spec, self._run)
+        return all(isinstance(effect, AskHuman) for effect in owed)
+
+    def _current(self) -> Process | None:
+        """The process that drives the run; a new one when there is none, and the run goes on."""
+        while not self._processes:
+            if self._run is not None and (self._run.outcome is not None or self._waits_in_vain()):
+                return None
+            self._open()
+        return self._processes[-1]
+
+    def _open(self) -> None:
+        """A process begins with the run, or goes on with it; others begin no work any more."""
+        self._started += 1
+        number = self._started
+        self._air = [one for one in self._air if one.is_performed or not _is_work(one.effect)]
+        try:
+            journal = self._journal()
+            run, length = self._load(journal, number)
+            recorder = Recorder(journal, self._spec, self.clock.now, length, CHECKPOINT_BYTES)
+            if length == 0:
+                recorder.begin(run)
+                self._run = run
+            session = Session(
+                self._spec,
+                run,
+                observers=[lambda *seen: self._saw(number, *seen)],
+                clock=self.clock,
+                record=recorder,
+            )
+            process = Process(number, session)
+            self._processes.append(process)
+            self._within(process, lambda: session.feed(Resumed(f"process-{number}")))
+        except (Died, JournalError) as error:
+            self.tell(f"process {number} does not get far: {error}")
+
+    def _load(self, journal: Journal, number: int) -> tuple[Run[Any], int]:
+        try:
+            at = loaded(journal, self._spec, RUN_ID)
+        except RunNotFoundError:
+            run = start(self._spec, self._stage.messages, run_id=RUN_ID)
+            self.trace.append(Opened(number, (), run, run))
+            return run, 0
+        again = loaded(journal, self._spec, RUN_ID, from_start=True).run
+        entries = tuple(journal.read(RUN_ID))
+        self.trace.append(Opened(number, entries, at.run, again))
+        self._run = at.run
+        return at.run, at.length
+
+    def _journal(self) -> Journal:
+        shelf = self._stage.shelf
+        return ShakyJournal(shelf, shelf.open(), self._next_fate, self._wrote)
+
+    def _next_fate(self) -> Fate | None:
+        fate, self.fate = self.fate, None
+        return fate
+
+    def _wrote(self, entries: Sequence[Entry]) -> None:
+        self.trace.append(Wrote(tuple(entries)))
+
+    def _within(self, process: Process, act: Callable[[], object]) -> None:
+        """A process does something, and begins what is owed then; either may be its end."""
+        try:
+            act()
+            self._begin(process)
+        except Died:
+            self._end(process, "dies")
+        except JournalError as error:
+            self._end(process, f"stops: {type(error).__name__}")
+
+    def _begin(self, process: Process) -> None:
+        session = process.session
+        self._air += [Flight(process, effect) for effect in session.take()]
+        self._air = [
+            one
+            for one in self._air
+            if one.process is not process or one.effect.key in session.under_way
+        ]
+        if session.under_way:
+            return
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001 - what a player raised
+            self._end(process, f"stops: {type(error).__name__}")
+        else:
+            self._end(process, "has nothing left to do")
+
+    def _end(self, process: Process, how: str) -> None:
+        if process in self._processes:
+            self._processes.remove(process)
+            self._air = [one for one in self._air if one.process is not process]
+            self.tell(f"process {process.number} {how}")
+
+    def _saw(self, number: int, before: Run[Any], event: Event, after: Run[Any]) -> None:
+        self.trace.append(Folded(number, before, event, after))
+        if after is not before:
+            self._run = after
+        for slot in after.slots:
+            match slot.status:
+                case AwaitingDecision(digest) if digest not in self._questions:
+                    self._questions.append(digest)
+                case _:
+                    pass
+
+    def _land(self, flight: Flight) -> None:
+        self._perform(flight)
+        self._air.remove(flight)
+        process = flight.process
+        self._within(process, lambda: process.session.land(flight.effect, flight.came))
+
+    def _copy(self, flight: Flight) -> None:
+        self._perform(flight)
+        if not isinstance(flight.came, BaseException | None):
+            self._feed(flight.process, flight.came, "early")
+
+    def _feed(self, process: Process, event: Event, how: str) -> None:
+        self.tell(f"process {process.number} is told {how}:")
+        self._within(process, lambda: process.session.feed(event))
+
+    def _forge(self, process: Process, pick: int) -> None:
+        open_questions = [
+            (slot.ref, slot.status.digest)
+            for slot in process.session.run.slots
+            if isinstance(slot.status, AwaitingDecision)
+        ]
+        if open_questions:
+            ref, digest = open_questions[pick % len(open_questions)]
+            wrong = ["forged", *(one for one in self._questions if one != digest)]
+            event = HumanDecided(ref, wrong[pick % len(wrong)], Confirmed())
+            self._feed(process, event, "by a forger")
+
+    def _perform(self, flight: Flight) -> None:
+        """Do the work of an effect, once."""
+        if flight.is_performed:
+            return
+        effect = flight.effect
+        flight.came = self._outside.pay(effect, self.clock)
+        flight.is_performed = True
+        if isinstance(flight.came, BaseException | None):
+            return
+        self._past.append(flight.came)
+        if isinstance(effect, RunTool):
+            self.trace.append(Performed(flight.process.number, effect, flight.came))
+        if isinstance(effect, AskHuman) and isinstance(flight.came, HumanDecided):
+            self.trace.append(Said(effect, flight.came.decision))
+
+    def tell(self, what: str) -> None:
+        """Note something for people."""
+        self.trace.append(Happened(what))
+
+
+def _is_work(effect: Effect) -> bool:
+    return isinstance(effect, RunTool | Reconcile)
+
+
+def _witnessed(spec: AgentSpec[Any], outside: Outside, trace: list[Happening]) -> AgentSpec[Any]:
+    """The same agent, which looks calls up in this world, and whose policies are overheard."""
+    tools = {
+        name: evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool
+        for name, tool in spec.tools.items()
+    }
+    policies = {name: _overheard(policy, trace) for name, policy in spec.policies.items()}
+    return evolve(spec, tools=FrozenDict(tools), policies=FrozenDict(policies))
+
+
+def _overheard(policy: Policy, trace: list[Happening]) -> Policy:
+    def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        said = policy(call, tool, run)
+        trace.append(Judged(run.turn, call.id, isinstance(said, Ask)))
+        return said
+
+    return verdict

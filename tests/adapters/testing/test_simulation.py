@@ -1,0 +1,173 @@
+"""Simulated worlds: the invariants hold, the same seed is the same world, failures are shown."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentSpec,
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    FunctionToolExecutor,
+    SimpleConsoleUI,
+    tool,
+)
+from detent.adapters.testing.invariants import INVARIANTS
+from detent.adapters.testing.moves import Move, moves_of
+from detent.adapters.testing.players import Results
+from detent.adapters.testing.shelves import directory_shelf, memory_shelf, sqlite_shelf
+from detent.adapters.testing.simulation import STRANGERS, Case, main
+from detent.adapters.testing.trace import Folded, Performed, Trace, lines
+from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
+
+SEEDS = 2400
+PIECES = 4
+
+PRINT_WORLDS = """
+from detent.adapters.testing.simulation import STRANGERS, Case, moves_of
+from detent.adapters.testing.trace import lines
+for seed in range(40):
+    print(*lines(STRANGERS.trace(Case(seed, moves_of(seed)))), sep="\\n")
+"""
+
+
+@tool
+def look(city: str, days: int = 1) -> dict[str, float]:
+    """Look up the weather."""
+    return {city: 1.0 * days}
+
+
+@tool(on_unknown="rerun", retries=1, timeout_s=3)
+async def send(to: str) -> str:
+    """Send a letter."""
+    return f"sent to {to}"
+
+
+def an_agent() -> Agent[Any]:
+    """An agent as a user writes one."""
+    ask = BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI())
+    return Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[look, send],
+        confirmation_strategies={"send": ask},
+        max_agent_steps=4,
+    )
+
+
+@pytest.mark.parametrize("piece", range(PIECES))
+def test_the_invariants_hold(piece: int) -> None:
+    """Whatever befalls a run of any agent."""
+    report = STRANGERS.run(range(piece, SEEDS, PIECES))
+
+    assert report.runs == SEEDS // PIECES
+    assert set(report.ends) == {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
+    assert report.processes > 2 * report.runs
+    assert "runs per second" in str(report)
+
+
+def test_the_same_seed_is_the_same_world() -> None:
+    """Byte for byte, in another process too, whose strings have other hashes."""
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT_WORLDS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert printed[0] == printed[1]
+    assert printed[0].count(b"process 1 opens the run") == 40
+
+
+def a_tool_runs(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """An invariant that does not hold: no tool ever runs."""
+    return (f"{one.effect.tool.name} runs" for one in trace if isinstance(one, Performed))
+
+
+def test_a_failure_is_shown_as_small_as_can_be() -> None:
+    """The seed, the smallest case and what happened in it; the case plays again."""
+    with pytest.raises(InvariantBroken) as caught:
+        simulate(an_agent(), invariants=[*INVARIANTS, a_tool_runs])
+
+    broken = caught.value.broken
+    assert broken.invariant == "a_tool_runs"
+    assert broken.case.moves == ()
+    assert sum(isinstance(one, Performed) for one in broken.trace) == 1
+    assert f"seed {broken.case.seed} breaks a_tool_runs: " in str(caught.value)
+    assert f"the smallest case found: {broken.case}" in str(caught.value)
+    assert "\n".join(lines(broken.trace)) in str(caught.value)
+
+
+def test_a_case_is_written_as_it_is_read() -> None:
+    """What is printed can be pasted into a test."""
+    case = Case(3, moves_of(3))
+
+    assert eval(repr(case), {"Case": Case, "Move": Move}) == case  # noqa: S307 - what is tested
+
+
+@pytest.mark.parametrize("shelf", [memory_shelf, directory_shelf, sqlite_shelf])
+def test_any_store_may_be_simulated(shelf: Any) -> None:
+    """Each of ours keeps what it has said to be safe."""
+    assert simulate(an_agent(), seeds=30, shelf=shelf).runs == 30
+
+
+def test_results_are_what_one_says() -> None:
+    """A function of the arguments, or one of several values."""
+    heard: list[str] = []
+
+    def listen(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+        heard.extend(str(one.came) for one in trace if isinstance(one, Performed))
+        yield from ()
+
+    given: dict[str, Results] = {
+        "look": lambda arguments: arguments["city"] + "!",
+        "send": ["by air", "by sea"],
+    }
+    simulate(an_agent(), seeds=range(20), results=given, invariants=[listen])
+
+    assert any("by air" in one or "by sea" in one for one in heard)
+    assert any("!" in one for one in heard)
+    assert not any("sent to" in one for one in heard)
+    with pytest.raises(ValueError, match=r"results are given for \['fly'\]; the agent has"):
+        simulate(an_agent(), results={"fly": []})
+
+
+def test_tools_run_for_real_when_asked() -> None:
+    """Also those that are coroutine functions."""
+    heard: list[str] = []
+
+    def listen(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+        heard.extend(str(one.event) for one in trace if isinstance(one, Folded))
+        yield from ()
+
+    simulate(an_agent(), seeds=20, executor=FunctionToolExecutor(), invariants=[listen])
+
+    assert any("sent to Oslo" in one for one in heard)
+
+
+def test_it_can_be_run_from_a_shell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report is printed, or the failure."""
+    assert main(["--seeds", "5", "--first", "100"]) == 0
+    assert "5 runs" in capsys.readouterr().out
+
+    monkeypatch.setattr("detent.adapters.testing.simulation.STRANGERS", broken_strangers())
+    assert main(["--seeds", "50"]) == 1
+    assert "breaks a_tool_runs" in capsys.readouterr().out
+
+
+def broken_strangers() -> Any:
+    """The simulation with an invariant that does not hold."""
+    from attrs import evolve
+
+    return evolve(STRANGERS, invariants=[a_tool_runs])
