@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from detent.adapters.anthropic.chat import AnthropicChatGenerator as AnthropicChatGenerator
     from detent.adapters.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
+    from detent.adapters.chances import SystemChance as SystemChance
     from detent.adapters.clocks import ManualClock as ManualClock
     from detent.adapters.clocks import SystemClock as SystemClock
     from detent.adapters.cohere.chat import CohereChatGenerator as CohereChatGenerator
@@ -189,6 +190,7 @@ if TYPE_CHECKING:
     from detent.core.wiring import Reply as Reply
     from detent.core.wiring import inject as inject
     from detent.core.wiring import stores as stores
+    from detent.ports.chance import Chance as Chance
     from detent.ports.chat import AsyncChatGenerator as AsyncChatGenerator
     from detent.ports.chat import ChatGenerator as ChatGenerator
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
@@ -202,6 +204,7 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
     from detent.ports.journal import StoredRun as StoredRun
+    from detent.ports.laws import check_chance as check_chance
     from detent.ports.laws import check_chat_generator as check_chat_generator
     from detent.ports.laws import check_clock as check_clock
     from detent.ports.laws import check_confirmation_ui as check_confirmation_ui
@@ -217,6 +220,7 @@ _HOMES = {
     "adapters.agent": "Agent",
     "adapters.anthropic.chat": "AnthropicChatGenerator",
     "adapters.bedrock.chat": "AccessKey BedrockChatGenerator",
+    "adapters.chances": "SystemChance",
     "adapters.clocks": "ManualClock SystemClock",
     "adapters.cohere.chat": "CohereChatGenerator",
     "adapters.confirmation.console": "SimpleConsoleUI",
@@ -262,8 +266,9 @@ _HOMES = {
     "core.due": "due",
     "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
     "core.errors": (
-        "DetentError SchemaError StateError StateTypeError StoredDataError ToolDefinitionError "
-        "ToolInvocationError UnknownEffectError UnstorableError WiringError"
+        "DetentError SchemaError StateError StateTypeError StoredDataError "
+        "ToolDefinitionError ToolInvocationError UnknownEffectError UnstorableError "
+        "WiringError"
     ),
     "core.events": (
         "CancelRequested ClockTicked Event HumanDecided ModelFailed ModelReplied Resumed "
@@ -297,6 +302,7 @@ _HOMES = {
     "core.tools": "FunctionTool Tool ToolSpec create_tool_from_function tool",
     "core.toolsets": "Toolset",
     "core.wiring": "Reply inject stores",
+    "ports.chance": "Chance",
     "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError",
     "ports.clock": "Clock",
     "ports.confirmation": "ConfirmationUI ConfirmationUIResult",
@@ -304,8 +310,8 @@ _HOMES = {
         "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError StoredRun"
     ),
     "ports.laws": (
-        "check_chat_generator check_clock check_confirmation_ui check_handler "
-        "check_journal check_observer check_tool_executor"
+        "check_chance check_chat_generator check_clock check_confirmation_ui "
+        "check_handler check_journal check_observer check_tool_executor"
     ),
     "ports.observer": "Observer",
     "ports.tool_execution": "AsyncToolExecutor ToolExecutor",

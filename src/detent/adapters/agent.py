@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, overload
 
 from detent.adapters.assembly import Assembly, Messages, blank_state, policies_of, uis_of
-from detent.adapters.clocks import SystemClock
-from detent.adapters.functions import FunctionToolExecutor
 from detent.core.breakpoints import BreakPoints
 from detent.core.result import AgentResult
 from detent.core.retries import Retries, retries_of
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
     from detent.adapters.drivers.aio import AsyncInbox
     from detent.adapters.drivers.threads import Inbox
+    from detent.ports.chance import Chance
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
@@ -48,6 +47,7 @@ class AgentOptions(TypedDict, total=False):
     clock: Clock | None
     observers: Sequence[Observer]
     journal: Journal | None
+    chance: Chance | None
 
 
 class Agent(Generic[S]):
@@ -74,6 +74,7 @@ class Agent(Generic[S]):
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
+        chance: gives new ids, and spreads further attempts; tests have one with a seed.
 
     Raises:
         TypeError: `chat_generator` cannot answer, or not with tools.
@@ -118,6 +119,7 @@ class Agent(Generic[S]):
         clock: Clock | None = None,
         observers: Sequence[Observer] = (),
         journal: Journal | None = None,
+        chance: Chance | None = None,
     ) -> None:
         spec: AgentSpec[S] = AgentSpec(
             state=blank_state(state_schema),
@@ -131,10 +133,8 @@ class Agent(Generic[S]):
             fail_on_tool_fault=raise_on_tool_invocation_failure,
         )
         uis = uis_of(confirmation_strategies or {})
-        runner, clock = tool_executor or FunctionToolExecutor(), clock or SystemClock()
-        self._assembly = Assembly(
-            spec, chat_generator, tools, uis, streaming_callback, runner, clock, observers, journal
-        )
+        ports = (tool_executor, clock, observers, journal, chance)
+        self._assembly = Assembly(spec, chat_generator, tools, uis, streaming_callback, *ports)
 
     @property
     def spec(self) -> AgentSpec[S]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
+from detent.adapters.chances import SystemChance
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.errand import Errand
 from detent.adapters.drivers.pay import Purse
-from detent.adapters.drivers.recording import Loaded, Recorder, forked, fresh_id, loaded
+from detent.adapters.drivers.recording import Loaded, Recorder, forked, loaded
 from detent.adapters.drivers.session import Session
 from detent.adapters.functions import FunctionToolExecutor
 from detent.adapters.selection import chosen, up_to_date
@@ -27,6 +28,7 @@ from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
 from detent.core.tools import Tool
 from detent.core.toolsets import Tools
+from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
@@ -49,6 +51,18 @@ Messages: TypeAlias = str | ChatMessage | Sequence[ChatMessage]
 """A conversation: its messages, one message, or what the user says as plain text."""
 
 
+def _executor(given: ToolExecutor | AsyncToolExecutor | None) -> ToolExecutor | AsyncToolExecutor:
+    return FunctionToolExecutor() if given is None else given
+
+
+def _clock(given: Clock | None) -> Clock:
+    return SystemClock() if given is None else given
+
+
+def _chance(given: Chance | None) -> Chance:
+    return SystemChance() if given is None else given
+
+
 @frozen
 class Assembly(Generic[S]):
     """An agent's rules and its ports; it makes errands of runs.
@@ -61,10 +75,11 @@ class Assembly(Generic[S]):
     tools: Tools[S] = ()
     uis: Mapping[str, ConfirmationUI] = field(factory=dict)
     streaming_callback: StreamingCallback | None = None
-    executor: ToolExecutor | AsyncToolExecutor = field(factory=FunctionToolExecutor)
-    clock: Clock = field(factory=SystemClock)
+    executor: ToolExecutor | AsyncToolExecutor = field(default=None, converter=_executor)
+    clock: Clock = field(default=None, converter=_clock)
     observers: Sequence[Observer] = ()
     journal: Journal | None = None
+    chance: Chance = field(default=None, converter=_chance)
 
     def __attrs_post_init__(self) -> None:
         require_chat_generator(self.chat_generator, tools=bool(self.spec.tools))
@@ -99,7 +114,7 @@ class Assembly(Generic[S]):
         new = start(
             spec,
             _conversation(messages),
-            run_id=run_id or fresh_id(),
+            run_id=run_id or self.chance.new_id(),
             state=initial_writes(state),
             options=RunOptions(names, generation_kwargs or {}),
         )
@@ -118,13 +133,13 @@ class Assembly(Generic[S]):
         spec, _ = chosen(up_to_date(self.spec, self.tools), tools)
         at = loaded(self.journal, spec, run_id)
         errand = self._errand(spec, at, streaming_callback, break_point)
-        errand.session.feed(Resumed(fresh_id()))
+        errand.session.feed(Resumed(self.chance.new_id()))
         return errand
 
     def _stopped(self, spec: AgentSpec[S], given: AgentSnapshot, run_id: str | None) -> Loaded[S]:
-        run = step(spec, run_of(spec, given), Resumed(fresh_id()))
+        run = step(spec, run_of(spec, given), Resumed(self.chance.new_id()))
         if self.journal is not None:  # which may have that run already, further on
-            run = forked(run, run_id or fresh_id())
+            run = forked(run, run_id or self.chance.new_id())
         return Loaded(run, 0, given.held)
 
     def _errand(
@@ -151,7 +166,14 @@ class Assembly(Generic[S]):
             passed=at.passed,
             record=recorder,
         )
-        purse = Purse(self.chat_generator, self.executor, self.uis, tell, clock=self.clock)
+        purse = Purse(
+            self.chat_generator,
+            self.executor,
+            self.uis,
+            tell,
+            clock=self.clock,
+            chance=self.chance.number,
+        )
         return Errand(session, purse, rules, recorder)
 
 

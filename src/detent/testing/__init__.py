@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from detent.adapters.chances import SeededChance as SeededChance
     from detent.adapters.clocks import JumpingClock as JumpingClock
     from detent.adapters.clocks import ManualClock as ManualClock
     from detent.adapters.stores.memory import MemoryJournal as MemoryJournal
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.spies import ToolUse as ToolUse
     from detent.adapters.testing.spies import spy as spy
     from detent.adapters.testing.transcripts import transcript as transcript
+    from detent.ports.laws import check_chance as check_chance
     from detent.ports.laws import check_chat_generator as check_chat_generator
     from detent.ports.laws import check_clock as check_clock
     from detent.ports.laws import check_confirmation_ui as check_confirmation_ui
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from detent.ports.laws import check_tool_executor as check_tool_executor
 
 _HOMES = {
+    "adapters.chances": "SeededChance",
     "adapters.clocks": "JumpingClock ManualClock",
     "adapters.stores.memory": "MemoryJournal",
     "adapters.testing.assertions": (
@@ -58,8 +61,8 @@ _HOMES = {
     "adapters.testing.spies": "SpiedTool ToolUse spy",
     "adapters.testing.transcripts": "transcript",
     "ports.laws": (
-        "check_chat_generator check_clock check_confirmation_ui check_handler check_journal "
-        "check_observer check_tool_executor"
+        "check_chance check_chat_generator check_clock check_confirmation_ui check_handler "
+        "check_journal check_observer check_tool_executor"
     ),
 }
 """Where each public name lives: the same as above, for the interpreter."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic
 
@@ -155,11 +154,6 @@ def loaded(
 def forked(run: Run[S], run_id: str) -> Run[S]:
     """The same run under another id. Decisions about the old one's calls do not count for it."""
     return evolve(run, id=run_id, phase=rebound(run.phase, run_id))
-
-
-def fresh_id() -> str:
-    """An id that no other run or process has."""
-    return os.urandom(8).hex()
 
 
 def _opening(journal: Journal, run_id: str) -> Checkpoint:

@@ -7,13 +7,15 @@ from typing import Generic
 
 from attrs import evolve, field, frozen
 
-from detent.adapters.drivers.recording import forked, fresh_id, loaded
+from detent.adapters.chances import SystemChance
+from detent.adapters.drivers.recording import forked, loaded
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.run import Acting, Done, Run, Thinking
 from detent.core.snapshot import AgentSnapshot, snapshot_of
 from detent.core.spec import AgentSpec, S
 from detent.core.state import initial_writes
+from detent.ports.chance import Chance
 from detent.ports.journal import Journal
 
 
@@ -23,6 +25,7 @@ class Runs(Generic[S]):
 
     journal: Journal
     spec: AgentSpec[S] = field(repr=False)
+    chance: Chance = field(factory=SystemChance, repr=False)
 
     def at(self, run_id: str, length: int | None = None) -> Run[S]:
         """The run as it was after its first `length` entries; None is all.
@@ -66,7 +69,7 @@ class Runs(Generic[S]):
             ValueError: there are messages, and calls of the model that are not answered yet.
             StateError: `state` has an unknown key or a value of the wrong type.
         """
-        run = forked(self.at(run_id, length), fresh_id())
+        run = forked(self.at(run_id, length), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(

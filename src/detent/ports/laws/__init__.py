@@ -1,5 +1,6 @@
 """The promises of the ports as checks: run them against an adapter of your own."""
 
+from detent.ports.laws.chance import check_chance as check_chance
 from detent.ports.laws.chat import check_chat_generator as check_chat_generator
 from detent.ports.laws.clock import check_clock as check_clock
 from detent.ports.laws.confirmation import check_confirmation_ui as check_confirmation_ui
