@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MappingProxyType
+
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
@@ -9,12 +12,14 @@ from detent import (
     ChatMessage,
     ChatRole,
     FileContent,
+    FrozenDict,
     ImageContent,
     ReasoningContent,
     TextContent,
     ToolCall,
     ToolCallResult,
 )
+from detent.core.guards import guard
 
 IMAGE = ImageContent("aGk=")
 FILE = FileContent("aGk=", "application/pdf", "a.pdf")
@@ -94,6 +99,47 @@ def test_the_callers_own_dict_stays_the_callers() -> None:
         call.arguments["tags"] = []
     with pytest.raises(FrozenInstanceError):
         call.tool_name = "other"  # type: ignore[misc]  # the mistake that is tested
+
+
+class Loose:
+    """An instance that anybody can change."""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ToolCall("t", {"deep": [{"down": Loose()}]}),
+        lambda: ToolCall("t", FrozenDict(up=Loose())),
+        lambda: ChatMessage.from_assistant("x", meta={"kept": Loose()}),
+        lambda: ChatMessage(ChatRole.USER, [Loose()]),  # type: ignore[list-item]  # as it must not
+        lambda: ChatMessage.from_tool([Loose()], ToolCall("t")),  # type: ignore[list-item]  # same
+    ],
+    ids=["argument", "frozen argument", "meta", "part", "result part"],
+)
+def test_a_message_holds_nothing_that_can_be_changed(make: Callable[[], object]) -> None:
+    """So that a state can keep it without a look into it."""
+    with pytest.raises(TypeError, match="what cannot be changed, not a Loose"):
+        make()
+
+
+def test_a_message_is_not_nested_without_end() -> None:
+    """What a model or a file nests too deep is refused, and does not break the interpreter."""
+    deep: FrozenDict[str, object] = FrozenDict()
+    for _ in range(5000):
+        deep = FrozenDict(a=deep)
+    with pytest.raises(TypeError, match="nested too deep"):
+        ToolCall("t", deep)
+
+
+def test_a_message_may_hold_what_cannot_be_changed() -> None:
+    """Values of frozen classes, members of an enum, and any mapping."""
+    part = TextContent("x")
+    meta = MappingProxyType(
+        {"role": ChatRole.USER, "part": part, "deep": MappingProxyType({"a": 1})}
+    )
+    message = ChatMessage.from_assistant("x", meta=meta)
+    assert message.meta == {"role": "user", "part": part, "deep": {"a": 1}}
+    assert guard(message) is message
 
 
 def test_equal_messages_are_one_key() -> None:

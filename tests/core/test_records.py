@@ -42,7 +42,7 @@ from detent.core.events import ClockTicked, Resumed, ToolNeverRan
 from detent.core.frozen import FrozenDict
 from detent.core.outcomes import Outcome
 from detent.core.records import dump, load
-from detent.core.run import Phase
+from detent.core.run import Phase, RunOptions
 from detent.core.slots import Status
 
 REF = CallRef(1, 0)
@@ -131,11 +131,11 @@ def test_hostile_data_gives_a_typed_error_or_a_value(data: object, kind: Any) ->
 def test_a_value_of_another_type_is_not_written() -> None:
     """It could not be read again; the error says where it stands."""
     with pytest.raises(UnstorableError, match=r"it\['n'\] cannot be stored: .* @ data\.arguments"):
-        dump(ToolCall("pay", {"n": object()}))
+        dump(ToolCall("pay", {"n": len}))
     with pytest.raises(UnstorableError, match=r"must be str, got int @ data\.reason"):
         dump(CancelRequested(3), Event)  # type: ignore[arg-type]  # it is what is tested
     with pytest.raises(UnstorableError, match="nested too deeply"):
-        dump(ToolCall("pay", deep(5000)))
+        dump(RunOptions(None, deep(5000)))
 
 
 def deep(levels: int) -> dict[str, object]:

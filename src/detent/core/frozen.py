@@ -17,14 +17,18 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
-ATOMS: frozenset[type] = frozenset(
-    {
-        *(str, int, float, bool, type(None), bytes, complex, range, type(...)),
-        *(datetime, date, time, timedelta, timezone, Decimal),
-        *(type, FunctionType, BuiltinFunctionType),
-    }
-)
+ATOMS: set[type] = {
+    *(str, int, float, bool, type(None), bytes, complex, range, type(...)),
+    *(datetime, date, time, timedelta, timezone, Decimal),
+    *(type, FunctionType, BuiltinFunctionType),
+}
 """Types whose own instances nobody can change, and that hold nothing that can be changed."""
+
+
+def sealed(kind: type[T]) -> type[T]:
+    """A class whose instances freeze all that comes in, so that no write need look into one."""
+    ATOMS.add(kind)
+    return kind
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> Never:
@@ -151,6 +155,10 @@ _COLLECTIONS: Mapping[type, Callable[[list[object]], Any]] = {
 
 
 def _frozen_dict(value: Mapping[object, object], leaf: Leaf) -> FrozenDict[object, object]:
+    if not value and type(value) is FrozenDict:
+        return value
+    if ATOMS.issuperset(map(type, value)) and ATOMS.issuperset(map(type, value.values())):
+        return value if type(value) is FrozenDict else FrozenDict(value)
     keys = [freeze(key, leaf) for key in value]
     items = [freeze(item, leaf) for item in value.values()]
     if type(value) is FrozenDict and _same(keys, value) and _same(items, value.values()):

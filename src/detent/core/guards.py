@@ -8,9 +8,9 @@ when it comes in and each time it is read: the state keeps one, a reader gets on
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy, deepcopy
-from enum import Enum
+from enum import Enum, EnumType
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -82,21 +82,37 @@ def peek(held: object) -> Any:
     return held.peek() if type(held) is Guarded else held
 
 
+def frozen_leaf(value: object) -> object:
+    """For `freeze`: any mapping as a plain one, else an instance that nobody can change.
+
+    Raises:
+        TypeError: it can be changed.
+    """
+    if isinstance(value, Mapping):
+        return freeze(dict(cast("Mapping[object, object]", value)), frozen_leaf)
+    try:
+        return _frozen_instance(value)
+    except _CanChange:
+        raise TypeError(
+            f"a message holds JSON values and what cannot be changed, not a {type(value).__name__}"
+        ) from None
+
+
 class _CanChange(Exception):  # noqa: N818  # never leaves this module
     """Somewhere in a value is an instance that can be changed."""
 
 
 def _frozen_instance(value: object) -> object:
     kind: Any = type(value)
+    names = frozen_fields(kind)
+    if names is not None:
+        return _frozen_record(value, names)
     if issubclass(kind, Enum | type):
         return value
     make = getattr(kind, "_make", None)  # a named tuple has it
     if issubclass(kind, tuple) and make is not None:
         fields = cast("tuple[object, ...]", value)
         return make([freeze(field, _frozen_instance) for field in fields])
-    names = frozen_fields(kind)
-    if names is not None:
-        return _frozen_record(value, names)
     if hasattr(kind, "__deepcopy__") and deepcopy(value) is value:
         return value  # its class says that it cannot be changed
     raise _CanChange
@@ -106,6 +122,8 @@ def _frozen_record(value: T, names: Iterable[str]) -> T:
     changed: dict[str, object] = {}
     for name in names:
         before = getattr(value, name, None)
+        if type(before) in ATOMS or type(type(before)) is EnumType:
+            continue
         after = freeze(before, _frozen_instance)
         if after is not before:
             changed[name] = after

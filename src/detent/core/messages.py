@@ -8,7 +8,8 @@ from typing import TypeAlias, TypeVar
 
 from attrs import field, frozen
 
-from detent.core.frozen import FrozenDict, freeze
+from detent.core.frozen import ATOMS, FrozenDict, freeze, sealed
+from detent.core.guards import frozen_leaf
 
 Part = TypeVar("Part")
 
@@ -29,6 +30,26 @@ def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     return FrozenDict({key: freeze(item) for key, item in value.items()})
 
 
+EMPTY: FrozenDict[str, object] = FrozenDict()
+
+
+def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """As `frozen_mapping`, for what a message holds: nothing in it can be changed, however deep.
+
+    Raises:
+        TypeError: something in it can, or it is nested too deep.
+    """
+    if not value:
+        return EMPTY
+    if type(value) is FrozenDict and ATOMS.issuperset(map(type, value.values())):
+        return value
+    try:
+        return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
+    except RecursionError:
+        raise TypeError("what a message holds is nested too deep") from None
+
+
+@sealed
 @frozen
 class TextContent:
     """Plain text."""
@@ -36,6 +57,7 @@ class TextContent:
     text: str
 
 
+@sealed
 @frozen
 class ReasoningContent:
     """What the model thought before it answered.
@@ -45,9 +67,10 @@ class ReasoningContent:
     """
 
     reasoning_text: str
-    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
 
+@sealed
 @frozen
 class ImageContent:
     """An image, base64 encoded. `detail` asks for a resolution: "low", "high" or "auto"."""
@@ -55,9 +78,10 @@ class ImageContent:
     base64_image: str = field(repr=lambda text: f"<{len(text)} characters>")
     mime_type: str = "image/png"
     detail: str | None = None
-    meta: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    meta: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
 
+@sealed
 @frozen
 class FileContent:
     """A file (a PDF, say), base64 encoded."""
@@ -65,9 +89,10 @@ class FileContent:
     base64_data: str = field(repr=lambda text: f"<{len(text)} characters>")
     mime_type: str
     filename: str | None = None
-    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
 
+@sealed
 @frozen
 class ToolCall:
     """The model asks for a tool to be run.
@@ -78,19 +103,26 @@ class ToolCall:
     """
 
     tool_name: str
-    arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    arguments: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
     id: str | None = None
-    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
     unreadable: str | None = None
+
+
+def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    if not ATOMS.issuperset(map(type, parts)):
+        freeze(parts, frozen_leaf)
+    return parts
 
 
 ResultPart: TypeAlias = TextContent | ImageContent | FileContent
 
 
 def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
-    return value if isinstance(value, str) else tuple(value)
+    return value if isinstance(value, str) else _sealed(tuple(value))
 
 
+@sealed
 @frozen
 class ToolCallResult:
     """What came of a tool call: text, or parts, for the model to read."""
@@ -113,18 +145,23 @@ Content: TypeAlias = (
 UserPart: TypeAlias = str | TextContent | ImageContent | FileContent
 
 
+def _role(role: ChatRole | str) -> ChatRole:
+    return role if type(role) is ChatRole else ChatRole(role)
+
+
 def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
-    return tuple(parts)
+    return _sealed(tuple(parts))
 
 
+@sealed
 @frozen
 class ChatMessage:
     """One message of a conversation. Make one with a `from_…` constructor."""
 
-    role: ChatRole = field(converter=ChatRole)
+    role: ChatRole = field(converter=_role)
     content: tuple[Content, ...] = field(converter=_contents)
     name: str | None = None
-    meta: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    meta: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
     @classmethod
     def from_system(cls, text: str, *, name: str | None = None) -> ChatMessage:
