@@ -24,7 +24,14 @@ MAY_IMPORT = {
     "ports": {"core", "ports"},
     "adapters": {"core", "ports", "adapters"},
 }
-LIBRARIES_OF_CORE = {"attrs", "cattrs", "docstring_parser", "returns", "typeguard"}
+LIBRARIES_OF_CORE = {
+    "attrs",
+    "cattrs",
+    "docstring_parser",
+    "returns",
+    "typeguard",
+    "typing_extensions",
+}
 # No clock, no randomness, no I/O, no threads, no environment: what is not named here is impure.
 PURE = {
     *("__future__", "abc", "base64", "binascii", "bisect", "collections", "copy", "dataclasses"),

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from detent.core.effects import RunTool as RunTool
     from detent.core.effects import WaitUntil as WaitUntil
     from detent.core.errors import DetentError as DetentError
+    from detent.core.errors import OutputError as OutputError
     from detent.core.errors import SchemaError as SchemaError
     from detent.core.errors import StateError as StateError
     from detent.core.errors import StateTypeError as StateTypeError
@@ -149,6 +150,8 @@ if TYPE_CHECKING:
     from detent.core.outcomes import Failed as Failed
     from detent.core.outcomes import Finished as Finished
     from detent.core.outcomes import Outcome as Outcome
+    from detent.core.output_type import OutputType as OutputType
+    from detent.core.output_type import SchemaMode as SchemaMode
     from detent.core.replies import ChatReply as ChatReply
     from detent.core.replies import ModelFailure as ModelFailure
     from detent.core.replies import StreamingChunk as StreamingChunk
@@ -266,9 +269,8 @@ _HOMES = {
     "core.due": "due",
     "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
     "core.errors": (
-        "DetentError SchemaError StateError StateTypeError StoredDataError "
-        "ToolDefinitionError ToolInvocationError UnknownEffectError UnstorableError "
-        "WiringError"
+        "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
+        "ToolDefinitionError ToolInvocationError UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
         "CancelRequested ClockTicked Event HumanDecided ModelFailed ModelReplied Resumed "
@@ -287,6 +289,7 @@ _HOMES = {
         "ToolCall ToolCallResult"
     ),
     "core.outcomes": "Cancelled Exhausted Failed Finished Outcome",
+    "core.output_type": "OutputType SchemaMode",
     "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
-from detent.adapters.assembly import Assembly, Messages, blank_state, policies_of, uis_of
+from detent.adapters.assembly import (
+    Assembly,
+    Messages,
+    assembled,
+)
 from detent.core.breakpoints import BreakPoints
+from detent.core.output_type import OutputType, T
 from detent.core.result import AgentResult
-from detent.core.retries import Retries, retries_of
+from detent.core.retries import Retries
 from detent.core.snapshot import AgentSnapshot
-from detent.core.spec import AgentSpec, Limits, S
-from detent.core.state import State
-from detent.core.tools import by_name
-from detent.core.toolsets import Tools, flat
+from detent.core.spec import AgentSpec, S
+from detent.core.state import BaseState, State
+from detent.core.toolsets import Tools
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
@@ -31,8 +35,32 @@ if TYPE_CHECKING:
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 
+NewS = TypeVar("NewS", bound=BaseState)
+NewT = TypeVar("NewT")
+
+
 class AgentOptions(TypedDict, total=False):
-    """The options of `Agent` that are the same whatever its state."""
+    """The options of `Agent` that are the same whatever its state and its output.
+
+    Attributes:
+        system_prompt: instructions that open every conversation.
+        exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
+            without tool calls, which always ends it.
+        max_agent_steps: how often the model is asked at most.
+        streaming_callback: receives the pieces of replies, and tool results, as they come.
+        raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
+            telling the model.
+        confirmation_strategies: by tool name, who is asked before the tool runs.
+        generation_kwargs: options for every model call.
+        model_retries: how often the model is asked again after a failure that may pass (a rate
+            limit, an overloaded server, a time-out, a stream that was cut), and when.
+        tool_executor: who runs the tools' functions.
+        parallel_tool_calls: how many tools run at once.
+        clock: tells the time where a tool has a time-out, or a call is tried again.
+        observers: each sees every event of every run.
+        journal: keeps what happens, so that `resume` can go on after a crash.
+        chance: gives new ids, and spreads further attempts; tests have one with a seed.
+    """
 
     system_prompt: str | None
     exit_conditions: Sequence[str]
@@ -50,45 +78,53 @@ class AgentOptions(TypedDict, total=False):
     chance: Chance | None
 
 
-class Agent(Generic[S]):
+class Agent(Generic[S, T]):
     """A model with tools, run until it is done.
 
     Args:
         chat_generator: who answers the conversation; it has `run`, `run_async` or both.
         tools: what the model may call: a list of tools and toolsets, or a toolset.
-        system_prompt: instructions that open every conversation.
-        exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
-            without tool calls, which always ends it.
         state_schema: the keys that tools share: a dict ``{"key": {"type": …, "handler": …}}`` or a
             subclass of `TypedState`.
-        max_agent_steps: how often the model is asked at most.
-        streaming_callback: receives the pieces of replies, and tool results, as they come.
-        raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
-            telling the model.
-        confirmation_strategies: by tool name, who is asked before the tool runs.
-        generation_kwargs: options for every model call.
-        model_retries: how often the model is asked again after a failure that may pass (a rate
-            limit, an overloaded server, a time-out, a stream that was cut), and when.
-        tool_executor: who runs the tools' functions.
-        parallel_tool_calls: how many tools run at once.
-        clock: tells the time where a tool has a time-out, or a call is tried again.
-        observers: each sees every event of every run.
-        journal: keeps what happens, so that `resume` can go on after a crash.
-        chance: gives new ids, and spreads further attempts; tests have one with a seed.
+        output_type: what the answer is: an attrs class, a dataclass, a typed dict, a pydantic model
+            or any other type that JSON can carry; an `OutputType` says more. None is text.
+        options: see `AgentOptions`.
 
     Raises:
-        TypeError: `chat_generator` cannot answer, or not with tools.
+        TypeError: `chat_generator` cannot answer, or not with tools; or no JSON Schema describes
+            `output_type`.
         WiringError: tools, state and rules do not fit together; every misfit is named.
         SchemaError: `state_schema` is not one.
     """
 
     @overload
     def __init__(
-        self: Agent[State],
+        self: Agent[State, None],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
         tools: Tools[State] = (),
         state_schema: Mapping[str, object] | None = None,
+        output_type: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[State, NewT],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[State] = (),
+        state_schema: Mapping[str, object] | None = None,
+        output_type: type[NewT] | OutputType[NewT],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[NewS, None],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[NewS] = (),
+        state_schema: type[NewS],
+        output_type: None = None,
         **options: Unpack[AgentOptions],
     ) -> None: ...
     @overload
@@ -98,6 +134,7 @@ class Agent(Generic[S]):
         chat_generator: ChatGenerator | AsyncChatGenerator,
         tools: Tools[S] = (),
         state_schema: type[S],
+        output_type: type[T] | OutputType[T],
         **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(
@@ -105,36 +142,25 @@ class Agent(Generic[S]):
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
         tools: Tools[Any] = (),
-        system_prompt: str | None = None,
-        exit_conditions: Sequence[str] = ("text",),
         state_schema: Any = None,
-        max_agent_steps: int = 100,
-        streaming_callback: StreamingCallback | None = None,
-        raise_on_tool_invocation_failure: bool = False,
-        confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
-        generation_kwargs: Mapping[str, object] | None = None,
-        model_retries: Retries | int = 2,
-        tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
-        parallel_tool_calls: int = 32,
-        clock: Clock | None = None,
-        observers: Sequence[Observer] = (),
-        journal: Journal | None = None,
-        chance: Chance | None = None,
+        output_type: Any = None,
+        **options: Unpack[AgentOptions],
     ) -> None:
-        spec: AgentSpec[S] = AgentSpec(
-            state=blank_state(state_schema),
-            tools=by_name(flat(tools)),
-            system_prompt=system_prompt,
-            exit_conditions=frozenset(exit_conditions),
-            policies=policies_of(confirmation_strategies or {}),
-            limits=Limits(max_agent_steps, parallel_tool_calls),
-            generation_kwargs=generation_kwargs or {},
-            model_retries=retries_of(model_retries),
-            fail_on_tool_fault=raise_on_tool_invocation_failure,
+        if unknown := options.keys() - AgentOptions.__annotations__.keys():
+            known = ", ".join(AgentOptions.__annotations__)
+            raise TypeError(
+                f"Agent has no option {', '.join(map(repr, sorted(unknown)))}; beside "
+                f"chat_generator, tools, state_schema and output_type it has {known}"
+            )
+        self._assembly: Assembly[S] = assembled(
+            chat_generator, tools, state_schema, output_type, **options
         )
-        uis = uis_of(confirmation_strategies or {})
-        ports = (tool_executor, clock, observers, journal, chance)
-        self._assembly = Assembly(spec, chat_generator, tools, uis, streaming_callback, *ports)
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, types: object) -> object:
+            """`T` has a default, as it has for type checkers."""
+            return super().__class_getitem__(types if isinstance(types, tuple) else (types, None))
 
     @property
     def spec(self) -> AgentSpec[S]:
@@ -160,7 +186,7 @@ class Agent(Generic[S]):
         inbox: Inbox | None = None,
         run_id: str | None = None,
         **state: object,
-    ) -> AgentResult[S]:
+    ) -> AgentResult[S, T]:
         """Run until the agent is done, or until it waits for a human whom nobody here can ask.
 
         Args:
@@ -213,7 +239,7 @@ class Agent(Generic[S]):
         inbox: AsyncInbox | None = None,
         run_id: str | None = None,
         **state: object,
-    ) -> AgentResult[S]:
+    ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
         errand = self._assembly.begun(
             messages,
@@ -237,7 +263,7 @@ class Agent(Generic[S]):
         raise_at_break_point: bool = True,
         tools: Tools[S] | None = None,
         inbox: Inbox | None = None,
-    ) -> AgentResult[S]:
+    ) -> AgentResult[S, T]:
         """Go on with a run of the journal, wherever its process has ended or stopped.
 
         What is settled stays. A call that was under way is of unknown outcome, and its tool's
@@ -260,7 +286,7 @@ class Agent(Generic[S]):
         raise_at_break_point: bool = True,
         tools: Tools[S] | None = None,
         inbox: AsyncInbox | None = None,
-    ) -> AgentResult[S]:
+    ) -> AgentResult[S, T]:
         """As `resume`, in the running event loop."""
         errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
         return await errand.go_async(inbox, raises=raise_at_break_point)

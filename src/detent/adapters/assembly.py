@@ -20,20 +20,23 @@ from detent.core.decisions import Allow, Ask, Policy, Verdict
 from detent.core.events import Event, Resumed
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.messages import ChatMessage, ToolCall
+from detent.core.output_type import OutputType, T
+from detent.core.retries import Retries, retries_of
 from detent.core.run import Run, RunOptions
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec, Limits, S
 from detent.core.state import State, TypedState, initial_writes
 from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
-from detent.core.tools import Tool
-from detent.core.toolsets import Tools
+from detent.core.tools import Tool, by_name
+from detent.core.toolsets import Tools, flat
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
     StreamingCallback,
     require_chat_generator,
+    schema_mode_of,
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUI
@@ -82,7 +85,9 @@ class Assembly(Generic[S]):
     chance: Chance = field(default=None, converter=_chance)
 
     def __attrs_post_init__(self) -> None:
-        require_chat_generator(self.chat_generator, tools=bool(self.spec.tools))
+        output = self.spec.output
+        offers = bool(self.spec.tools) or not (output is None or output.is_native(tools=False))
+        require_chat_generator(self.chat_generator, tools=offers)
 
     def begun(
         self,
@@ -177,11 +182,60 @@ class Assembly(Generic[S]):
         return Errand(session, purse, rules, recorder)
 
 
+def assembled(
+    chat_generator: ChatGenerator | AsyncChatGenerator,
+    tools: Tools[S],
+    state_schema: type[S] | Mapping[str, object] | None,
+    output_type: type[object] | OutputType[object] | None,
+    *,
+    system_prompt: str | None = None,
+    exit_conditions: Sequence[str] = ("text",),
+    max_agent_steps: int = 100,
+    streaming_callback: StreamingCallback | None = None,
+    raise_on_tool_invocation_failure: bool = False,
+    confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
+    generation_kwargs: Mapping[str, object] | None = None,
+    model_retries: Retries | int = 2,
+    tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
+    parallel_tool_calls: int = 32,
+    clock: Clock | None = None,
+    observers: Sequence[Observer] = (),
+    journal: Journal | None = None,
+    chance: Chance | None = None,
+) -> Assembly[S]:
+    """The parts that `Agent` is given, put together; see there."""
+    spec: AgentSpec[S] = AgentSpec(
+        state=blank_state(state_schema),
+        tools=by_name(flat(tools)),
+        system_prompt=system_prompt,
+        exit_conditions=frozenset(exit_conditions),
+        policies=policies_of(confirmation_strategies or {}),
+        limits=Limits(max_agent_steps, parallel_tool_calls),
+        generation_kwargs=generation_kwargs or {},
+        model_retries=retries_of(model_retries),
+        fail_on_tool_fault=raise_on_tool_invocation_failure,
+        output=output_for(chat_generator, output_type),
+    )
+    uis = uis_of(confirmation_strategies or {})
+    ports = (tool_executor, clock, observers, journal, chance)
+    return Assembly(spec, chat_generator, tools, uis, streaming_callback, *ports)
+
+
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
     """The state that a schema describes, when nothing has happened."""
     if isinstance(schema, type) and issubclass(schema, TypedState):
         return schema()
     return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
+
+
+def output_for(
+    chat_generator: object, given: type[T] | OutputType[T] | None
+) -> OutputType[T] | None:
+    """The output type as the core wants it: it says when its schema goes to the provider."""
+    if given is None:
+        return None
+    wanted = given if isinstance(given, OutputType) else OutputType(given)
+    return evolve(wanted, native=wanted.native or schema_mode_of(chat_generator))
 
 
 def policies_of(strategies: Mapping[str, BlockingConfirmationStrategy]) -> FrozenDict[str, Policy]:

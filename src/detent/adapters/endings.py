@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from detent.core.answers import output_of
 from detent.core.breakpoints import BreakpointException, Holds
 from detent.core.effects import Effect
 from detent.core.errors import StateError, ToolInvocationError
@@ -22,7 +23,7 @@ Errors = Mapping[ModelFailure | ToolFault, BaseException]
 """What the ports raised, by the failure that the run knows."""
 
 
-def ended(run: Run[S], errors: Errors) -> AgentResult[S]:
+def ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
     """The result of a run that has ended.
 
     Raises:
@@ -30,7 +31,7 @@ def ended(run: Run[S], errors: Errors) -> AgentResult[S]:
         ToolInvocationError: a tool failed in a run that ends when one does.
     """
     if not isinstance(run.outcome, Failed):
-        return AgentResult(run)
+        return AgentResult(run, (), None, partial(output_of, spec, run))
     failure = run.outcome.failure
     cause = errors.get(failure)
     if isinstance(failure, ModelFailure):
@@ -43,14 +44,15 @@ def ended(run: Run[S], errors: Errors) -> AgentResult[S]:
 
 def stopped(
     spec: AgentSpec[S], run: Run[S], held: tuple[Effect, ...], rules: Holds, *, raises: bool
-) -> AgentResult[S]:
+) -> AgentResult[S, Any]:
     """The result of a run that waits for a human, or that `rules` have stopped before `held`.
 
     Raises:
         BreakpointException: a breakpoint has stopped it, and `raises` is set.
     """
     rule = rules.first(run, held[0]) if held else None
-    result = AgentResult(run, held, partial(snapshot_of, spec, run, held, rule))
+    take_snapshot = partial(snapshot_of, spec, run, held, rule)
+    result = AgentResult(run, held, take_snapshot, partial(output_of, spec, run))
     if held and raises:
         raise BreakpointException(result, held, rule)
     return result

@@ -11,7 +11,15 @@ from attrs.validators import instance_of, optional
 from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, Reconcile, RunTool, WaitUntil
 from detent.core.errors import DetentError
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, Faulted, Ready, Refused, Slot
+from detent.core.slots import (
+    Accepted,
+    AwaitingDecision,
+    Faulted,
+    Misfit,
+    Ready,
+    Refused,
+    Slot,
+)
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult
@@ -205,7 +213,7 @@ def _require_component(break_point: Breakpoint) -> None:
 
 def _has_begun(slot: Slot) -> bool:
     match slot.status:
-        case AwaitingDecision() | Ready(1) | Refused():
+        case AwaitingDecision() | Ready(1) | Refused() | Accepted() | Misfit():
             return False
         case Faulted(fault):
             return fault.kind not in NEVER_BEGUN

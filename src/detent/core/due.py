@@ -39,7 +39,10 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
 def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     chosen = run.options.generation_kwargs
     options = FrozenDict({**spec.generation_kwargs, **chosen}) if chosen else spec.generation_kwargs
-    return AskModel(run.turn, attempt, run.messages, _offered(spec, run), options)
+    offered = _offered(spec, run)
+    if spec.output is not None:
+        offered, options = spec.output.asked(offered, options)
+    return AskModel(run.turn, attempt, run.messages, offered, options)
 
 
 def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:

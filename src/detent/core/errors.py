@@ -55,3 +55,7 @@ class ToolInvocationError(DetentError, RuntimeError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class OutputError(DetentError, ValueError):
+    """A run has no answer of its output type: it has not ended, or ended in another way."""

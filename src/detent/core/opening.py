@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
+from typing import Any
 
 from attrs import evolve
 
 from detent.core.arguments import argument_faults, without_hidden
+from detent.core.conversion import ConversionError
 from detent.core.decisions import Allow, Ask, digest
 from detent.core.events import Event, ModelReplied
 from detent.core.messages import ChatMessage, ToolCall
+from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
 from detent.core.results import ToolFault
 from detent.core.run import Run, Thinking
-from detent.core.slots import AwaitingDecision, CallRef, Faulted, Ready, Slot
+from detent.core.slots import Accepted, AwaitingDecision, CallRef, Faulted, Misfit, Ready, Slot
 from detent.core.spec import AgentSpec, S
 
 
@@ -35,6 +38,8 @@ def open_slots(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> tuple[Slot,
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
     """The slot of a call that the model has just made: checked, then held against the policy."""
+    if spec.output is not None and call.tool_name == spec.output.name:
+        return Slot(ref, call, _held_against(spec.output, call))
     chosen = run.options.tools
     tool = spec.tools.get(call.tool_name)
     if tool is None or (chosen is not None and tool.name not in chosen):
@@ -52,6 +57,17 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         case Ask(reason):
             bound = digest(run.id, ref.turn, ref.place, call, tool)
             return Slot(ref, call, AwaitingDecision(bound, reason))
+
+
+def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
+    """Whether a call of the tool to answer by gives an answer of the wanted type."""
+    if call.unreadable is not None:
+        return Misfit(f"The arguments are not a JSON object: {call.unreadable}")
+    try:
+        wanted.read(call.arguments)
+    except ConversionError as error:
+        return Misfit(f"This answer cannot be used: {error}")
+    return Accepted()
 
 
 def with_call_ids(reply: ChatReply, turn: int) -> ChatReply:

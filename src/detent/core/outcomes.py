@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
+from detent.core.frozen import FrozenDict
+from detent.core.messages import frozen_mapping
 from detent.core.replies import ModelFailure
 from detent.core.results import ToolFault
 
@@ -14,11 +16,13 @@ from detent.core.results import ToolFault
 class Finished:
     """The agent has answered.
 
-    `exit_reason` is "text", an exit tool's name, or the provider's reason for stopping early:
-    "length", "content_filter" or "refusal".
+    `exit_reason` is "text", an exit tool's name, "output" when the answer has the wanted type, or
+    the provider's reason for stopping early: "length", "content_filter" or "refusal". `answer` is
+    the answer of the wanted type, as JSON.
     """
 
     exit_reason: str
+    answer: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
 
 
 @frozen

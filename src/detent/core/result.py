@@ -10,6 +10,7 @@ from attrs import field, frozen
 from detent.core.effects import Effect
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ChatRole
+from detent.core.output_type import T
 from detent.core.replies import Usage
 from detent.core.run import Pausing, Run, Thinking
 from detent.core.spec import S
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from detent.core.snapshot import AgentSnapshot
 
 
+def _nothing() -> Any:
+    return None
+
+
 @frozen(eq=False, repr=False)
-class AgentResult(Mapping[str, Any], Generic[S]):
+class AgentResult(Mapping[str, Any], Generic[S, T]):
     """A run as its caller reads it.
 
     `held` is what a breakpoint keeps from happening.
@@ -31,6 +36,22 @@ class AgentResult(Mapping[str, Any], Generic[S]):
     run: Run[S] = field(repr=False)
     held: tuple[Effect, ...] = field(default=(), repr=False)
     _take_snapshot: Callable[[], AgentSnapshot] | None = field(default=None, repr=False)
+    _read_output: Callable[[], T] = field(default=_nothing, repr=False)
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, types: object) -> object:
+            """`T` has a default, as it has for type checkers."""
+            return super().__class_getitem__(types if isinstance(types, tuple) else (types, None))
+
+    @property
+    def output(self) -> T:
+        """The answer as an instance of the agent's `output_type`; None for an agent without one.
+
+        Raises:
+            OutputError: the run has not ended, or has ended without such an answer.
+        """
+        return self._read_output()
 
     @property
     def snapshot(self) -> AgentSnapshot:

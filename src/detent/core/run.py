@@ -72,7 +72,7 @@ class Run(Generic[S]):
     """Everything one execution knows.
 
     `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
-    last.
+    last. `misfits` counts the answers that were not of the wanted type.
     """
 
     id: str
@@ -82,6 +82,7 @@ class Run(Generic[S]):
     usage: Usage = Usage()
     tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
     options: RunOptions = NO_OPTIONS
+    misfits: int = 0
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

@@ -83,7 +83,19 @@ class AnsweredByHuman:
     text: str
 
 
-Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman
+@frozen
+class Accepted:
+    """The call gave the answer that the run is for."""
+
+
+@frozen
+class Misfit:
+    """The call gave an answer that is not of the run's output type; `text` tells the model."""
+
+    text: str
+
+
+Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman | Accepted | Misfit
 Open: TypeAlias = AwaitingDecision | Ready | Running | Unknown | Resting
 Status: TypeAlias = Open | Settled
 
@@ -116,6 +128,10 @@ def answer(slot: Slot) -> ToolCallResult | None:
             return ToolCallResult(text, slot.call, error=True)
         case AnsweredByHuman(text):
             return ToolCallResult(text, slot.call)
+        case Accepted():
+            return ToolCallResult("accepted", slot.call)
+        case Misfit(text):
+            return ToolCallResult(text, slot.call, error=True)
 
 
 def _noted(note: str | None, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:

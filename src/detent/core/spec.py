@@ -11,6 +11,7 @@ from detent.core.decisions import Policy
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
 from detent.core.messages import frozen_mapping
+from detent.core.output_type import OutputType
 from detent.core.retries import Retries
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
@@ -46,6 +47,7 @@ class AgentSpec(Generic[S]):
         generation_kwargs: options for every model call.
         model_retries: how often a model that gave no answer is asked again, and when.
         fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
+        output: the type that the answer has; None is text.
 
     Raises:
         WiringError: tools, state and rules do not fit together; every misfit is named.
@@ -60,6 +62,7 @@ class AgentSpec(Generic[S]):
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
+    output: OutputType[Any] | None = None
     offered: tuple[ToolSpec, ...] = field(
         init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
     )
@@ -82,4 +85,9 @@ class AgentSpec(Generic[S]):
             f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools)}"
             for name in self.policies.keys() - self.tools.keys()
         ]
+        if self.output is not None and self.output.name in self.tools:
+            exits.append(
+                f"a tool and the tool to answer by are both called {self.output.name!r}; call the "
+                "latter otherwise: OutputType(…, name=…)"
+            )
         return exits + rules

@@ -12,6 +12,7 @@ from operator import is_
 
 from attrs import evolve
 
+from detent.core.answers import answered
 from detent.core.calls import after_fault, after_tick, cancelled, decided
 from detent.core.errors import UnknownEffectError
 from detent.core.events import (
@@ -31,9 +32,8 @@ from detent.core.frozen import FrozenDict
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.opening import open_slots, with_call_ids
-from detent.core.outcomes import Cancelled, Exhausted, Finished
+from detent.core.outcomes import Cancelled, Exhausted
 from detent.core.recovery import recovered
-from detent.core.replies import ChatReply
 from detent.core.run import NO_OPTIONS, Acting, Done, Pausing, Run, RunOptions, Thinking
 from detent.core.slots import (
     AwaitingDecision,
@@ -46,7 +46,7 @@ from detent.core.slots import (
     is_settled,
 )
 from detent.core.spec import AgentSpec, S
-from detent.core.turns import advance, after_failure, end, folded, say
+from detent.core.turns import advance, after_failure, end, folded
 
 
 def start(
@@ -115,8 +115,7 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     run = evolve(run, usage=run.usage + reply.usage)
     calls = reply.message.tool_calls
     if not calls:
-        said = say(run, [reply.message])
-        return end(said, Finished(_text_exit(reply)))
+        return answered(spec, run, reply)
     slots = event.slots or open_slots(spec, run, reply)
     counts = dict(run.tool_call_counts)
     for call in calls:
@@ -196,11 +195,6 @@ def _with_slots(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Run[S
     if not isinstance(run.phase, Acting) or all(map(is_, slots, run.slots)):
         return run
     return advance(spec, run, run.phase.reply, slots)
-
-
-def _text_exit(reply: ChatReply) -> str:
-    early = ("length", "content_filter", "refusal")
-    return reply.finish_reason if reply.finish_reason in early else "text"
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:

@@ -15,7 +15,7 @@ from detent.core.opening import with_calls
 from detent.core.outcomes import Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
-from detent.core.slots import Faulted, Slot, Succeeded, answer, is_settled
+from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled
 from detent.core.spec import AgentSpec, S
 
 
@@ -24,10 +24,21 @@ def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[S
     if not all(map(is_settled, slots)):
         return evolve(run, phase=Acting(reply, tuple(slots)))
     said, merged = folded(spec, run, reply, slots)
-    outcome = _outcome(spec, run, merged)
+    outcome = _outcome(spec, merged)
     if outcome is not None:
         return end(said, outcome)
-    return evolve(said, phase=Thinking(), turn=run.turn + 1)
+    if misfits := sum(isinstance(slot.status, Misfit) for slot in merged):
+        said = evolve(said, misfits=said.misfits + misfits)
+    return turned(spec, said)
+
+
+def turned(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run at its next turn, or at its end when that was the last."""
+    if spec.output is not None and run.misfits >= spec.output.tries:
+        return end(run, Exhausted("output_tries"))
+    if run.turn >= spec.limits.max_agent_steps:
+        return end(run, Exhausted("max_agent_steps"))
+    return evolve(run, phase=Thinking(), turn=run.turn + 1)
 
 
 def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
@@ -70,16 +81,16 @@ def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]
     return [with_calls(reply.message, [slot.call for slot in slots]), *answers]
 
 
-def _outcome(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Outcome | None:
-    """How the turn ends the run, if it does: a fault, a successful exit tool, or the last step."""
+def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
+    """How the turn's calls end the run, if they do: a fault, the answer, or an exit tool."""
     for slot in slots:
         if isinstance(slot.status, Faulted) and spec.fail_on_tool_fault:
             return Failed(slot.status.fault)
     for slot in slots:
+        if isinstance(slot.status, Accepted):
+            return Finished("output", slot.call.arguments)
         if isinstance(slot.status, Succeeded) and slot.call.tool_name in spec.exit_conditions:
             return Finished(slot.call.tool_name)
-    if run.turn >= spec.limits.max_agent_steps:
-        return Exhausted("max_agent_steps")
     return None
 
 

@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Protocol, TypeAlias
 
 from detent.core.messages import ChatMessage, ChatRole
+from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.core.tools import ToolSpec
 
@@ -79,6 +80,15 @@ def require_chat_generator(given: object, *, tools: bool) -> None:
                 f"{type(given).__name__} does not accept tools parameter in its run method; an "
                 "agent with tools requires a chat generator that supports them"
             )
+
+
+def schema_mode_of(generator: object) -> SchemaMode:
+    """When the generator's model is held to the JSON Schema of a `response_format`.
+
+    A generator says so by an attribute `schema_mode`; one that says nothing, never.
+    """
+    mode: SchemaMode = getattr(generator, "schema_mode", "never")
+    return mode
 
 
 def require_reply(given: object, generator: object) -> ChatReply:

@@ -7,15 +7,18 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from attrs import frozen
 
+from detent.adapters.agent import Agent
 from detent.adapters.local.chat import LocalChatGenerator
 from detent.adapters.local.llama import LlamaError
 from detent.adapters.local.weights import MODEL_VARIABLE
 from detent.core.messages import ChatMessage
 from detent.core.replies import StreamingChunk
-from detent.core.tools import ToolSpec
+from detent.core.tools import Tool, ToolSpec, tool
 from detent.ports.chat import ChatGeneratorError
 
 WEATHER = ToolSpec(
@@ -284,3 +287,27 @@ def test_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv(MODEL_VARIABLE, "/models/own.gguf")
     assert repr(LocalChatGenerator()) == "LocalChatGenerator('/models/own.gguf')"
     assert LocalChatGenerator("smollm2-135m").model == "smollm2-135m"
+
+
+@frozen
+class Fruit:
+    """A fruit, for an agent to name."""
+
+    name: Literal["apple", "cherry"]
+    colour: Literal["red", "green"]
+
+
+@tool
+def look(fruit: str) -> str:
+    """Look at a fruit."""
+    return f"the {fruit} is red"
+
+
+@pytest.mark.parametrize("tools", [[], [look]], ids=["without tools", "with a tool"])
+def test_an_agent_gets_an_answer_of_its_type(tiny: LocalChatGenerator, tools: list[Tool]) -> None:
+    """The grammar holds even a tiny model to the type, with and without tools."""
+    agent = Agent(chat_generator=tiny, tools=tools, output_type=Fruit, max_agent_steps=3)
+    result = agent.run(
+        "Name a red fruit.", generation_kwargs={"max_tokens": 60, "tool_choice": "none"}
+    )
+    assert isinstance(result.output, Fruit)

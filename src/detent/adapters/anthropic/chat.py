@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
@@ -20,6 +21,11 @@ HOME = Home(
     key_header=("x-api-key", ""),
 )
 VERSION = "2023-06-01"
+BEFORE_SCHEMAS = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet)-4(?:-0|-2025|$))")
+"""The models that came before `output_config`.
+
+Source: https://docs.claude.com/en/docs/build-with-claude/structured-outputs
+"""
 
 
 class AnthropicChatGenerator(HttpChatGenerator):
@@ -55,6 +61,7 @@ class AnthropicChatGenerator(HttpChatGenerator):
         self._prompt_cache: CacheTime | None = prompt_cache
         options["headers"] = {"anthropic-version": VERSION, **(options.get("headers") or {})}
         super().__init__(model, HOME, api_base_url, api_key, **options)
+        self.schema_mode = "never" if BEFORE_SCHEMAS.match(model) else "always"
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/v1/messages")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import frozen
 
@@ -28,24 +28,24 @@ class Errand(Generic[S]):
     rules: Holds
     recorder: Recorder | None = None
 
-    def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S]:
+    def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """Drive the run, blocking. `raises` says whether a breakpoint raises."""
         from detent.adapters.drivers.threads import drive
 
         drive(self.session, self.purse.pay, drop=self.purse.drop, inbox=inbox)
         return self._result(raises=raises)
 
-    async def go_async(self, inbox: AsyncInbox | None, *, raises: bool) -> AgentResult[S]:
+    async def go_async(self, inbox: AsyncInbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """As `go`, in the running event loop."""
         from detent.adapters.drivers.aio import drive_async
 
         await drive_async(self.session, self.purse.pay_async, inbox=inbox)
         return self._result(raises=raises)
 
-    def _result(self, *, raises: bool) -> AgentResult[S]:
+    def _result(self, *, raises: bool) -> AgentResult[S, Any]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
-            return ended(run, self.purse.errors)
+            return ended(self.session.spec, run, self.purse.errors)
         if held and self.recorder is not None:
             self.recorder.stop(run, held)
         return stopped(self.session.spec, run, held, self.rules, raises=raises)

@@ -13,6 +13,7 @@ from detent.adapters.http.homes import Home, server_of
 from detent.adapters.http.payloads import PayloadDecoder
 from detent.adapters.http.secrets import Secret, SecretError, redacted
 from detent.core.messages import ChatMessage
+from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
@@ -80,6 +81,9 @@ class HttpChatGenerator(ABC):
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
+
+    schema_mode: SchemaMode = "never"
+    """When the provider holds the model's answer to the JSON Schema of a `response_format`."""
 
     @abstractmethod
     def _url(self, *, stream: bool) -> str:

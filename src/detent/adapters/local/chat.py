@@ -17,6 +17,7 @@ from detent.adapters.local.llama import LlamaError, Server, Threads, load, requi
 from detent.adapters.local.options import read_options
 from detent.adapters.local.weights import OnProgress, WeightsError, chosen_model, fetch
 from detent.core.messages import ChatMessage
+from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
@@ -46,6 +47,8 @@ class LocalChatGenerator:
         ImportError: the extra `local` is not installed.
         ValueError: there is no such option.
     """
+
+    schema_mode: SchemaMode = "always"
 
     def __init__(
         self,

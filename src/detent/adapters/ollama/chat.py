@@ -12,6 +12,7 @@ from detent.adapters.http.secrets import Secret
 from detent.adapters.ollama.decode import ChatFold
 from detent.adapters.ollama.encode import request_body
 from detent.core.messages import ChatMessage
+from detent.core.output_type import SchemaMode
 from detent.core.tools import ToolSpec
 
 DEFAULT_HOST = "localhost:11434"
@@ -34,6 +35,8 @@ class OllamaChatGenerator(HttpChatGenerator):
     Raises:
         ValueError: `api_base_url` is no HTTP URL.
     """
+
+    schema_mode: SchemaMode = "without_tools"
 
     def __init__(
         self,

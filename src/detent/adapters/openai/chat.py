@@ -46,6 +46,7 @@ class OpenAIChatGenerator(HttpChatGenerator):
     ) -> None:
         super().__init__(model, (profile or OPENAI).home, api_base_url, api_key, **options)
         self.profile = profile or (OPENAI if is_at(self.home, self._base_url) else COMPATIBLE)
+        self.schema_mode = self.profile.schema_mode
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, "/chat/completions")

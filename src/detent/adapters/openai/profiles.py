@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from detent.adapters.http.homes import BEARER, Home
+from detent.core.output_type import SchemaMode
 
 Message: TypeAlias = dict[str, Any]
 Rewrite: TypeAlias = Callable[[Iterable[Message]], Iterator[Message]]
@@ -28,12 +29,14 @@ class Profile:
         replays: members of an assistant's message in which the server takes its reasoning back.
             Strict servers refuse those that they do not know.
         rewrites: what has to be done to the messages.
+        schema_mode: when it holds answers to the JSON Schema of a `response_format`.
     """
 
     home: Home
     renamed: Mapping[str, str] = field(factory=dict)
     replays: frozenset[str] = REASONING_MEMBERS
     rewrites: tuple[Rewrite, ...] = ()
+    schema_mode: SchemaMode = "never"
 
     def rewritten(self, messages: Iterable[Message]) -> Iterable[Message]:
         """The messages as this server wants them."""
@@ -101,6 +104,7 @@ OPENAI = Profile(
     Home("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     renamed={"max_tokens": "max_completion_tokens"},  # its reasoning models refuse the old name
     replays=frozenset(),
+    schema_mode="always",
 )
 COMPATIBLE = Profile(OPENAI.home)
 MISTRAL = Profile(
@@ -113,6 +117,7 @@ MISTRAL = Profile(
         with_document_urls,
         without_names,
     ),
+    schema_mode="without_tools",
 )
 GROQ = Profile(
     Home("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
@@ -127,16 +132,20 @@ DEEPSEEK = Profile(
 XAI = Profile(
     Home("https://api.x.ai/v1", ("XAI_API_KEY",)),
     replays=frozenset({"reasoning_content"}),
+    schema_mode="without_tools",
 )
 TOGETHER = Profile(Home("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)))
 VLLM = Profile(
-    Home("http://localhost:8000/v1", ("VLLM_API_KEY",), "VLLM_BASE_URL", needs_key=False)
+    Home("http://localhost:8000/v1", ("VLLM_API_KEY",), "VLLM_BASE_URL", needs_key=False),
+    schema_mode="without_tools",
 )
 LLAMA_CPP = Profile(
-    Home("http://localhost:8080/v1", ("LLAMA_API_KEY",), "LLAMA_BASE_URL", needs_key=False)
+    Home("http://localhost:8080/v1", ("LLAMA_API_KEY",), "LLAMA_BASE_URL", needs_key=False),
+    schema_mode="without_tools",
 )
 OLLAMA = Profile(
-    Home("http://localhost:11434/v1", ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", needs_key=False)
+    Home("http://localhost:11434/v1", ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", needs_key=False),
+    schema_mode="without_tools",
 )
 
 
@@ -155,4 +164,5 @@ def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool 
     base_url = endpoint.rstrip("/") + (dated if api_version else "/openai/v1")
     key_vars = ("AZURE_OPENAI_AD_TOKEN",) if token else ("AZURE_OPENAI_API_KEY",)
     key_header = BEARER if token else ("api-key", "")
-    return Profile(Home(base_url, key_vars, key_header=key_header), replays=frozenset())
+    home = Home(base_url, key_vars, key_header=key_header)
+    return Profile(home, replays=frozenset(), schema_mode="always")

@@ -11,6 +11,7 @@ from detent.adapters.http.secrets import Secret
 from detent.adapters.openai_responses.decode import ResponseFold
 from detent.adapters.openai_responses.encode import request_body
 from detent.core.messages import ChatMessage
+from detent.core.output_type import SchemaMode
 from detent.core.tools import ToolSpec
 
 HOME = Home("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
@@ -38,6 +39,8 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
     Raises:
         ValueError: `api_base_url` is no HTTP URL.
     """
+
+    schema_mode: SchemaMode = "always"
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from detent.adapters.testing.script import Script, require_none_left
 from detent.adapters.testing.transcripts import transcript
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage, ToolCall
+from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, StreamingChunk, ToolCallDelta
 from detent.core.tools import ToolSpec
 from detent.ports.chat import StreamingCallback
@@ -93,9 +94,16 @@ class ScriptedChatGenerator:
     Args:
         script: the lines.
         clock: by which a line in `After` waits; without one it does not.
+        schema_mode: when a provider would hold its answers to a schema; the script is its own.
     """
 
-    def __init__(self, *script: Line | When, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        *script: Line | When,
+        clock: Clock | None = None,
+        schema_mode: SchemaMode = "never",
+    ) -> None:
+        self.schema_mode = schema_mode
         self.calls: list[Asked] = []
         self._clock = clock
         self._matching = [line for line in script if isinstance(line, When)]

@@ -1,0 +1,25 @@
+"""What a run gives is not taken for something else."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from detent.adapters.agent import Agent
+from detent.adapters.testing.scripted import ScriptedChatGenerator
+
+
+@frozen
+class Invoice:
+    """What is asked for."""
+
+    cents: int
+
+
+model = ScriptedChatGenerator()
+agent = Agent(chat_generator=model, output_type=Invoice)
+
+agent.run("hello").output.dollars  # E
+wrong: str = agent.run("hello").output  # E
+Agent(chat_generator=model).run("hello").output.cents  # E
+Agent(chat_generator=model, output_type=Invoice(3))  # E
+Agent(chat_generator=model, out_type=Invoice)  # E

@@ -1,0 +1,72 @@
+"""What a run gives has the type that the agent was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict, assert_type
+
+from attrs import frozen
+
+from detent.adapters.agent import Agent
+from detent.adapters.testing.scripted import ScriptedChatGenerator
+from detent.core.declarations import Replaced
+from detent.core.output_type import OutputType
+from detent.core.result import AgentResult
+from detent.core.state import State, TypedState
+
+
+@frozen
+class Invoice:
+    """An attrs class."""
+
+    cents: int
+
+
+@dataclass
+class Place:
+    """A dataclass."""
+
+    name: str
+
+
+class Town(TypedDict):
+    """A typed dict."""
+
+    name: str
+
+
+class Shop(TypedState):
+    """The state of an agent."""
+
+    open = Replaced(default=True)
+
+
+model = ScriptedChatGenerator()
+
+plain = Agent(chat_generator=model, system_prompt="Be brief.")
+assert_type(plain, Agent[State])
+assert_type(plain.run("hello").output, None)
+
+invoices = Agent(chat_generator=model, output_type=Invoice)
+assert_type(invoices.run("hello"), AgentResult[State, Invoice])
+assert_type(invoices.run("hello").output.cents, int)
+assert_type(Agent(chat_generator=model, output_type=Place).run("hello").output, Place)
+assert_type(Agent(chat_generator=model, output_type=Town).run("hello").output["name"], str)
+assert_type(Agent(chat_generator=model, output_type=list[int]).run("hello").output, list[int])
+
+often = OutputType(Invoice, tries=9)
+shop = Agent(chat_generator=model, state_schema=Shop, output_type=often)
+assert_type(shop, Agent[Shop, Invoice])
+assert_type(shop.run("hello").state.open, bool)
+assert_type(Agent(chat_generator=model, state_schema=Shop), Agent[Shop])
+
+
+async def later() -> Invoice:
+    return (await shop.run_async("hello")).output
+
+
+def text_of(agent: Agent[State]) -> str | None:
+    return agent.run("hello").text
+
+
+text_of(plain)
