@@ -61,6 +61,15 @@ MESSAGES: dict[str, tuple[ChatMessage, Json]] = {
         ChatMessage.from_user(content_parts=["Look", PNG]),
         {"role": "user", "content": [text("Look"), PNG_WIRE]},
     ),
+    "image elsewhere": (
+        ChatMessage.from_user(
+            content_parts=[ImageContent("", meta={"cohere": {"url": "https://a.org/b.png"}})]
+        ),
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": "https://a.org/b.png"}}],
+        },
+    ),
     "image with detail": (
         ChatMessage.from_user(content_parts=[ImageContent("aGk=", "image/webp", "low")]),
         {

@@ -78,8 +78,9 @@ def part_items(part: Mapping[str, Any], role: Any) -> Iterator[Item]:
         case {"type": "text", "text": text}:
             yield Item("text", role, text)
         case {"type": "image_url", "image_url": {"url": url}}:
-            mime_type, data = url.removeprefix("data:").split(";base64,")
-            yield Item("media", role, ImageContent(data, mime_type))
+            mime_type, _, data = url.removeprefix("data:").partition(";base64,")
+            elsewhere = {} if data else {"cohere": {"url": url}}
+            yield Item("media", role, ImageContent(data, data and mime_type, meta=elsewhere))
         case _:
             raise AssertionError(part)
 

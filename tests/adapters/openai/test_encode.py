@@ -59,6 +59,15 @@ MESSAGES: dict[str, tuple[ChatMessage, dict[str, object]]] = {
         ChatMessage.from_user(content_parts=["Look", PNG]),
         {"role": "user", "content": [{"type": "text", "text": "Look"}, PNG_WIRE]},
     ),
+    "image elsewhere": (
+        ChatMessage.from_user(
+            content_parts=[ImageContent("", meta={"openai": {"url": "https://a.org/b.png"}})]
+        ),
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": "https://a.org/b.png"}}],
+        },
+    ),
     "image with detail": (
         ChatMessage.from_user(content_parts=[ImageContent("aGk=", "image/webp", "low")]),
         {

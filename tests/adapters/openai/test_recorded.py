@@ -128,8 +128,9 @@ def part_item(part: Mapping[str, Any], role: Any) -> Item:
             return Item("thought", role, "".join(one["text"] for one in said))
         case {"type": "image_url", "image_url": image}:
             url = image if isinstance(image, str) else image["url"]
-            mime_type, data = url.removeprefix("data:").split(";base64,")
-            return Item("media", role, ImageContent(data, mime_type))
+            mime_type, _, data = url.removeprefix("data:").partition(";base64,")
+            elsewhere = {} if data else {"openai": {"url": url}}
+            return Item("media", role, ImageContent(data, data and mime_type, meta=elsewhere))
         case {"type": "file", "file": file}:
             return Item("media", role, FileContent("", "", extra={"openai": file}))
         case _:

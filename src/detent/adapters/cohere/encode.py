@@ -106,11 +106,10 @@ def _part(part: object) -> Json:
     match part:
         case TextContent(text):
             return {"type": "text", "text": text}
-        case ImageContent(data, mime_type, detail):
-            url = {"url": f"data:{mime_type};base64,{data}"} | (
-                {"detail": detail} if detail else {}
-            )
-            return {"type": "image_url", "image_url": url}
+        case ImageContent(data, mime_type, detail, meta):
+            image: Json = {"url": f"data:{mime_type};base64,{data}"}
+            image |= ({"detail": detail} if detail else {}) | dict(own_data(PROVIDER, meta))
+            return {"type": "image_url", "image_url": image}
         case _:
             raise cannot_send(API, f"{type(part).__name__} in a message of a user or a tool")
 

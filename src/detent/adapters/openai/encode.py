@@ -112,9 +112,10 @@ def _part(part: object) -> Json:
     match part:
         case TextContent(text):
             return _text(text)
-        case ImageContent(data, mime_type, detail):
-            url: Json = {"url": f"data:{mime_type};base64,{data}"}
-            return {"type": "image_url", "image_url": url | ({"detail": detail} if detail else {})}
+        case ImageContent(data, mime_type, detail, meta):
+            image: Json = {"url": f"data:{mime_type};base64,{data}"}
+            image |= ({"detail": detail} if detail else {}) | dict(own_data("openai", meta))
+            return {"type": "image_url", "image_url": image}
         case FileContent(data, mime_type) if mime_type in AUDIO_FORMATS:
             audio = {"data": data, "format": AUDIO_FORMATS[mime_type]}
             return {"type": "input_audio", "input_audio": audio}
