@@ -1,57 +1,111 @@
-"""Clients are made when needed, reused, and closed with their loop."""
+"""Clients are made when needed, used by one call at a time, reused, and closed with their loop."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack, ExitStack
 
 import httpx
 import pytest
 
-from detent.adapters.http.clients import Clients, require_httpx
+from detent.adapters.http import clients as module
+from detent.adapters.http.clients import Clients, Shelf, require_httpx
 
 
-def test_the_blocking_client_is_made_once_and_again_after_closing() -> None:
-    """Closing is not the end: a later call opens new connections."""
+def used(clients: Clients) -> httpx.Client:
+    """The client of a blocking call that is over."""
+    with clients.blocking() as client:
+        return client
+
+
+async def used_async(clients: Clients) -> httpx.AsyncClient:
+    """The client of a coroutine that is over."""
+    async with clients.of_running_loop() as client:
+        return client
+
+
+def test_calls_one_after_the_other_have_one_client_and_calls_at_once_one_each() -> None:
+    """None waits for another's connection, and none is made for nothing."""
     clients = Clients()
-    first = clients.blocking()
-    assert clients.blocking() is first
-    clients.close()
-    clients.close()
-    assert first.is_closed
-    assert clients.blocking() is not first
+    with ExitStack() as stack:
+        two = [stack.enter_context(clients.blocking()) for _ in range(2)]
+    assert two[0] is not two[1]
+    assert used(clients) is used(clients)
+    assert used(clients) in two
     clients.close()
 
 
-def test_each_event_loop_has_a_client_that_is_closed_with_it() -> None:
+def test_closing_is_not_the_end() -> None:
+    """A later call makes a new client; that of a call under way is closed after it."""
+    clients = Clients()
+    first = used(clients)
+    with clients.blocking() as busy:
+        assert busy is first
+        clients.close()
+        clients.close()
+        was_closed = busy.is_closed
+    assert (was_closed, busy.is_closed) == (False, True)
+    assert used(clients) is not first
+    clients.close()
+
+
+def test_each_event_loop_has_clients_that_are_closed_with_it() -> None:
     """Two runs of asyncio with one generator, one after the other."""
     clients = Clients()
 
-    async def twice() -> httpx.AsyncClient:
-        first, second = await asyncio.gather(clients.of_running_loop(), clients.of_running_loop())
-        assert first is second
-        return first
+    async def at_once() -> list[httpx.AsyncClient]:
+        async with AsyncExitStack() as stack:
+            enter = stack.enter_async_context
+            two = [await enter(clients.of_running_loop()) for _ in range(2)]
+        assert two[0] is not two[1]
+        assert await used_async(clients) in two
+        return two
 
-    one, other = asyncio.run(twice()), asyncio.run(twice())
-    assert one is not other
-    assert one.is_closed
-    assert other.is_closed
+    first, second = asyncio.run(at_once()), asyncio.run(at_once())
+    assert not {*first} & {*second}
+    assert all(client.is_closed for client in (*first, *second))
     assert not clients._by_loop
 
 
-def test_closing_in_a_loop_closes_its_client() -> None:
-    """And the blocking one; a later call makes new ones."""
+def test_closing_in_a_loop_closes_its_clients() -> None:
+    """And the blocking ones; a later call makes new ones."""
     clients = Clients()
 
     async def use() -> None:
-        blocking, client = clients.blocking(), await clients.of_running_loop()
-        await clients.aclose()
-        await clients.aclose()
+        blocking, client = used(clients), await used_async(clients)
+        async with clients.of_running_loop() as busy:
+            await clients.aclose()
+            await clients.aclose()
         assert client.is_closed
+        assert busy.is_closed
         assert blocking.is_closed
-        assert await clients.of_running_loop() is not client
+        assert await used_async(clients) is not client
 
     asyncio.run(use())
+
+
+def test_a_client_that_lay_idle_for_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another call ends: what is used stays, what was used in a rush hour goes."""
+    monkeypatch.setattr(module, "KEPT_S", -1.0)
+    clients = Clients()
+
+    async def use() -> bool:
+        return (await used_async(clients)).is_closed
+
+    assert used(clients).is_closed
+    assert asyncio.run(use())
+
+
+def test_a_shelf_gives_the_latest_and_drops_the_oldest() -> None:
+    """So that few connections are kept alive where few are needed."""
+    shelf = Shelf[str]()
+    assert shelf.take() is None
+    assert shelf.lay_back("a") == shelf.lay_back("b") == []
+    assert shelf.take() == "b"
+    assert shelf.clear() == ["a"]
+    assert shelf.lay_back("b") == ["b"]
+    assert shelf.take() is None
 
 
 def test_given_clients_are_used_and_left_open() -> None:
@@ -61,8 +115,8 @@ def test_given_clients_are_used_and_left_open() -> None:
         with httpx.Client() as blocking:
             async with httpx.AsyncClient() as client:
                 clients = Clients(blocking, client)
-                assert clients.blocking() is blocking
-                assert await clients.of_running_loop() is client
+                assert used(clients) is blocking
+                assert await used_async(clients) is client
                 await clients.aclose()
                 assert not blocking.is_closed
                 assert not client.is_closed

@@ -14,10 +14,7 @@ from attrs import frozen
 from detent.adapters.http.parts import without
 from detent.core.replies import ChatReply, ModelFailure
 from detent.ports.chat import ChatGeneratorError
-from tests.adapters.anthropic.test_recorded import READER as ANTHROPIC
-from tests.adapters.bedrock.test_recorded import READER as BEDROCK
-from tests.adapters.cohere.test_recorded import READER as COHERE
-from tests.adapters.gemini.test_recorded import READER as GEMINI
+from tests.adapters.http.generators import READERS
 from tests.adapters.http.recorded import (
     Reader,
     Record,
@@ -26,24 +23,15 @@ from tests.adapters.http.recorded import (
     needs_records,
     records,
 )
-from tests.adapters.ollama.test_recorded import READER as OLLAMA
 from tests.adapters.openai.test_recorded import PROFILES
-from tests.adapters.openai.test_recorded import READER as OPENAI
-from tests.adapters.openai_responses.test_recorded import READER as RESPONSES
 
 pytestmark = needs_records
 
 Json: TypeAlias = Any
 Rewrite: TypeAlias = Callable[["Told"], bytes]
 
-READERS: Mapping[str, Reader] = {
-    **dict.fromkeys(PROFILES, OPENAI),
-    "anthropic": ANTHROPIC,
-    "cohere": COHERE,
-    "gemini": GEMINI,
-    "ollama": OLLAMA,
-    "openai_responses": RESPONSES,
-}
+# Streams of Bedrock are not text.
+TEXTUAL = [name for name in READERS if name != "bedrock_converse"]
 # What stands below these is the user's: a member more would be another meaning.
 ARGUMENTS = {"arguments", "args", "input", "json", "partialArgs", "parameters", "response"}
 FUTURE: dict[str, Json] = {
@@ -205,14 +193,14 @@ def answers(name: str) -> Sequence[tuple[Record, Told, Meaning]]:
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", TEXTUAL)
 def test_an_answer_written_otherwise_means_the_same(name: str, rewrite: str) -> None:
     """Other framing, other order, more than we know of, and what stands for nothing."""
     for record, one, wanted in answers(name):
         assert read_again(record, REWRITES[rewrite](one), name) == wanted, record["id"]
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", TEXTUAL)
 def test_members_that_nobody_knows_are_not_fatal(name: str) -> None:
     """Reason and usage are what they were; a part may keep what is new about it."""
     for record, one, wanted in answers(name):
@@ -222,7 +210,7 @@ def test_members_that_nobody_knows_are_not_fatal(name: str) -> None:
 
 
 @pytest.mark.parametrize("missing", OPTIONAL)
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", TEXTUAL)
 def test_a_member_that_is_missing_is_not_fatal(name: str, missing: str) -> None:
     """Gateways leave out much; what can still be read is an answer."""
     for record, one, wanted in answers(name):
@@ -241,10 +229,10 @@ UNMARKED = {  # streams in which what looks like the end is not always the end
 }
 
 
-@pytest.mark.parametrize("name", [*READERS, "bedrock_converse"])
+@pytest.mark.parametrize("name", READERS)
 def test_a_stream_that_breaks_is_whole_or_has_failed(name: str) -> None:
     """Wherever it breaks: never is a part of an answer taken for the whole of it."""
-    reader = READERS.get(name, BEDROCK)
+    reader = READERS[name]
     streams = [one for one in records(name) if one["stream"] and one["id"] not in UNMARKED]
     for record in streams:
         whole = decoded(record, reader, at_one_go)[1]

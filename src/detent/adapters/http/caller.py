@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
@@ -62,6 +62,14 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
+class _Sent(TypedDict):
+    """What httpx is given beside the URL."""
+
+    headers: Mapping[str, str]
+    content: bytes
+    timeout: httpx.Timeout
+
+
 class HttpCaller:
     """Sends requests and folds their answers."""
 
@@ -77,16 +85,12 @@ class HttpCaller:
         Raises:
             ChatGeneratorError: there is none. The connection is released in any case.
         """
-        client = self._clients.blocking()
         deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
-        post = client.stream(
-            "POST",
-            request.url,
-            headers=request.headers,
-            content=request.body,
-            timeout=self._timeouts.httpx(),
-        )
-        with _failures(request, answer), post as response:
+        with (
+            _failures(request, answer),
+            self._clients.blocking() as client,
+            client.stream("POST", request.url, **self._sent(request)) as response,
+        ):
             answer.begin(response.status_code, response.headers)
             for data in response.iter_bytes():
                 deadline.check()
@@ -97,22 +101,24 @@ class HttpCaller:
         self, request: Request, answer: Answer, callback: StreamingCallback | None
     ) -> ChatReply:
         """As `call`. Cancelling closes the connection."""
-        client = await self._clients.of_running_loop()
         deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
-        post = client.stream(
-            "POST",
-            request.url,
-            headers=request.headers,
-            content=request.body,
-            timeout=self._timeouts.httpx(),
-        )
         with _failures(request, answer):
-            async with post as response:
+            async with (
+                self._clients.of_running_loop() as client,
+                client.stream("POST", request.url, **self._sent(request)) as response,
+            ):
                 answer.begin(response.status_code, response.headers)
                 async for data in response.aiter_bytes():
                     deadline.check()
                     _show(answer.feed(data), callback)
         return _finished(answer, callback)
+
+    def _sent(self, request: Request) -> _Sent:
+        return {
+            "headers": request.headers,
+            "content": request.body,
+            "timeout": self._timeouts.httpx(),
+        }
 
 
 def _finished(answer: Answer, callback: StreamingCallback | None) -> ChatReply:

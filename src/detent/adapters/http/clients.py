@@ -1,4 +1,8 @@
-"""The httpx clients of one generator: made when first needed, pooled, reused and closed."""
+"""The httpx clients of one generator: made when needed, reused and closed.
+
+Each has one connection and serves one call at a time. A pool of httpx looks at every connection for
+every other one whenever a call begins or ends: of 150 calls at once each would take 25 ms of CPU.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,61 @@ import asyncio
 import functools
 import ssl
 import threading
-from collections.abc import AsyncGenerator
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     import httpx
 
-KEPT_CONNECTIONS = 100
+Client = TypeVar("Client")
+
+KEPT_S = 30.0
+"""How long a connection may lie idle."""
+
+
+class Shelf(Generic[Client]):
+    """Clients that nobody uses. The one that was laid back last is taken first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: deque[tuple[float, Client]] = deque()
+        self._is_cleared = False
+
+    def take(self) -> Client | None:
+        """A client, if there is one."""
+        with self._lock:
+            return self._idle.pop()[1] if self._idle else None
+
+    def lay_back(self, client: Client) -> list[Client]:
+        """Keep a client for the next call; gives those that are to be closed."""
+        now = time.monotonic()
+        with self._lock:
+            if self._is_cleared:
+                return [client]
+            self._idle.append((now, client))
+            old = []
+            while self._idle and self._idle[0][0] < now - KEPT_S:
+                old.append(self._idle.popleft()[1])
+            return old
+
+    def clear(self) -> list[Client]:
+        """Keep none from now on; gives those that are to be closed."""
+        with self._lock:
+            self._is_cleared = True
+            left = [client for _, client in self._idle]
+            self._idle.clear()
+            return left
 
 
 class Clients:
-    """One blocking client, and one async client for each event loop.
+    """Clients for calls that block, and for those in each event loop.
 
-    A pool of async connections lives and dies with its loop, so each loop gets its own, and closes
-    it when it shuts down. A client given from outside is used as it is, and its owner closes it.
+    Async connections live and die with their loop, so each loop gets its own, and closes them when
+    it shuts down. A client given from outside is used as it is, and its owner closes it.
     """
 
     def __init__(
@@ -28,62 +72,74 @@ class Clients:
     ) -> None:
         self._given = given
         self._given_async = given_async
-        self._lock = threading.Lock()
-        self._own: httpx.Client | None = None
+        self._shelf: Shelf[httpx.Client] = Shelf()
         self._by_loop: dict[
-            asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]
+            asyncio.AbstractEventLoop, tuple[Shelf[httpx.AsyncClient], AsyncGenerator[None]]
         ] = {}
 
-    def blocking(self) -> httpx.Client:
-        """The client for calls that block; several threads may use it at once."""
+    @contextmanager
+    def blocking(self) -> Generator[httpx.Client]:
+        """A client for one call that blocks, from any thread."""
         if self._given is not None:
-            return self._given
+            yield self._given
+            return
         require_httpx()
         import httpx
 
-        with self._lock:
-            if self._own is None:
-                self._own = httpx.Client(limits=_limits(), verify=_certificates())
-            return self._own
+        shelf = self._shelf
+        client = shelf.take() or httpx.Client(limits=_limits(), verify=_certificates())
+        try:
+            yield client
+        finally:
+            for old in shelf.lay_back(client):
+                old.close()
 
-    async def of_running_loop(self) -> httpx.AsyncClient:
-        """The client for calls in the running event loop."""
+    @asynccontextmanager
+    async def of_running_loop(self) -> AsyncGenerator[httpx.AsyncClient]:
+        """A client for one call in the running event loop."""
         if self._given_async is not None:
-            return self._given_async
+            yield self._given_async
+            return
         require_httpx()
         import httpx
 
-        loop = asyncio.get_running_loop()
-        if loop not in self._by_loop:
-            client = httpx.AsyncClient(limits=_limits(), verify=_certificates())
-            lifetime = self._lifetime(loop, client)
-            self._by_loop[loop] = (client, lifetime)
-            # An async generator that has begun is closed by its loop, when the loop shuts down.
-            await anext(lifetime)
-        return self._by_loop[loop][0]
+        shelf = await self._shelf_of_running_loop()
+        client = shelf.take() or httpx.AsyncClient(limits=_limits(), verify=_certificates())
+        try:
+            yield client
+        finally:
+            for old in shelf.lay_back(client):
+                await old.aclose()
 
     def close(self) -> None:
-        """Close the blocking client. A later call makes a new one."""
-        with self._lock:
-            own, self._own = self._own, None
-        if own is not None:
-            own.close()
+        """Close the blocking clients, busy ones after their call. A later call makes new ones."""
+        shelf, self._shelf = self._shelf, Shelf()
+        for client in shelf.clear():
+            client.close()
 
     async def aclose(self) -> None:
-        """Close the blocking client and that of the running loop. A later call makes new ones."""
+        """Close the blocking clients and those of the running loop."""
         self.close()
         kept = self._by_loop.get(asyncio.get_running_loop())
         if kept is not None:
             await kept[1].aclose()
 
-    async def _lifetime(
-        self, loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient
-    ) -> AsyncGenerator[None]:
+    async def _shelf_of_running_loop(self) -> Shelf[httpx.AsyncClient]:
+        loop = asyncio.get_running_loop()
+        if loop not in self._by_loop:
+            lifetime = self._lifetime(loop)
+            self._by_loop[loop] = (Shelf(), lifetime)
+            # An async generator that has begun is closed by its loop, when the loop shuts down.
+            await anext(lifetime)
+        return self._by_loop[loop][0]
+
+    async def _lifetime(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None]:
         try:
             yield
         finally:
-            del self._by_loop[loop]
-            await client.aclose()
+            shelf, _ = self._by_loop.pop(loop)
+            for client in shelf.clear():
+                await client.aclose()
 
 
 def require_httpx() -> None:
@@ -97,8 +153,7 @@ def require_httpx() -> None:
 def _limits() -> httpx.Limits:
     import httpx
 
-    # How many calls run at once is the agent's matter; a pool that makes them wait would hide it.
-    return httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS)
+    return httpx.Limits(max_connections=1, keepalive_expiry=KEPT_S)
 
 
 @functools.cache
