@@ -4,6 +4,8 @@
 python3 dev.py run [arguments of detent run]   the main job, with the embedded model
 python3 dev.py test                            every check, the documentation, all the tests
 python3 dev.py test [arguments of pytest]      only the tests that these arguments choose
+python3 dev.py simulate [--seeds N]            thousands of runs in worlds where all goes wrong
+python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py docs                            build the documentation into site/
 python3 dev.py setup                           only set up .venv, for an editor
 """
@@ -115,6 +117,20 @@ def test(arguments: list[str]) -> str:
     return f"{', '.join(CHECKS)} and all the tests passed"
 
 
+def simulate(arguments: list[str]) -> str:
+    """Play runs of made-up agents; an invariant that is broken fails it."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, "-m", "detent.adapters.testing.simulation", *arguments], ROOT)
+    return "every invariant holds"
+
+
+def bugs(_: list[str]) -> str:
+    """Plant bugs, one at a time; one that is not found fails it."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "planted_bugs.py")], ROOT)
+    return "every bug was found"
+
+
 def docs(_: list[str]) -> str:
     """Build the documentation; a warning fails it."""
     set_up(FOR_WORK)
@@ -129,7 +145,14 @@ def setup(_: list[str]) -> str:
     return f"{VENV} is ready"
 
 
-COMMANDS = {"run": run, "test": test, "docs": docs, "setup": setup}
+COMMANDS = {
+    "run": run,
+    "test": test,
+    "simulate": simulate,
+    "bugs": bugs,
+    "docs": docs,
+    "setup": setup,
+}
 
 
 def require_python() -> None:

@@ -17,8 +17,10 @@ from detent import (
     ChatReply,
     ClockTicked,
     Confirmed,
+    Done,
     Entry,
     Event,
+    Finished,
     FrozenDict,
     HumanDecided,
     Limits,
@@ -40,7 +42,7 @@ from detent import (
     start,
     step,
 )
-from detent.adapters.testing import invariants
+from detent.adapters.testing import call_invariants, invariants
 from detent.adapters.testing.invariants import INVARIANTS, Invariant
 from detent.adapters.testing.trace import (
     Broke,
@@ -212,6 +214,7 @@ BAD: dict[str, list[Happening]] = {
         Wrote((entry(0, "Started"), entry(1, "ModelReplied"))),
         Opened(2, (entry(0, "Started"),), START, START),
     ],
+    "an_end_has_its_reason": [change(START, evolve(START, phase=Done(Finished("text"))))],
     "a_run_ends_or_waits": [Rested(START, due(SPEC, START), ())],
 }
 
@@ -230,7 +233,8 @@ def test_an_invariant_can_fail(invariant: Invariant) -> None:
 
 def other_trace(name: str, *trace: Happening) -> Any:
     """A further trace that an invariant finds fault with."""
-    return pytest.param(getattr(invariants, name), list(trace), id=f"{name}-{len(trace)}")
+    invariant = next(one for one in INVARIANTS if one.__name__ == name)
+    return pytest.param(invariant, list(trace), id=f"{name}-{len(trace)}")
 
 
 HEARD = change(START, QUESTION)
@@ -278,9 +282,9 @@ def test_what_a_human_changes_is_what_may_run() -> None:
     asked = effect_of(QUESTION, AskHuman, PAID)
     seen = Said(evolve(asked, call=evolve(asked.call, arguments={"n": 99})), Confirmed())
 
-    assert faults(invariants.nothing_guarded_runs_unapproved, [HEARD, seen, PAYS])
+    assert faults(call_invariants.nothing_guarded_runs_unapproved, [HEARD, seen, PAYS])
     assert not faults(
-        invariants.nothing_guarded_runs_unapproved, [HEARD, Said(asked, Confirmed()), PAYS]
+        call_invariants.nothing_guarded_runs_unapproved, [HEARD, Said(asked, Confirmed()), PAYS]
     )
 
 

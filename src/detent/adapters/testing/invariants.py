@@ -9,31 +9,44 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from attrs import evolve
-
+from detent.adapters.testing.call_invariants import (
+    a_policy_is_heeded,
+    a_settled_call_stays_settled,
+    an_answer_belongs_to_its_call,
+    an_intent_is_stored_first,
+    begun_work_is_not_repeated_unasked,
+    nothing_guarded_runs_unapproved,
+    settled_work_is_not_repeated,
+)
 from detent.adapters.testing.trace import (
     Broke,
     Folded,
-    Judged,
     Opened,
-    Performed,
     Rested,
-    Said,
     Trace,
     Wrote,
+    changes,
     slot_at,
 )
-from detent.core.decisions import Confirmed, Decision, Modified
 from detent.core.effects import AskHuman
 from detent.core.errors import StateError
-from detent.core.events import ClockTicked, ModelReplied, ToolRaised, ToolReturned
-from detent.core.messages import ToolCall, ToolCallResult
+from detent.core.events import (
+    CancelRequested,
+    ClockTicked,
+    HumanDecided,
+    ModelFailed,
+    ModelReplied,
+    ToolRaised,
+    ToolReturned,
+)
+from detent.core.messages import ChatMessage, ToolCallResult
 from detent.core.results import ToolResult
 from detent.core.run import Acting, Pausing, Run, Thinking
 from detent.core.slots import (
     AwaitingDecision,
     CallRef,
     Ready,
+    Refused,
     Resting,
     Running,
     Slot,
@@ -55,125 +68,10 @@ def nothing_breaks(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
             yield f"{type(happening.error).__name__}: {happening.error}"
 
 
-def a_settled_call_stays_settled(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """Each call is answered at most once."""
-    for before, _, after in _changes(trace):
-        for slot in filter(is_settled, before.slots):
-            now = slot_at(after, slot.ref)
-            if now is not None and now != slot:
-                yield f"call {slot.ref} was settled as {slot.status} and is now {now.status}"
-
-
-def an_answer_belongs_to_its_call(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """What a call is answered with is what came of running that call with those arguments.
-
-    It is not asked of tools whose results may have been looked up.
-    """
-    came: list[tuple[CallRef, ToolCall, object]] = []
-    for happening in trace:
-        match happening:
-            case Performed(_, effect, ToolReturned(_, _, result)):
-                came.append((effect.ref, effect.call, result))
-            case Folded(_, before, ToolReturned(ref, _, result)) if happening.is_change:
-                call = next(slot.call for slot in before.slots if slot.ref == ref)
-                looked_up = callable(spec.tools[call.tool_name].on_unknown)
-                if not looked_up and (ref, call, result) not in came:
-                    yield f"call {ref} got {result}, which did not come of running it"
-            case _:
-                pass
-
-
-def settled_work_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """No tool runs for a call that has its answer."""
-    settled: set[CallRef] = set()
-    for happening in trace:
-        match happening:
-            case Folded(_, before, _, after) if happening.is_change:
-                settled |= {slot.ref for slot in after.slots if is_settled(slot)}
-                if after.turn != before.turn:
-                    settled |= {slot.ref for slot in before.slots}
-            case Performed(_, effect) if effect.ref in settled:
-                yield f"call {effect.ref} ran again after it had its answer"
-            case _:
-                pass
-
-
-def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """No attempt at a call runs twice, unless its tool says that this does no harm, or a human.
-
-    For a tool that can look up what was done, what has failed counts as not begun.
-    """
-    begun: set[tuple[CallRef, int]] = set()
-    for happening in trace:
-        match happening:
-            case Said(effect, Confirmed() | Modified()):
-                begun = {one for one in begun if one[0] != effect.ref}
-            case Performed(_, effect, came):
-                attempt = (effect.ref, effect.attempt)
-                if attempt in begun and effect.tool.on_unknown != "rerun":
-                    yield f"attempt {effect.attempt} at call {effect.ref} ran twice"
-                if isinstance(came, ToolReturned) or not callable(effect.tool.on_unknown):
-                    begun.add(attempt)
-            case _:
-                pass
-
-
-def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """No tool runs before the store has said that the intent to run it is safe."""
-    stored: set[tuple[Any, ...]] = set()
-    for happening in trace:
-        match happening:
-            case Wrote(entries) | Opened(_, entries):
-                stored |= {(*one.data["ref"], one.data["attempt"]) for one in _starts(entries)}
-            case Performed(_, effect) if (*effect.ref, effect.attempt) not in stored:
-                yield f"attempt {effect.attempt} at call {effect.ref} ran, and nothing says so"
-            case _:
-                pass
-
-
-def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """A call about which a human must be asked runs only as that human has said, and once."""
-    questions: dict[CallRef, str] = {}
-    said: dict[CallRef, list[tuple[AskHuman, Decision]]] = {}
-    for happening in trace:
-        match happening:
-            case Folded(_, _, _, after):
-                for slot in after.slots:
-                    match slot.status:
-                        case AwaitingDecision(digest) if questions.get(slot.ref) != digest:
-                            questions[slot.ref] = digest
-                            said[slot.ref] = []
-                        case _:
-                            pass
-            case Said(effect, decision) if questions.get(effect.ref) == effect.digest:
-                said[effect.ref].append((effect, decision))
-            case Performed(_, effect) if effect.ref in questions:
-                if not any(_approves(one, effect.call) for one in said[effect.ref]):
-                    yield f"call {effect.ref} ran as {effect.call}; a human said {said[effect.ref]}"
-            case _:
-                pass
-
-
-def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """A call waits for a human if, and only if, the policy has said so when the call came."""
-    asks: dict[tuple[int, str | None], bool] = {}
-    for happening in trace:
-        match happening:
-            case Judged(turn, call_id, yes):
-                asks[turn, call_id] = yes
-            case Folded(_, _, ModelReplied(), after) if happening.is_change:
-                for slot in after.slots:
-                    waits = isinstance(slot.status, AwaitingDecision)
-                    if waits != asks.get((slot.ref.turn, slot.call.id), False):
-                        yield f"call {slot.ref} is {slot.status}, against its policy"
-            case _:
-                pass
-
-
 def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """No more turns, tools at once or attempts than the agent allows."""
     failed: Counter[CallRef] = Counter()
-    for before, event, after in _changes(trace):
+    for before, event, after in changes(trace):
         if after.turn > spec.limits.max_agent_steps:
             yield f"turn {after.turn} of {spec.limits.max_agent_steps}"
         if isinstance(after.phase, Thinking | Pausing):
@@ -195,7 +93,7 @@ def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
 
 def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Each call in it has one answer, in order, under an id of its own, and what was said stays."""
-    for before, _, after in _changes(trace):
+    for before, _, after in changes(trace):
         if len(after.messages) == len(before.messages):
             continue
         told = list(after.messages)
@@ -212,7 +110,7 @@ def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]
 
 def a_settled_answer_is_told(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """When a turn ends, in whichever way, what was settled in it stands in the conversation."""
-    for before, _, after in _changes(trace):
+    for before, _, after in changes(trace):
         if not before.slots or after.slots:
             continue
         told = [one for message in after.messages for one in message.tool_call_results]
@@ -223,7 +121,7 @@ def a_settled_answer_is_told(spec: AgentSpec[Any], trace: Trace) -> Iterator[str
 
 def writes_are_folded_in_call_order(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """The state after a turn is the state before it with all writes, in the order of the calls."""
-    for before, event, after in _changes(trace):
+    for before, event, after in changes(trace):
         if not isinstance(before.phase, Acting) or after.slots:
             continue
         state = before.state
@@ -286,6 +184,19 @@ def a_run_ends_or_waits(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
             yield f"it does neither: {last}"
 
 
+def an_end_has_its_reason(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A run ends when, and only when, something has happened that ends it."""
+    for before, event, after in changes(trace):
+        if before.turn == after.turn and after.outcome is None:
+            continue
+        told = list(after.messages[len(before.messages) :])
+        ends = _reasons(spec, before, event, told)
+        if after.outcome is None and ends:
+            yield f"turn {before.turn} goes on, though there is {ends}"
+        if after.outcome is not None and after.outcome.exit_reason not in ends:
+            yield f"{after.outcome}, and there is {sorted(ends)}"
+
+
 INVARIANTS: tuple[Invariant, ...] = (
     nothing_breaks,
     a_settled_call_stays_settled,
@@ -302,28 +213,41 @@ INVARIANTS: tuple[Invariant, ...] = (
     a_replay_is_the_run,
     what_is_safe_is_never_lost,
     a_run_ends_or_waits,
+    an_end_has_its_reason,
 )
 
 
-def _changes(trace: Trace) -> Iterator[tuple[Run[Any], Any, Run[Any]]]:
-    for happening in trace:
-        if isinstance(happening, Folded) and happening.is_change:
-            yield happening.before, happening.event, happening.after
-
-
-def _starts(entries: Sequence[Entry]) -> Iterator[Entry]:
-    return (entry for entry in entries if entry.kind == "ToolStarted")
-
-
-def _approves(said: tuple[AskHuman, Decision], call: ToolCall) -> bool:
-    effect, decision = said
-    match decision:
-        case Confirmed():
-            return effect.call == call
-        case Modified(arguments):
-            return evolve(effect.call, arguments=arguments) == call
+def _reasons(
+    spec: AgentSpec[Any], before: Run[Any], event: object, told: Sequence[ChatMessage]
+) -> set[str]:
+    """All that may end a run which has just been told this."""
+    match event:
+        case CancelRequested():
+            return {"cancelled"}
+        case ModelFailed():
+            return {"model_failure"}
+        case ModelReplied(_, _, reply) if not reply.message.tool_calls:
+            return {"text", reply.finish_reason}
         case _:
-            return False
+            pass
+    results = [result for message in told for result in message.tool_call_results]
+    ran = [slot.ref.place for slot in before.slots if _result(slot, event) is not None]
+    reasons = {
+        name
+        for place, result in enumerate(results)
+        if (name := result.origin.tool_name) in spec.exit_conditions
+        and not result.error
+        and place in ran
+    }
+    refused = [slot.ref.place for slot in before.slots if isinstance(slot.status, Refused)]
+    if isinstance(event, HumanDecided):
+        refused.append(event.ref.place)
+    failed = [place for place, one in enumerate(results) if one.error and place not in refused]
+    if spec.fail_on_tool_fault and failed:
+        reasons.add("tool_failure")
+    if before.turn >= spec.limits.max_agent_steps:
+        reasons.add("max_agent_steps")
+    return reasons
 
 
 def _is_tried_again(was: Slot, event: object, now: Slot) -> bool:

@@ -20,8 +20,16 @@ Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused"]
 it, or before it hears that all is safe; or the store refuses it."""
 
 
+QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder of its own in it
+"""Where files are in memory, if anywhere: what dies here is a process and never the machine."""
+
+
 class Died(BaseException):
     """The process is gone, in the middle of what it was doing."""
+
+
+class DiskFullError(JournalError):
+    """The store cannot write now."""
 
 
 @frozen
@@ -46,7 +54,7 @@ def memory_shelf() -> Generator[Shelf, None, None]:
 @contextmanager
 def directory_shelf() -> Generator[Shelf, None, None]:
     """A journal in a directory. The last line is cut where the process died."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=QUICK) as folder:
 
         def tear() -> None:
             (path,) = Path(folder).glob("*.jsonl")
@@ -60,7 +68,7 @@ def directory_shelf() -> Generator[Shelf, None, None]:
 @contextmanager
 def sqlite_shelf() -> Generator[Shelf, None, None]:
     """A journal in an SQLite file."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=QUICK) as folder:
         path = Path(folder) / "runs.db"
         yield Shelf(lambda: SQLiteJournal(path))
 
@@ -83,7 +91,7 @@ class ShakyJournal:
         """As the port says, unless something befalls it."""
         fate = self.fate()
         if fate == "refused":
-            raise JournalError("the disk is full")
+            raise DiskFullError("the disk is full")
         if fate == "before" or (fate == "torn" and self.shelf.tear is None):
             raise Died
         self.journal.append(run_id, entries, None if fate in ("half", "torn") else checkpoint)

@@ -114,6 +114,13 @@ def slot_at(run: Run[Any], ref: CallRef) -> Slot | None:
     return next((slot for slot in run.slots if slot.ref == ref), None)
 
 
+def changes(trace: Trace) -> Iterator[tuple[Run[Any], Event, Run[Any]]]:
+    """Each event that has changed the run, with the run before and after it."""
+    for happening in trace:
+        if isinstance(happening, Folded) and happening.is_change:
+            yield happening.before, happening.event, happening.after
+
+
 def lines(trace: Trace) -> Iterator[str]:
     """The trace for people, a line for each happening."""
     for happening in trace:

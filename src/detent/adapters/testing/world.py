@@ -18,7 +18,7 @@ from detent.adapters.drivers.session import Session
 from detent.adapters.testing.moves import Kind, Move
 from detent.adapters.testing.outside import Outside
 from detent.adapters.testing.players import Players
-from detent.adapters.testing.shelves import Died, Fate, ShakyJournal, Shelf
+from detent.adapters.testing.shelves import Died, DiskFullError, Fate, ShakyJournal, Shelf
 from detent.adapters.testing.trace import (
     Broke,
     Folded,
@@ -38,11 +38,11 @@ from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision
+from detent.core.slots import AwaitingDecision, CallRef
 from detent.core.spec import AgentSpec
 from detent.core.step import start
 from detent.core.tools import Tool
-from detent.ports.journal import Entry, Journal, JournalError
+from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.tool_execution import ToolExecutor
 
 RUN_ID = "run"
@@ -148,8 +148,8 @@ class World:
     def _befall(self, move: Move, process: Process) -> None:
         """Something comes from outside."""
         match move.kind:
-            case "echo" if self._past and process.session.run is self._run:
-                self._feed(process, self._past[-1 - move.pick % len(self._past)], "again")
+            case "echo":
+                self._echo(process, move.pick)
             case "forge":
                 self._forge(process, move.pick)
             case "die":
@@ -199,6 +199,8 @@ class World:
         """A process begins with the run, or goes on with it; others begin no work any more."""
         self._started += 1
         number = self._started
+        if number > PATIENCE:
+            raise RuntimeError("processes come and go, and the run gets nowhere")
         self._air = [one for one in self._air if one.is_performed or not _is_work(one.effect)]
         try:
             journal = self._journal()
@@ -217,7 +219,7 @@ class World:
             process = Process(number, session)
             self._processes.append(process)
             self._within(process, lambda: session.feed(Resumed(f"process-{number}")))
-        except (Died, JournalError) as error:
+        except (Died, DiskFullError, JournalConflictError) as error:
             self.tell(f"process {number} does not get far: {error}")
 
     def _load(self, journal: Journal, number: int) -> tuple[Run[Any], int]:
@@ -251,7 +253,7 @@ class World:
             self._begin(process)
         except Died:
             self._end(process, "dies")
-        except JournalError as error:
+        except (DiskFullError, JournalConflictError) as error:
             self._end(process, f"stops: {type(error).__name__}")
 
     def _begin(self, process: Process) -> None:
@@ -303,6 +305,15 @@ class World:
         self.tell(f"process {process.number} is told {how}:")
         self._within(process, lambda: process.session.feed(event))
 
+    def _echo(self, process: Process, pick: int) -> None:
+        """What was heard long ago is heard again; mostly something about this turn."""
+        run = process.session.run
+        if run is not self._run or not self._past:  # it may be about what this process never asked
+            return
+        recent = [event for event in self._past if _turn(event) == run.turn]
+        heard = recent if recent and pick % 4 else self._past
+        self._feed(process, heard[pick % len(heard)], "again")
+
     def _forge(self, process: Process, pick: int) -> None:
         open_questions = [
             (slot.ref, slot.status.digest)
@@ -333,6 +344,13 @@ class World:
     def tell(self, what: str) -> None:
         """Note something for people."""
         self.trace.append(Happened(what))
+
+
+def _turn(event: Event) -> int | None:
+    """The turn that an event is about."""
+    ref: object = getattr(event, "ref", None)
+    turn: object = ref.turn if isinstance(ref, CallRef) else getattr(event, "turn", None)
+    return turn if isinstance(turn, int) else None
 
 
 def _is_work(effect: Effect) -> bool:

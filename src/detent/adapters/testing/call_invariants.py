@@ -1,0 +1,157 @@
+"""What must hold for each call in every simulated world: see `invariants`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from detent.adapters.testing.trace import (
+    Folded,
+    Judged,
+    Opened,
+    Performed,
+    Said,
+    Trace,
+    Wrote,
+    changes,
+    slot_at,
+)
+from detent.core.decisions import Confirmed, Decision, Modified
+from detent.core.effects import AskHuman
+from detent.core.events import ModelReplied, ToolReturned
+from detent.core.messages import ToolCall
+from detent.core.slots import AwaitingDecision, CallRef, is_settled
+from detent.core.spec import AgentSpec
+from detent.ports.journal import Entry
+
+
+def a_settled_call_stays_settled(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Each call is answered at most once."""
+    for before, _, after in changes(trace):
+        for slot in filter(is_settled, before.slots):
+            now = slot_at(after, slot.ref)
+            if now is not None and now != slot:
+                yield f"call {slot.ref} was settled as {slot.status} and is now {now.status}"
+
+
+def an_answer_belongs_to_its_call(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """What a call is answered with is what came of running that call with those arguments.
+
+    It is not asked of tools whose results may have been looked up.
+    """
+    came: list[tuple[CallRef, ToolCall, object]] = []
+    for happening in trace:
+        match happening:
+            case Performed(_, effect, ToolReturned(_, _, result)):
+                came.append((effect.ref, effect.call, result))
+            case Folded(_, before, ToolReturned(ref, _, result)) if happening.is_change:
+                call = next(slot.call for slot in before.slots if slot.ref == ref)
+                looked_up = callable(spec.tools[call.tool_name].on_unknown)
+                if not looked_up and (ref, call, result) not in came:
+                    yield f"call {ref} got {result}, which did not come of running it"
+            case _:
+                pass
+
+
+def settled_work_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """No tool runs for a call that has its answer."""
+    settled: set[CallRef] = set()
+    for happening in trace:
+        match happening:
+            case Folded(_, before, _, after) if happening.is_change:
+                settled |= {slot.ref for slot in after.slots if is_settled(slot)}
+                if after.turn != before.turn:
+                    settled |= {slot.ref for slot in before.slots}
+            case Performed(_, effect) if effect.ref in settled:
+                yield f"call {effect.ref} ran again after it had its answer"
+            case _:
+                pass
+
+
+def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """No attempt at a call runs twice, unless its tool says that this does no harm, or a human.
+
+    For a tool that can look up what was done, what has failed counts as not begun.
+    """
+    begun: set[tuple[CallRef, int]] = set()
+    for happening in trace:
+        match happening:
+            case Said(effect, Confirmed() | Modified()):
+                begun = {one for one in begun if one[0] != effect.ref}
+            case Performed(_, effect, came):
+                attempt = (effect.ref, effect.attempt)
+                if attempt in begun and effect.tool.on_unknown != "rerun":
+                    yield f"attempt {effect.attempt} at call {effect.ref} ran twice"
+                if isinstance(came, ToolReturned) or not callable(effect.tool.on_unknown):
+                    begun.add(attempt)
+            case _:
+                pass
+
+
+def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """No tool runs before the store has said that the intent to run it is safe."""
+    stored: set[tuple[Any, ...]] = set()
+    for happening in trace:
+        match happening:
+            case Wrote(entries) | Opened(_, entries):
+                stored |= {(*one.data["ref"], one.data["attempt"]) for one in _starts(entries)}
+            case Performed(_, effect) if (*effect.ref, effect.attempt) not in stored:
+                yield f"attempt {effect.attempt} at call {effect.ref} ran, and nothing says so"
+            case _:
+                pass
+
+
+def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A call about which a human must be asked runs only as that human has said, and once."""
+    questions: dict[CallRef, str] = {}
+    said: dict[CallRef, list[tuple[AskHuman, Decision]]] = {}
+    for happening in trace:
+        match happening:
+            case Folded(_, _, _, after):
+                for slot in after.slots:
+                    match slot.status:
+                        case AwaitingDecision(digest) if questions.get(slot.ref) != digest:
+                            questions[slot.ref] = digest
+                            said[slot.ref] = []
+                        case _:
+                            pass
+            case Said(effect, decision) if questions.get(effect.ref) == effect.digest:
+                said[effect.ref].append((effect, decision))
+            case Performed(_, effect) if effect.ref in questions:
+                if not any(_approves(one, effect.call) for one in said[effect.ref]):
+                    yield f"call {effect.ref} ran as {effect.call}; a human said {said[effect.ref]}"
+            case _:
+                pass
+
+
+def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A call waits for a human if, and only if, the policy has said so when the call came."""
+    asks: dict[tuple[int, str | None], bool] = {}
+    for happening in trace:
+        match happening:
+            case Judged(turn, call_id, yes):
+                asks[turn, call_id] = yes
+            case Folded(_, _, ModelReplied(), after) if happening.is_change:
+                for slot in after.slots:
+                    waits = isinstance(slot.status, AwaitingDecision)
+                    if waits != asks.get((slot.ref.turn, slot.call.id), False):
+                        yield f"call {slot.ref} is {slot.status}, against its policy"
+            case _:
+                pass
+
+
+def _starts(entries: Sequence[Entry]) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.kind == "ToolStarted")
+
+
+def _approves(said: tuple[AskHuman, Decision], call: ToolCall) -> bool:
+    effect, decision = said
+    match decision:
+        case Confirmed():
+            return effect.call == call
+        case Modified(arguments):
+            return evolve(effect.call, arguments=arguments) == call
+        case _:
+            return False

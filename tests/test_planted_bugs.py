@@ -1,0 +1,56 @@
+"""The planted bugs fit the code, and the simulator finds them; all in one: planted_bugs.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def script() -> ModuleType:
+    """The script beside this file."""
+    spec = importlib.util.spec_from_file_location(
+        "planted_bugs", Path(__file__).with_name("planted_bugs.py")
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+planted_bugs = script()
+
+
+@pytest.mark.parametrize("bug", planted_bugs.BUGS, ids=lambda bug: bug.name)
+def test_a_bug_can_be_planted(bug: object, tmp_path: Path) -> None:
+    """The text that it replaces is there, once."""
+    shutil.copytree(planted_bugs.PACKAGE, tmp_path / "detent")
+    planted_bugs.plant(bug, tmp_path / "detent")
+
+
+def test_code_that_has_moved_is_told(tmp_path: Path) -> None:
+    """A bug that is no longer planted is no success."""
+    shutil.copytree(planted_bugs.PACKAGE / "core", tmp_path / "core")
+    with pytest.raises(planted_bugs.CodeHasMovedError, match=r"'b': core/step.py has 'xyz' 0"):
+        planted_bugs.plant(planted_bugs.bug("b", "core/step.py", "xyz", ""), tmp_path)
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_planted_bug_is_found(place: int) -> None:
+    """By an invariant, and not by chance."""
+    bug = planted_bugs.BUGS[place]
+
+    assert planted_bugs.search(bug).found.startswith("seed ")
+
+
+def test_without_a_bug_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the bug that is found."""
+    monkeypatch.setattr(planted_bugs, "SEEDS", 50)
+
+    assert planted_bugs.search(planted_bugs.bug("none")).found == ""
