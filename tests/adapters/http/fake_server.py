@@ -39,8 +39,13 @@ class FakeServer:
         self.connections = 0
         self.requests = 0
         self.open = 0
+        self._none_open = threading.Event()
         self.url = ""
         self._plays = plays
+
+    def all_closed(self, timeout_s: float) -> bool:
+        """Whether no connection is open any more, or soon."""
+        return self._none_open.wait(timeout_s)
 
     async def listen(self) -> asyncio.Server:
         """Begin to answer, at a port that is free."""
@@ -51,6 +56,7 @@ class FakeServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self.open += 1
+        self._none_open.clear()
         try:
             while await self._answered(reader, writer):
                 pass
@@ -59,6 +65,8 @@ class FakeServer:
         finally:
             self.open -= 1
             writer.transport.abort()
+            if not self.open:
+                self._none_open.set()
 
     async def _answered(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Play the answer to the next request; whether the connection can go on."""

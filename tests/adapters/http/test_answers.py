@@ -142,7 +142,9 @@ def test_what_came_before_an_error_is_shown() -> None:
         next(pieces)
 
 
-@pytest.mark.parametrize("data", [b"", b": waiting\n\n", b'data: {"say": "a"}\n\ndata: {"say'])
+@pytest.mark.parametrize(
+    "data", [b"", b": waiting\n\n", b'data: {"say": "a"}\n\ndata: {"say', b'{"say": "a']
+)
 def test_a_cut_stream_is_a_failure_worth_another_try(data: bytes) -> None:
     """Also when nothing came at all."""
     failure = failure_of(answer(), data)
@@ -150,7 +152,7 @@ def test_a_cut_stream_is_a_failure_worth_another_try(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"<html>hello</html>", b'{"other": 1}', b"data: oops\n\n", b"[[]]", b'{"say": "a']
+    "data", [b"<html>hello</html>", b'{"other": 1}', b"data: oops\n\n", b"[[]]", b'{"say": a}']
 )
 def test_what_is_no_answer_is_quoted(data: bytes) -> None:
     """Garbage, and JSON of another shape: the failure shows how it begins."""

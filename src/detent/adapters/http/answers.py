@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from attrs import evolve
 
 from detent.adapters.http.failures import failure_of_status, request_id
-from detent.adapters.http.payloads import PayloadDecoder
+from detent.adapters.http.payloads import CutAnswerError, PayloadDecoder
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError
 
@@ -143,6 +143,9 @@ class Answer:
         except MALFORMED as error:
             if self._broken:
                 raise ChatGeneratorError(self._broken) from None
+            if isinstance(error, CutAnswerError):
+                failure = ModelFailure("cut_stream", str(error), retryable=True)
+                raise self._signed(failure) from None
             raise self._malformed(error) from error
         return [*pieces, *last], reply
 

@@ -23,6 +23,10 @@ class MalformedAnswerError(ValueError):
     """The bytes are not JSON, or too many."""
 
 
+class CutAnswerError(MalformedAnswerError):
+    """The bytes are the beginning of JSON."""
+
+
 class PayloadDecoder:
     """Turns the bytes of an answer, cut anywhere, into its JSON objects.
 
@@ -59,6 +63,7 @@ class PayloadDecoder:
         """The values that the end of the answer completes. What it cuts in two is dropped.
 
         Raises:
+            CutAnswerError: the body is the beginning of JSON.
             MalformedAnswerError: the body is not JSON.
         """
         if self._events is not None:
@@ -70,7 +75,10 @@ class PayloadDecoder:
                 yield from _objects(self._rest.decode(errors="replace"))
         elif self._rest:
             self.ended = True
-            yield from _objects(self._rest.decode(errors="replace"))
+            text = self._rest.decode(errors="replace").rstrip()
+            if text[0] in "{[" and text[-1] not in "}]":
+                raise CutAnswerError("the answer was cut off in the middle")
+            yield from _objects(text)
 
     def _values(self, events: Iterable[ServerSentEvent]) -> Iterator[Json]:
         for _, data in events:
