@@ -59,7 +59,8 @@ class ChatFold:
         message = about.get("message") or {}
         if isinstance(message, str):
             raise error_in_answer(value)
-        self._id = str(value.get("id") or self._id)
+        if "id" in value:
+            self._id = str(value["id"] or "")
         self._usage = about.get("usage") or about.get("meta") or self._usage
         self._spoken |= bool(message) or "text" in value
         self._over |= value.get("type") == "message-end" or ("id" in value and "message" in value)
@@ -67,7 +68,10 @@ class ChatFold:
             self._finish = str(reason)
             if self._finish in BROKEN:
                 raise _broken(about)
-        return [*self._pieces(message, value.get("index")), *self._old_text(value)]
+        pieces = self._pieces(message, value.get("index"))
+        if text := value.get("text"):  # of version 1, where it stands beside everything else
+            pieces.append(self._say(text))
+        return pieces
 
     def finish(self, *, ended: bool) -> Ending:
         """The reply, and the piece that says why it ended.
@@ -91,22 +95,21 @@ class ChatFold:
         )
         return [StreamingChunk(finish_reason=reason)], reply
 
-    def _pieces(self, message: Json, index: int | None) -> Iterator[StreamingChunk]:
-        self._citations += _listed(message.get("citations"))
-        self._plan.append(message.get("tool_plan") or "")
+    def _pieces(self, message: Json, index: int | None) -> list[StreamingChunk]:
+        pieces: list[StreamingChunk] = []
         for part in _listed(message.get("content")):
             if thinking := part.get("thinking"):
-                yield StreamingChunk(reasoning=thinking, start=not self._thinking)
+                pieces.append(StreamingChunk(reasoning=thinking, start=not self._thinking))
                 self._thinking.append(thinking)
             if text := part.get("text"):
-                yield self._say(text)
+                pieces.append(self._say(text))
         for wire in _listed(message.get("tool_calls")):
-            yield StreamingChunk(tool_calls=(self._call(wire, index),))
-
-    def _old_text(self, value: Json) -> Iterator[StreamingChunk]:
-        """The text of version 1, where it stands beside everything else."""
-        if text := value.get("text"):
-            yield self._say(text)
+            delta = self._call(wire, index)
+            pieces.append(StreamingChunk(tool_calls=(delta,)))
+        self._citations += _listed(message.get("citations"))
+        if plan := message.get("tool_plan"):
+            self._plan.append(plan)
+        return pieces
 
     def _say(self, text: str) -> StreamingChunk:
         start = not self._text

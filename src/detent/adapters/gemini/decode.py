@@ -35,6 +35,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "IMAGE_RECITATION": "content_filter",
 }
 NOT_EXTRA = frozenset({"candidates", "modelVersion", "usageMetadata"})
+OF_TEXT = frozenset({"text", "thought"})
 NOT_EXTRA_OF_CANDIDATE = frozenset({"content", "finishReason", "index"})
 
 
@@ -45,6 +46,7 @@ class GenerateFold:
         self._about: dict[str, Any] = {}  # what stands beside the content; the last word counts
         self._parts: list[_Text | Call | Part] = []
         self._answered = False
+        self._shown: set[bool] = set()  # whether a thought, and whether a text, was shown
         self._finish = ""
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk]:
@@ -60,8 +62,10 @@ class GenerateFold:
         if candidate is None:
             return ()
         self._answered = True
-        self._finish = str(candidate.get("finishReason") or self._finish)
-        self._about.update(_without(candidate, NOT_EXTRA_OF_CANDIDATE))
+        if reason := candidate.get("finishReason"):
+            self._finish = str(reason)
+        if not candidate.keys() <= NOT_EXTRA_OF_CANDIDATE:
+            self._about.update(_without(candidate, NOT_EXTRA_OF_CANDIDATE))
         parts = (candidate.get("content") or {}).get("parts") or ()
         return [piece for part in parts for piece in self._piece(part)]
 
@@ -88,18 +92,19 @@ class GenerateFold:
         )
         return [StreamingChunk(finish_reason=reason)], reply
 
-    def _piece(self, part: Json) -> Iterator[StreamingChunk]:
+    def _piece(self, part: Json) -> Sequence[StreamingChunk]:
         """Take in a part; give what can be shown of it."""
         if call := part.get("functionCall"):
-            yield StreamingChunk(tool_calls=(self._call(call, part).take(call),))
-        elif "functionCall" in part:  # the end of a call that came argument by argument
-            yield from self._closed()
-        elif isinstance(text := part.get("text"), str):
-            yield from self._text(text, part)
-        elif data := part.get("inlineData"):
+            return (StreamingChunk(tool_calls=(self._call(call, part).take(call),)),)
+        if "functionCall" in part:  # the end of a call that came argument by argument
+            return [*self._closed()]
+        if isinstance(text := part.get("text"), str):
+            return self._text(text, part)
+        if data := part.get("inlineData"):
             self._parts.append(_attachment(data, _without(part, {"inlineData"})))
         else:
             self._parts.append(Opaque(part))
+        return ()
 
     def _call(self, wire: Json, part: Json) -> Call:
         """The call that `wire` begins or goes on with."""
@@ -118,19 +123,20 @@ class GenerateFold:
             if isinstance(call, Call) and call.open:
                 yield StreamingChunk(tool_calls=(call.take({}),))
 
-    def _text(self, text: str, part: Json) -> Iterator[StreamingChunk]:
+    def _text(self, text: str, part: Json) -> Sequence[StreamingChunk]:
         """A text goes on with the one before; one with a signature stays alone, even if empty."""
         thought = bool(part.get("thought"))
-        extra = _without(part, {"text", "thought"})
+        extra = {} if len(part) == 1 else _without(part, OF_TEXT)
         last = self._parts[-1] if self._parts else None
-        said = [one for one in self._parts if isinstance(one, _Text) and one.thought == thought]
         if isinstance(last, _Text) and last.thought == thought and not (last.extra or extra):
             last.pieces.append(text)
         elif text or extra:
             self._parts.append(_Text(thought, extra, [text]))
-        if text:
-            start = not any(any(one.pieces) for one in said)
-            yield _shown(text, thought=thought, start=start)
+        if not text:
+            return ()
+        start = thought not in self._shown
+        self._shown.add(thought)
+        return (_shown(text, thought=thought, start=start),)
 
     def _fail(self, *, ended: bool) -> Never:
         if not ended:

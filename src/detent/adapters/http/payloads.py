@@ -76,13 +76,15 @@ class PayloadDecoder:
         elif self._rest:
             self.ended = True
             text = self._rest.decode(errors="replace").rstrip()
-            if text[0] in "{[" and text[-1] not in "}]":
+            if text.startswith(("{", "[")) and not text.endswith(("}", "]")):
                 raise CutAnswerError("the answer was cut off in the middle")
             yield from _objects(text)
 
     def _values(self, events: Iterable[ServerSentEvent]) -> Iterator[Json]:
         for _, data in events:
-            if data.startswith(END_MARK):
+            if data.startswith("{"):  # as nearly all do
+                yield _object(data)
+            elif data.startswith(END_MARK):
                 self.ended = True
             elif data and not data.isspace():
                 yield from _objects(data)
@@ -104,12 +106,18 @@ def _is_object(line: bytes) -> bool:
     return False
 
 
-def _objects(text: str) -> Sequence[Json]:
-    """The JSON object in `text`, or the objects in its list: some servers wrap them so."""
+def _object(text: str) -> Json:
+    """The JSON object in a text that begins as one."""
     try:
-        value = _decode(text)
+        value: Json = _decode(text)
     except (ValueError, RecursionError) as error:
         raise MalformedAnswerError(f"not JSON: {error}") from error
+    return value
+
+
+def _objects(text: str) -> Sequence[Json]:
+    """The JSON object in `text`, or the objects in its list: some servers wrap them so."""
+    value: object = _object(text)
     if isinstance(value, dict):
         return (value,)
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
