@@ -43,7 +43,7 @@ class Foreign:
         (NUMBER, Foreign(), {}),
         (NUMBER, "a text", {}),
     ],
-    ids=lambda value: repr(value)[:50],
+    ids=lambda value: repr(value)[:35],
 )
 def test_a_schema_says_what_it_has_words_for(
     schema: dict[str, Any], note: object, expected: dict[str, Any] | None

@@ -8,6 +8,7 @@ from typing import Any
 
 from detent.core.answers import output_of
 from detent.core.breakpoints import BreakpointException, Holds
+from detent.core.conversion import ConversionError
 from detent.core.effects import Effect
 from detent.core.errors import StateError, ToolInvocationError
 from detent.core.outcomes import Failed
@@ -19,7 +20,7 @@ from detent.core.snapshot import snapshot_of
 from detent.core.spec import AgentSpec, S
 from detent.ports.chat import ChatGeneratorError
 
-Errors = Mapping[ModelFailure | ToolFault, BaseException]
+Errors = Mapping[ModelFailure, BaseException]
 """What the ports raised, by the failure that the run knows."""
 
 
@@ -33,13 +34,13 @@ def ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any
     if not isinstance(run.outcome, Failed):
         return AgentResult(run, (), None, partial(output_of, spec, run))
     failure = run.outcome.failure
-    cause = errors.get(failure)
     if isinstance(failure, ModelFailure):
+        cause = errors.get(failure)
         if isinstance(cause, ChatGeneratorError):
             raise cause
         raise ChatGeneratorError(failure) from cause
     error = ToolInvocationError(failure.message, _failed_tool(run, failure))
-    raise error from cause or _cause_of(failure)
+    raise error from failure.cause or _cause_of(failure)
 
 
 def stopped(
@@ -65,10 +66,14 @@ def _failed_tool(run: Run[Any], fault: ToolFault) -> str:
 
 
 def _cause_of(fault: ToolFault) -> Exception | None:
-    """The exception that a fault stands for which nobody raised."""
+    """The exception that a fault stands for which nobody raised, or that has been stored since."""
     match fault.kind:
         case "timeout":
             return TimeoutError(fault.message)
+        case "unknown_tool" | "missing_input":
+            return LookupError(fault.message)
+        case "invalid_arguments":
+            return ConversionError([fault.message])
         case "unmergeable":
             return StateError(fault.message)
         case _:

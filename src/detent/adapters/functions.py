@@ -28,9 +28,8 @@ class FunctionToolExecutor:
     """Calls functions. Coroutine functions never block, and others never block an event loop."""
 
     def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
-        """What the function returned; a coroutine is run to its end in the background loop."""
-        value = tool.function(**arguments)
-        return in_background(value).result() if inspect.isawaitable(value) else value
+        """What the function returned: of a coroutine function, the coroutine."""
+        return tool.function(**arguments)
 
     async def execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
         """What the function returned. If it is no coroutine function, it runs in a thread.

@@ -78,7 +78,10 @@ class Invocation:
     def fault(self, error: BaseException) -> ToolFault:
         """What the model is told of `error`, without any value that came from the state."""
         self.end()
-        name, told = self.tool.name, self._told(error)
+        return self._fault(error, self._told(error)).because(error)
+
+    def _fault(self, error: BaseException, told: str) -> ToolFault:
+        name = self.tool.name
         match error:
             case ConversionError():
                 return ToolFault("invalid_arguments", f"Tool '{name}' was not run: {told}")
@@ -95,7 +98,7 @@ class Invocation:
         """What the model is told when the state does not take the result."""
         told = self._redacted(str(error))
         text = f"The result of tool '{self.tool.name}' was not stored: {told}"
-        return ToolFault("unmergeable", text)
+        return ToolFault("unmergeable", text).because(error)
 
     def end(self) -> None:
         """Nothing that the function writes to its state counts from now on."""

@@ -49,7 +49,8 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
     call = without_hidden(call, tool)
     if problems := argument_faults(call, tool):
         text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
-        return Slot(ref, call, Faulted(ToolFault("invalid_arguments", text)))
+        fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
+        return Slot(ref, call, Faulted(fault))
     policy = spec.policies.get(tool.name)
     match policy(call, tool, run) if policy is not None else Allow():
         case Allow():

@@ -9,7 +9,7 @@ from inspect import isroutine
 from math import isfinite, isnan
 from typing import Any, Literal, TypeAlias, TypeGuard
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from detent.core.conversion import plain
 from detent.core.errors import DetentError
@@ -52,12 +52,20 @@ class ToolResult:
 class ToolFault:
     """Why a tool call failed. `message` is for the model to read and act on.
 
-    `retryable` says that the tool's own rule for retries holds for this failure.
+    `retryable` says that the tool's own rule for retries holds for this failure. `cause` is what
+    was raised, as long as the process lives that saw it; it is neither compared nor stored.
     """
 
     kind: FaultKind
     message: str
     retryable: bool = False
+    cause: BaseException | None = field(default=None, init=False, eq=False, repr=False)
+
+    def because(self, cause: BaseException) -> ToolFault:
+        """The same fault, with what was raised."""
+        fault = evolve(self)
+        object.__setattr__(fault, "cause", cause)
+        return fault
 
 
 class ResultError(DetentError, ValueError):

@@ -14,6 +14,8 @@ class ToolExecutor(Protocol):
     def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
         """What the tool's function returned. What it raised is raised.
 
+        An awaitable is not awaited here: whoever asked does that, and can cancel it.
+
         `arguments` are complete: checked, converted to the declared types, and filled from the
         state.
         """

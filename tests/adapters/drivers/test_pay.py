@@ -220,7 +220,7 @@ def test_a_tool_that_raises_is_told_to_the_model(pay: Pay) -> None:
         "Failed to invoke Tool `note` with parameters {'n': 1, 'tags': ['a']}. "
         "Error: ValueError: boom"
     )
-    assert mine.errors == {event.fault: boom}
+    assert event.fault.cause is boom
 
 
 def test_a_handler_that_raises_is_the_tools_failure(pay: Pay) -> None:

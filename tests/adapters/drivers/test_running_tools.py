@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, TypeAlias
@@ -13,17 +13,21 @@ import pytest
 
 from detent.adapters.agent import Agent
 from detent.adapters.clocks import ManualClock
+from detent.adapters.functions import FunctionToolExecutor
 from detent.adapters.testing.scripted import ScriptedChatGenerator
+from detent.core.conversion import ConversionError
 from detent.core.errors import StateError, ToolInvocationError
 from detent.core.events import CancelRequested, Event, ToolRaised, ToolStarted
+from detent.core.invocation import MissingInputError
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.result import AgentResult
-from detent.core.results import ToolResult
+from detent.core.results import ResultError, ToolResult
 from detent.core.retries import Retries
 from detent.core.run import Run
 from detent.core.state import State
 from detent.core.tools import Tool, tool
 from detent.core.toolsets import Toolset
+from detent.ports.tool_execution import ToolExecutor
 
 Go: TypeAlias = Callable[..., AgentResult[Any]]
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
@@ -127,20 +131,36 @@ def test_a_blocking_tool_that_takes_too_long_is_abandoned(go: Go) -> None:
     assert refused.wait(10)
 
 
+class BlockingExecutor:
+    """An executor that an async driver has to call in a thread."""
+
+    def execute(self, called: Tool, arguments: Mapping[str, object]) -> object:
+        return FunctionToolExecutor().execute(called, arguments)
+
+
 @BOTH
-def test_a_coroutine_that_takes_too_long_is_cancelled(go: Go) -> None:
-    """It sees CancelledError where it waits."""
+@pytest.mark.parametrize("executor", [FunctionToolExecutor(), BlockingExecutor()])
+@pytest.mark.parametrize("kind", ["coroutine function", "coroutine"])
+def test_a_coroutine_that_takes_too_long_is_cancelled(
+    go: Go, executor: ToolExecutor, kind: str
+) -> None:
+    """It sees so where it waits; also when a blocking function has returned it."""
     cancelled = threading.Event()
 
-    @tool(timeout_s=0.01)
     async def hang() -> str:
         try:
-            await asyncio.Event().wait()
-        finally:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
             cancelled.set()
-        return "late"
+            raise
+        return ""
 
-    assert answers(go(agent(hang))) == ["Tool 'hang' gave no answer within 0.01 s"]
+    def promise() -> Awaitable[str]:
+        return hang()
+
+    hanging = tool(name="hang", timeout_s=0.01)(promise if kind == "coroutine" else hang)
+    result = go(agent(hanging, tool_executor=executor))
+    assert answers(result) == ["Tool 'hang' gave no answer within 0.01 s"]
     assert cancelled.wait(10)
 
 
@@ -307,13 +327,14 @@ def test_cancelling_an_async_run_reaches_a_coroutine() -> None:
         ("raises", ValueError),
         ("hangs", TimeoutError),
         ("misfits", StateError),
-        ("converts", Exception),
-        ("unknown", None),
-        ("bad", None),
+        ("converts", ResultError),
+        ("unknown", LookupError),
+        ("bad", ConversionError),
+        ("empty", MissingInputError),
     ],
 )
-def test_a_failure_may_be_raised(go: Go, kind: str, cause: type[Exception] | None) -> None:
-    """As the typed error, with its cause where there is one."""
+def test_a_failure_may_be_raised(go: Go, kind: str, cause: type[Exception]) -> None:
+    """As the typed error, with its cause."""
     release = threading.Event()
 
     @tool
@@ -337,12 +358,17 @@ def test_a_failure_may_be_raised(go: Go, kind: str, cause: type[Exception] | Non
     def bad(n: int) -> str:
         return str(n)
 
+    @tool(inputs_from_state={"count": "n"})
+    def empty(n: int) -> str:
+        return str(n)
+
     several = agent(
         raises,
         hangs,
         misfits,
         converts,
         bad,
+        empty,
         calls=(kind,),
         state_schema={"count": {"type": int}},
         raise_on_tool_invocation_failure=True,
@@ -351,11 +377,26 @@ def test_a_failure_may_be_raised(go: Go, kind: str, cause: type[Exception] | Non
         go(several)
     release.set()
     assert caught.value.tool_name == kind
-    assert (
-        caught.value.__cause__ is None
-        if cause is None
-        else isinstance(caught.value.__cause__, cause)
-    )
+    assert isinstance(caught.value.__cause__, cause)
+
+
+@BOTH
+def test_an_unmergeable_result_is_raised_with_what_the_handler_raised(go: Go) -> None:
+    """All the way down."""
+
+    def add(current: int, update: Any) -> int:
+        return (current or 0) + update
+
+    @tool(outputs_to_state={"count": {}})
+    def misfits() -> Any:
+        return "one"
+
+    schema = {"count": {"type": int, "handler": add}}
+    failing = agent(misfits, state_schema=schema, raise_on_tool_invocation_failure=True)
+    with pytest.raises(ToolInvocationError) as caught:
+        go(failing)
+    assert isinstance(caught.value.__cause__, StateError)
+    assert isinstance(caught.value.__cause__.__cause__, TypeError)
 
 
 @BOTH

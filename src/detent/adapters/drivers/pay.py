@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import isawaitable
 from typing import cast
@@ -32,7 +32,6 @@ from detent.core.frozen import thaw
 from detent.core.idempotency import NeverRan
 from detent.core.invocation import Invocation
 from detent.core.replies import ChatReply, ModelFailure
-from detent.core.results import ToolFault
 from detent.core.tools import Tool
 from detent.ports.chat import (
     AsyncChatGenerator,
@@ -79,7 +78,7 @@ class Purse:
     tools: ToolExecutor | AsyncToolExecutor
     uis: Mapping[str, ConfirmationUI] = field(factory=dict)
     streaming_callback: StreamingCallback | None = None
-    errors: dict[ModelFailure | ToolFault, BaseException] = field(factory=dict)
+    errors: dict[ModelFailure, BaseException] = field(factory=dict)
     clock: Clock = field(factory=SystemClock)
     chance: Callable[[], float] = random.random
     _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
@@ -169,15 +168,11 @@ class Purse:
 
     def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
         is_async = tool.signature.is_async or not hasattr(self.tools, "execute")
-        if not is_async or not hasattr(self.tools, "execute_async"):
-            return cast(ToolExecutor, self.tools).execute(tool, arguments)
-        executor = cast(AsyncToolExecutor, self.tools)
-        future = in_background(executor.execute_async(tool, arguments))
-        stop.then(future.cancel)
-        try:
-            return future.result()
-        finally:
-            future.cancel()  # does nothing unless the waiting itself was interrupted
+        if is_async and hasattr(self.tools, "execute_async"):
+            value: object = cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
+        else:
+            value = cast(ToolExecutor, self.tools).execute(tool, arguments)
+        return _awaited(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
         invocation = _invocation(effect)
@@ -193,12 +188,15 @@ class Purse:
 
     async def _execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
         if not hasattr(self.tools, "execute_async"):
-            return await in_a_thread(partial(self._execute, tool, arguments, Stop()))
+            stop = Stop()
+            try:
+                return await in_a_thread(partial(self._execute, tool, arguments, stop))
+            finally:
+                stop.set()  # the thread may be waiting for a coroutine
         return await cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
 
     def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
         fault = invocation.fault(error)
-        self.errors[fault] = error
         if not (fault.retryable and effect.tool.retries.times):
             return ToolRaised(effect.ref, effect.attempt, fault)
         return ToolRaised(effect.ref, effect.attempt, fault, self.clock.now(), self.chance())
@@ -224,6 +222,16 @@ class Purse:
                 return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
             case RunTool() | Reconcile() | WaitUntil() | AskHuman():
                 raise error
+
+
+def _awaited(awaitable: Awaitable[object], stop: Stop) -> object:
+    """What an awaitable gives, awaited in the background and cancelled when `stop` is set."""
+    future = in_background(awaitable)
+    stop.then(future.cancel)
+    try:
+        return future.result()
+    finally:
+        future.cancel()  # does nothing unless the waiting itself was interrupted
 
 
 def _invocation(effect: RunTool | Reconcile) -> Invocation:
