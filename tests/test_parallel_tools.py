@@ -5,23 +5,33 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import permutations
 from threading import Condition
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detent.adapters.agent import Agent
 from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.events import Event, ModelReplied, ToolRaised, ToolReturned
+from detent.core.events import (
+    ClockTicked,
+    Event,
+    ModelReplied,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+)
 from detent.core.invocation import Invocation
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply
 from detent.core.result import AgentResult
-from detent.core.results import ToolFault
+from detent.core.results import ToolFault, ToolResult
+from detent.core.retries import Retries
 from detent.core.run import Run
 from detent.core.slots import CallRef
 from detent.core.spec import AgentSpec
@@ -123,44 +133,115 @@ def test_no_schedule_loses_an_update(
         assert result["total"] == len(kinds), f"schedule {seed}"
 
 
-WRITING = tools_that_write(Turns([0, 0]))
+WRITING = [
+    evolve(made, timeout_s=5, retries=Retries(1)) for made in tools_that_write(Turns([0, 0]))
+]
 SPEC = AgentSpec(state=State(SCHEMA), tools=by_name(WRITING))
+FATES = ("done", "failed", "tried again", "timed out", "came late", "hung, then done")
+"""What may come of a call."""
+
+Later: TypeAlias = "Callable[[float], Event]"
+"""An event for which it is not settled yet when it happens."""
 
 
-def events_of(kinds: list[str | None]) -> tuple[Run[State], list[Event]]:
-    """A run with a call for each kind, and what comes of each; None is one that fails."""
-    calls = [ToolCall(kind or "stored", {"number": place}) for place, kind in enumerate(kinds)]
+def result_of(run: Run[State], place: int, kind: str) -> ToolResult:
+    """What the call at `place` gives, after it has written its number twice."""
+    invocation = Invocation(SPEC.tools[kind], run.slots[place].call, run.state)
+    state: Any = invocation.arguments().get("state")
+    value: object = {"log": [place, place], "one": 1}
+    if state is not None:
+        state.set("log", [place, place]).set("total", 1)
+        value = "ok"
+    elif kind == "replied":
+        value = Reply("ok", Write("log", [place, place]), Write("total", 1))
+    return invocation.result(value)
+
+
+def course_of(run: Run[State], place: int, kind: str, fate: str) -> list[Later]:
+    """All that happens to one call, in order."""
+    ref = CallRef(run.turn, place)
+    result = result_of(run, place, kind)
+
+    def begins(attempt: int, *, limited: bool = False) -> Later:
+        return lambda now: ToolStarted(ref, attempt, now if limited else None)
+
+    def returns(attempt: int) -> Later:
+        return lambda now: ToolReturned(ref, attempt, result)
+
+    def raises(*, again: bool) -> Later:
+        return lambda now: ToolRaised(ref, 1, ToolFault("raised", "no", again), now, 0.5)
+
+    tried = [begins(2), returns(2)]
+    hung = [begins(1, limited=True), ClockTicked, ClockTicked]
+    return {
+        "done": [begins(1), returns(1)],
+        "failed": [begins(1), raises(again=False)],
+        "tried again": [begins(1), raises(again=True), ClockTicked, *tried],
+        "timed out": [*hung, begins(2, limited=True), ClockTicked],
+        "came late": [*hung, *tried, returns(1)],
+        "hung, then done": [*hung, *tried],
+    }[fate]
+
+
+def opened(kinds: list[str]) -> Run[State]:
+    """A run in which the model has just made a call of each kind."""
+    calls = [ToolCall(kind, {"number": place}) for place, kind in enumerate(kinds)]
     said = ChatMessage.from_assistant(tool_calls=calls)
     begun = start(SPEC, [ChatMessage.from_user("go")], run_id="r")
-    run = replay(SPEC, begun, [ModelReplied(1, 1, ChatReply(said))])
-    events: list[Event] = []
-    for place, kind in enumerate(kinds):
-        if kind is None:
-            events.append(ToolRaised(CallRef(1, place), 1, ToolFault("raised", "no")))
-            continue
-        invocation = Invocation(SPEC.tools[kind], run.slots[place].call, run.state)
-        state: Any = invocation.arguments().get("state")
-        if state is not None:
-            state.set("log", [place, place]).set("total", 1)
-            value: object = "ok"
-        else:
-            value = {"log": [place, place], "one": 1}
-        if kind == "replied":
-            value = Reply("ok", Write("log", [place, place]), Write("total", 1))
-        events.append(ToolReturned(CallRef(1, place), 1, invocation.result(value)))
-    return run, events
+    return replay(SPEC, begun, [ModelReplied(1, 1, ChatReply(said))])
 
 
-@settings(max_examples=40)
-@given(st.lists(st.sampled_from([*KINDS, None]), min_size=1, max_size=4))
-def test_every_order_of_arrival_gives_the_same_run(kinds: list[str | None]) -> None:
-    """Results and writes are folded in the model's order; a call that fails writes nothing."""
-    run, events = events_of(kinds)
-    ends = [replay(SPEC, run, order) for order in permutations(events)]
-    assert all(end == ends[0] for end in ends)
-    done = [place for place, kind in enumerate(kinds) if kind is not None]
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(FATES)), min_size=1, max_size=5),
+    st.randoms(),
+)
+def test_every_order_of_arrival_gives_the_same_run(
+    calls: list[tuple[str, str]], draw: random.Random
+) -> None:
+    """Results are folded in the model's order, whatever came first and whatever else went wrong."""
+    run = opened([kind for kind, _ in calls])
+    courses = [course_of(run, place, *call) for place, call in enumerate(calls)]
+    turns = [place for place, course in enumerate(courses) for _ in course[1:]]
+    draw.shuffle(turns)  # all but the last event of each call, in any order;
+    ends = []
+    for last in permutations(range(len(calls))):  # the last ones in every order
+        left = [iter(course) for course in courses]
+        events = [next(left[place])(now * 1000.0) for now, place in enumerate([*turns, *last])]
+        ends.append(replay(SPEC, run, events))
+    assert ends == [ends[0]] * len(ends)
+    done = [place for place, (_, fate) in enumerate(calls) if fate not in ("failed", "timed out")]
+    assert ends[0].turn == 2
     assert ends[0].state.get("log", []) == [place for place in done for _ in range(2)]
     assert ends[0].state.get("total", 0) == len(done)
     assert [
         one.origin.arguments["number"] for m in ends[0].messages for one in m.tool_call_results
-    ] == (list(range(len(kinds))))
+    ] == (list(range(len(calls))))
+
+
+@pytest.mark.parametrize("go", [blocking, in_a_loop])
+def test_a_tool_that_fails_changes_nothing_through_a_value_that_can_be_changed(
+    go: Callable[[Agent[State]], AgentResult[State]],
+) -> None:
+    """Neither through one that it was given, nor through one that it read or wrote itself."""
+
+    @tool(inputs_from_state={"notes": "given"})
+    def spoil(given: list[dict[str, int]], state: State) -> str:
+        mine = [{"n": 2}]
+        state.set("notes", mine)
+        for value in (given, state.get("notes"), state.data["notes"], mine):
+            with suppress(TypeError):  # what is frozen refuses
+                value[0]["n"] = 3
+            with suppress(TypeError, AttributeError):
+                value.append({"n": 4})
+        raise ValueError("all for nothing")
+
+    called = ChatMessage.from_assistant(tool_calls=[ToolCall("spoil")])
+    schema = {"notes": {"type": list, "default": [{"n": 1}]}}
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(called, "done"), tools=[spoil], state_schema=schema
+    )
+    result = go(agent)
+    assert "all for nothing" in result.messages[-2].tool_call_results[0].text
+    assert result["notes"] == [{"n": 1}]
+    assert agent.spec.state.get("notes") == [{"n": 1}]

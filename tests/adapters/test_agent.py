@@ -556,3 +556,12 @@ def test_observers_see_every_event_and_streaming_changes_none(run: Runner) -> No
         "ModelReplied",
     ]
     assert events == silent
+
+
+def test_a_confirmation_rule_that_is_none_is_refused() -> None:
+    """When the agent is built, and not when the tool is called."""
+    wrong: Any = {"pay": Human(ConfirmationUIResult("confirm"))}
+    with pytest.raises(
+        TypeError, match=r"confirmation_strategies\['pay'\] must be a strategy, e.g."
+    ):
+        agent_of("done", confirmation_strategies=wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Optional
 
@@ -108,6 +109,53 @@ def test_a_docstring_describes_function_and_parameters(function: Any) -> None:
     """In each of the styles that people write."""
     assert parameters_of(function, hidden=NOTHING_HIDDEN) == SEARCH
     assert description_of(function) == "Search the library.\n\nAll of it."
+
+
+class Silent:  # noqa: D101 - that it has no docstring is the point
+    def __init__(self, a: int) -> None: ...
+
+    def __call__(self, a: int) -> int:  # noqa: D102 - as above
+        return a
+
+
+@dataclass
+class SilentRecord:  # noqa: D101 - that it has no docstring is the point
+    a: int
+
+
+@frozen
+class SilentValue:  # noqa: D101 - that it has no docstring is the point
+    a: int
+
+
+@frozen
+class Spoken:
+    """A value with a name."""
+
+    a: int
+
+
+class Told:  # noqa: D101 - that it has no docstring is the point
+    def __init__(self, a: int) -> None:
+        """Make one."""
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (Silent, ""),
+        (Silent(1), ""),
+        (SilentRecord, ""),
+        (SilentValue, ""),
+        (Spoken, "A value with a name."),
+        (Told, "Make one."),
+        (partial(Silent, 1), ""),
+    ],
+    ids=["class", "object", "dataclass", "attrs", "described", "by its init", "partial"],
+)
+def test_only_what_somebody_wrote_describes(function: Any, expected: str) -> None:
+    """Python and its libraries describe everything they make."""
+    assert description_of(function) == expected
 
 
 def test_an_annotation_describes_before_the_docstring() -> None:

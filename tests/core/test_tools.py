@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from math import inf, nan
 from typing import Annotated, Any
 
 import pytest
@@ -160,6 +161,14 @@ def _yields(a: int) -> Iterator[int]:
     yield a
 
 
+class Yields:
+    """An object whose call is a generator."""
+
+    def __call__(self, a: int) -> Iterator[int]:
+        """Count."""
+        yield a
+
+
 async def _yields_later(a: int) -> Any:
     yield a
 
@@ -180,7 +189,27 @@ async def _yields_later(a: int) -> Any:
             {"parameters": {"type": "object", "propertys": {}}},
             "tool 't': parameters: the schema uses 'propertys', which is no keyword; did you mean",
         ),
-        ({"timeout_s": 0}, "tool 't': timeout_s must be above 0, got 0"),
+        (
+            {"timeout_s": 0},
+            "timeout_s must be a number of seconds above 0, got 0; None is no limit",
+        ),
+        ({"timeout_s": nan}, "timeout_s must be a number of seconds above 0, got nan"),
+        ({"timeout_s": inf}, "timeout_s must be a number of seconds above 0, got inf"),
+        ({"timeout_s": "5"}, "timeout_s must be a number of seconds above 0, got '5'"),
+        ({"function": Yields()}, "tool 't': the function yields; a tool returns all at once"),
+        ({"function": partial(_yields, 1)}, "tool 't': the function yields"),
+        (
+            {"outputs_to_state": {"a": {"handler": lambda update: update}}},
+            "outputs_to_state['a']: 'handler' is called with the current value and the update",
+        ),
+        (
+            {"outputs_to_string": {"handler": lambda: ""}},
+            "outputs_to_string: 'handler' is called with the result, or its part, which <",
+        ),
+        (
+            {"outputs_to_string": {"a": {"source": "a", "handler": lambda x, y: x}}},
+            "outputs_to_string['a']: 'handler' is called with the result, or its part, which <",
+        ),
         ({"inputs_from_state": {"a": 1}}, "inputs_from_state['a'] must name a parameter, got 1"),
         ({"outputs_to_state": {"a": 1}}, "outputs_to_state['a'] must be a dict of handler, source"),
     ],

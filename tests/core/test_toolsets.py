@@ -73,6 +73,14 @@ def test_lists_of_both_become_one_list() -> None:
     assert flat(()) == []
 
 
+class Counter:
+    """What could be a component."""
+
+    def run(self, text: str) -> int:
+        """Count."""
+        return len(text)
+
+
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
@@ -80,7 +88,16 @@ def test_lists_of_both_become_one_list() -> None:
         ("one", "tools come as a list"),
         (3, "tools come as a list"),
         ([ONE, "two"], "a list of tools holds Tool and Toolset, got 'two'"),
-        ([len], "a list of tools holds Tool and Toolset, got <built-in function len>"),
+        (
+            [len],
+            r"got <built-in function len>; make it a tool: @tool above its def, or tool\(len\)",
+        ),
+        (ONE, r"; put it into a list: tools=\[…\]"),
+        (len, r"got <built-in function len>; make it a tool: .* tool\(len\)"),
+        ([Counter], r"; give an instance of the class: Counter\(…\)"),
+        ([Counter()], r"; make a tool of it: ComponentTool\(…\)"),
+        ({"name": "one"}, r"; make a tool with its schema: Tool\(name, description, parameters, f"),
+        ([{"name": "one"}], r"; make a tool with its schema: Tool\("),
     ],
 )
 def test_what_is_no_tool_is_refused(wrong: Any, expected: str) -> None:

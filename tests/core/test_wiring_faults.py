@@ -12,6 +12,7 @@ from detent.core.declarations import Appended, Replaced
 from detent.core.documents import Document
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
+from detent.core.idempotency import IdempotencyKey
 from detent.core.spec import AgentSpec
 from detent.core.state import BaseState, State, TypedState
 from detent.core.tools import Tool, by_name, tool
@@ -152,6 +153,30 @@ def test_a_hand_written_schema_must_be_what_the_function_takes() -> None:
             "query, user"
         ),
         "tool 'hand': neither the model nor the state gives its function the parameter 'query'",
+    ]
+
+
+def test_a_parameter_is_filled_once() -> None:
+    """By one key, one way, or by the state itself."""
+
+    @tool(inputs_from_state={"count": "user", "total": "user", "user_name": "reader"})
+    def find(query: str, user: int, reader: str = inject(Research.reader)) -> str:
+        return query
+
+    @tool(inputs_from_state={"anything": "state", "user_name": "key"})
+    def note(state: State, key: IdempotencyKey) -> str:
+        return key
+
+    assert [fault.split("parameter ")[1] for fault in wiring_faults(find, STATE)[:2]] == [
+        (
+            "'reader' is filled more than once: by the state key 'user_name' "
+            "and by the state key 'reader'"
+        ),
+        "'user' is filled more than once: by the state key 'count' and by the state key 'total'",
+    ]
+    assert [fault.split(": ")[2] for fault in wiring_faults(note, STATE)[:2]] == [
+        "by the state key 'user_name' and by the call's idempotency key",
+        "by the state key 'anything' and by the state itself",
     ]
 
 

@@ -239,7 +239,17 @@ def output_for(
 
 
 def policies_of(strategies: Mapping[str, BlockingConfirmationStrategy]) -> FrozenDict[str, Policy]:
-    """Who must be asked, by tool name."""
+    """Who must be asked, by tool name.
+
+    Raises:
+        TypeError: a strategy has no policy, or nobody to ask.
+    """
+    for name, rule in strategies.items():
+        if not (hasattr(rule, "confirmation_policy") and hasattr(rule, "confirmation_ui")):
+            raise TypeError(
+                f"confirmation_strategies[{name!r}] must be a strategy, e.g. "
+                f"BlockingConfirmationStrategy(policy, ui), got {rule!r}"
+            )
     return FrozenDict(
         {name: _policy(rule.confirmation_policy) for name, rule in strategies.items()}
     )

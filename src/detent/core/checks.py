@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args, get_origin
 
@@ -26,6 +28,17 @@ def is_type(declared: object) -> bool:
     """Whether `declared` can stand as the type of a value."""
     known = isinstance(declared, type | NewType) or declared is Any
     return known or get_origin(declared) is not None
+
+
+def takes(function: Callable[..., object], count: int) -> bool:
+    """Whether a function can be called with `count` arguments in order, if it lets that be told."""
+    try:
+        signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # it is built in, and has no signature
+        return True
+    return True
 
 
 def is_list(declared: object) -> bool:

@@ -32,13 +32,15 @@ def fits(given: Any, wanted: Any) -> bool:
     (True, False, True)
     """
     given, wanted = _bare(given), _bare(wanted)
-    if _is_union(given):
-        return any(fits(option, wanted) for option in get_args(given))
-    if _is_union(wanted):
-        return any(fits(given, option) for option in get_args(wanted))
+    if options := _options(given):
+        return any(fits(option, wanted) for option in options)
+    if options := _options(wanted):
+        return any(fits(given, option) for option in options)
     kind, other = _class_of(given), _class_of(wanted)
-    if kind is None or other is None or (kind is int and other in (float, complex)):
+    if kind is None or other is None or _is_promoted(kind, other):
         return True
+    if get_origin(given) is Literal and get_origin(wanted) is Literal:
+        return kind is other and get_args(given) == get_args(wanted)
     if not (_is_kind_of(kind, other) or _is_kind_of(other, kind)):
         return False
     return _parts_fit(kind, get_args(given), other, get_args(wanted))
@@ -151,6 +153,21 @@ def _bare(declared: Any) -> Any:
             return NoneType if declared is None else declared
 
 
+def _options(declared: Any) -> tuple[Any, ...]:
+    """The types of a union, or the choices of a Literal; none if there is nothing to choose."""
+    arguments = get_args(declared)
+    if get_origin(declared) is Literal and len(arguments) > 1:
+        return tuple(Literal[choice] for choice in arguments)
+    return arguments if _is_union(declared) else ()
+
+
+def _is_promoted(kind: type, other: type) -> bool:
+    """Whether numbers of one class count as the other's: an int as a float, and not vice versa."""
+    return (issubclass(kind, int) and other is float) or (
+        issubclass(kind, int | float) and other is complex
+    )
+
+
 def _is_union(declared: Any) -> bool:
     return get_origin(declared) in (Union, UnionType)
 
@@ -158,8 +175,7 @@ def _is_union(declared: Any) -> bool:
 def _class_of(declared: Any) -> type | None:
     """The class whose instances the values are; None when that cannot be told."""
     if get_origin(declared) is Literal:
-        kinds = {type(choice) for choice in get_args(declared)}
-        return kinds.pop() if len(kinds) == 1 else None
+        return type(get_args(declared)[0])
     kind = get_origin(declared) or declared
     if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from detent.core.checks import Check, is_list, is_type
+from detent.core.checks import Check, is_list, is_type, takes
 from detent.core.errors import SchemaError, StateError
 from detent.core.frozen import FrozenDict
 from detent.core.guards import release
@@ -38,6 +38,11 @@ def declared_key(
         handler = merge_lists if is_list(declared) else replace_values
     if not callable(handler):
         raise SchemaError(f"the handler of state key {name!r} must be callable, got {handler!r}")
+    if not takes(handler, 2):
+        raise SchemaError(
+            f"the handler of state key {name!r} is called with the current value and the update, "
+            f"which {handler!r} does not take"
+        )
     if check not in ("all", "first"):
         raise SchemaError(f"check must be 'all' or 'first', got {check!r}")
     key: Key[Any, Any] = Key(name, declared, handler, check=check)

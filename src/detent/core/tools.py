@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from inspect import isasyncgenfunction, isgeneratorfunction
+from math import inf
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -69,7 +69,12 @@ def _mapping(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
 
 def _signature(tool: Tool) -> Signature:
     _require_parts(tool)
-    return signature_of(tool.function)
+    signature = signature_of(tool.function)
+    if signature.yields:
+        raise ToolDefinitionError(
+            f"tool {tool.name!r}: the function yields; a tool returns all at once"
+        )
+    return signature
 
 
 def _inputs(tool: Tool) -> tuple[Input, ...]:
@@ -320,8 +325,6 @@ def _require_parts(tool: Tool) -> None:
             f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got {tool.name!r}"
         )
     where = f"tool {tool.name!r}"
-    if isgeneratorfunction(tool.function) or isasyncgenfunction(tool.function):
-        raise ToolDefinitionError(f"{where}: the function yields; a tool returns all at once")
     if not callable(tool.function):
         raise ToolDefinitionError(f"{where}: the function must be callable, got {tool.function!r}")
     if tool.parameters.get("type") != "object":
@@ -330,8 +333,12 @@ def _require_parts(tool: Tool) -> None:
         )
     if faults := list(schema_faults(tool.parameters)):
         raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
-    if tool.timeout_s is not None and tool.timeout_s <= 0:
-        raise ToolDefinitionError(f"{where}: timeout_s must be above 0, got {tool.timeout_s}")
+    seconds: object = tool.timeout_s
+    if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < inf):
+        raise ToolDefinitionError(
+            f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
+            "None is no limit"
+        )
     if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
         raise ToolDefinitionError(
             f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "

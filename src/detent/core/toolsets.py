@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias, TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolFor, by_name
@@ -57,8 +57,11 @@ def flat(tools: object) -> list[Tool]:
     Raises:
         TypeError: there is something else in it, or it is no list.
     """
-    if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
-        raise TypeError(f"tools come as a list of Tool and Toolset, or as a Toolset, got {tools!r}")
+    if isinstance(tools, Tool | str | Mapping) or not isinstance(tools, Iterable):
+        raise TypeError(
+            f"tools come as a list of Tool and Toolset, or as a Toolset, got {tools!r}"
+            f"{_advice(tools)}"
+        )
     found: list[Tool] = []
     for item in cast(Iterable[object], tools):
         if isinstance(item, Tool):
@@ -66,5 +69,21 @@ def flat(tools: object) -> list[Tool]:
         elif isinstance(item, Toolset):
             found += item
         else:
-            raise TypeError(f"a list of tools holds Tool and Toolset, got {item!r}")
+            raise TypeError(f"a list of tools holds Tool and Toolset, got {item!r}{_advice(item)}")
     return found
+
+
+def _advice(given: Any) -> str:
+    """What to do with what is no tool yet."""
+    name = getattr(given, "__name__", "it")
+    if isinstance(given, Tool):
+        return "; put it into a list: tools=[…]"
+    if isinstance(given, type):
+        return f"; give an instance of the class: {name}(…)"
+    if hasattr(given, "run"):
+        return "; make a tool of it: ComponentTool(…)"
+    if callable(given):
+        return f"; make it a tool: @tool above its def, or tool({name})"
+    if isinstance(given, Mapping):
+        return "; make a tool with its schema: Tool(name, description, parameters, function)"
+    return ""

@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from attrs import frozen
 
+from detent.core.checks import takes
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
 from detent.core.keys import Key, Write
@@ -128,7 +129,15 @@ def stores(key: Key[Any, Any], source: Source = None) -> Any:
 
     It stands below ``@tool``. A type checker compares the key's type with what the function
     returns; a `source` by name is compared when the agent is built.
+
+    Raises:
+        ToolDefinitionError: `source` is a function that does not take one value.
     """
+    if callable(source) and not takes(source, 1):
+        raise ToolDefinitionError(
+            f"@stores({key.name!r}): 'source' is called with the result, which {source!r} does not "
+            "take"
+        )
     return Stores(Output(key.name, source, declared=key))
 
 
@@ -150,7 +159,7 @@ def inputs_from(wiring: Mapping[str, str]) -> tuple[Input, ...]:
 def outputs_from(wiring: Mapping[str, Mapping[str, Any]]) -> tuple[Output, ...]:
     """The outputs in ``{state key: {"source": …, "handler": …}}``."""
     for key, rule in wiring.items():
-        _require_rule(f"outputs_to_state[{key!r}]", rule, frozenset({"source", "handler"}))
+        _require_rule(f"outputs_to_state[{key!r}]", rule, frozenset({"source", "handler"}), MERGES)
     return tuple(
         Output(key, rule.get("source"), rule.get("handler")) for key, rule in wiring.items()
     )
@@ -171,11 +180,24 @@ def text_rules_from(wiring: Mapping[str, Any]) -> TextRule | FrozenDict[str, Tex
     )
 
 
-def _require_rule(where: str, rule: object, known: frozenset[str]) -> None:
+MERGES = ("the current value", "the update")
+READS = ("the result, or its part",)
+"""What a handler is given that merges, and one that makes text."""
+
+
+def _require_rule(
+    where: str, rule: object, known: frozenset[str], given: tuple[str, ...] = READS
+) -> None:
     if not isinstance(rule, Mapping) or rule.keys() - known:
         names = ", ".join(sorted(known))
         raise ToolDefinitionError(f"{where} must be a dict of {names}, got {rule!r}")
     if not isinstance(rule.get("source", ""), str):
         raise ToolDefinitionError(f"{where}: 'source' must be a name, got {rule['source']!r}")
-    if rule.get("handler") is not None and not callable(rule["handler"]):
-        raise ToolDefinitionError(f"{where}: 'handler' must be callable, got {rule['handler']!r}")
+    handler = rule.get("handler")
+    if handler is not None and not callable(handler):
+        raise ToolDefinitionError(f"{where}: 'handler' must be callable, got {handler!r}")
+    if handler is not None and not takes(handler, len(given)):
+        raise ToolDefinitionError(
+            f"{where}: 'handler' is called with {' and '.join(given)}, which {handler!r} does not "
+            "take"
+        )

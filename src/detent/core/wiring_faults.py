@@ -35,6 +35,21 @@ def _parameter_faults(tool: Tool) -> Iterator[str]:
             yield f"its schema has {name!r}, which its function does not take; it takes: {takes}"
     for name in sorted(signature.required - offered - tool.hidden):
         yield f"neither the model nor the state gives its function the parameter {name!r}"
+    for name, fillers in _fillers(tool).items():
+        if len(fillers) > 1:
+            yield f"the parameter {name!r} is filled more than once: by {' and by '.join(fillers)}"
+
+
+def _fillers(tool: Tool) -> dict[str, list[str]]:
+    """For each hidden parameter, everything that fills it."""
+    found: dict[str, list[str]] = {name: [] for name in sorted(tool.hidden)}
+    for item in tool.inputs:
+        found[item.parameter].append(f"the state key {item.key!r}")
+    for name in tool.signature.keys:
+        found[name].append("the call's idempotency key")
+    if tool.signature.state is not None:
+        found[tool.signature.state.name].append("the state itself")
+    return found
 
 
 def _state_faults(tool: Tool, state: BaseState) -> Iterator[str]:

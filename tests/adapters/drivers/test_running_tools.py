@@ -135,6 +135,7 @@ class BlockingExecutor:
     """An executor that an async driver has to call in a thread."""
 
     def execute(self, called: Tool, arguments: Mapping[str, object]) -> object:
+        """As the port says."""
         return FunctionToolExecutor().execute(called, arguments)
 
 
@@ -384,7 +385,7 @@ def test_a_failure_may_be_raised(go: Go, kind: str, cause: type[Exception]) -> N
 def test_an_unmergeable_result_is_raised_with_what_the_handler_raised(go: Go) -> None:
     """All the way down."""
 
-    def add(current: int, update: Any) -> int:
+    def add(current: Any, update: Any) -> Any:
         return (current or 0) + update
 
     @tool(outputs_to_state={"count": {}})
