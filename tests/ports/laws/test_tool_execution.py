@@ -46,10 +46,10 @@ class Unaware(Wrong):
     """Has never heard of coroutines."""
 
     def wrongly(self, tool: Tool, arguments: Mapping[str, object]) -> Any:
-        """Just called."""
+        """Just called, and what is to be awaited is dropped."""
         value = tool.function(**arguments)
         if asyncio.iscoroutine(value):
-            value.close()
+            return value.close()
         return value
 
 

@@ -7,8 +7,9 @@ def test_my_executor():
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from inspect import isawaitable
 from threading import Barrier, BrokenBarrierError, Event
 from typing import Any, TypeAlias, cast
 
@@ -54,11 +55,15 @@ class Executing:
     def __call__(self, function: Callable[..., Any], **arguments: object) -> object:
         """What the executor makes of a tool with this function."""
         given = getattr(self.executor, self.method)(_tool(function), arguments)
-        return asyncio.run(given) if self.method == "execute_async" else given
+        return asyncio.run(_awaited(given)) if isawaitable(given) else given
+
+
+async def _awaited(awaitable: Awaitable[object]) -> object:
+    return await awaitable
 
 
 def the_result_is_what_the_function_returned(execute: Executing) -> None:
-    """The very object, whether the function is a coroutine function or not."""
+    """The very object; of a coroutine function at once, or when what it gives is awaited."""
     result = object()
 
     async def later() -> object:
