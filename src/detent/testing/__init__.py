@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from detent.adapters.testing.human import ScriptedHuman as ScriptedHuman
     from detent.adapters.testing.invariants import INVARIANTS as INVARIANTS
     from detent.adapters.testing.moves import Move as Move
+    from detent.adapters.testing.recorded import RecordingChatGenerator as RecordingChatGenerator
+    from detent.adapters.testing.recorded import ReplayingChatGenerator as ReplayingChatGenerator
+    from detent.adapters.testing.recorded import recorded as recorded
     from detent.adapters.testing.scripted import After as After
     from detent.adapters.testing.scripted import Asked as Asked
     from detent.adapters.testing.scripted import Pieces as Pieces
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
     from detent.adapters.testing.scripted import When as When
+    from detent.adapters.testing.scrubbing import scrub_secrets as scrub_secrets
     from detent.adapters.testing.simulation import Broken as Broken
     from detent.adapters.testing.simulation import Case as Case
     from detent.adapters.testing.simulation import InvariantBroken as InvariantBroken
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
     from detent.ports.laws import check_journal as check_journal
     from detent.ports.laws import check_observer as check_observer
     from detent.ports.laws import check_tool_executor as check_tool_executor
+    from detent.ports.real_models import RealModelForbiddenError as RealModelForbiddenError
+    from detent.ports.real_models import allow_real_models as allow_real_models
+    from detent.ports.real_models import forbid_real_models as forbid_real_models
 
 _HOMES = {
     "adapters.chances": "SeededChance",
@@ -56,14 +63,17 @@ _HOMES = {
     "adapters.testing.human": "Question ScriptedHuman",
     "adapters.testing.invariants": "INVARIANTS",
     "adapters.testing.moves": "Move",
+    "adapters.testing.recorded": "RecordingChatGenerator ReplayingChatGenerator recorded",
     "adapters.testing.scripted": "After Asked Pieces ScriptedChatGenerator When",
     "adapters.testing.simulation": "Broken Case InvariantBroken Report Simulation simulate",
+    "adapters.testing.scrubbing": "scrub_secrets",
     "adapters.testing.spies": "SpiedTool ToolUse spy",
     "adapters.testing.transcripts": "transcript",
     "ports.laws": (
         "check_chance check_chat_generator check_clock check_confirmation_ui check_handler "
         "check_journal check_observer check_tool_executor"
     ),
+    "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
 }
 """Where each public name lives: the same as above, for the interpreter."""
 

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 
 from detent.adapters.http.answers import Answer
-from detent.adapters.http.clients import Clients
+from detent.adapters.http.clients import Clients, reaches_out
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.real_models import require_real_model_allowed
 
 if TYPE_CHECKING:
     import httpx
@@ -89,7 +90,7 @@ class HttpCaller:
         with (
             _failures(request, answer),
             self._clients.blocking() as client,
-            client.stream("POST", request.url, **self._sent(request)) as response,
+            client.stream("POST", request.url, **self._sent(request, client)) as response,
         ):
             answer.begin(response.status_code, response.headers)
             for data in response.iter_bytes():
@@ -105,7 +106,7 @@ class HttpCaller:
         with _failures(request, answer):
             async with (
                 self._clients.of_running_loop() as client,
-                client.stream("POST", request.url, **self._sent(request)) as response,
+                client.stream("POST", request.url, **self._sent(request, client)) as response,
             ):
                 answer.begin(response.status_code, response.headers)
                 async for data in response.aiter_bytes():
@@ -113,7 +114,10 @@ class HttpCaller:
                     _show(answer.feed(data), callback)
         return _finished(answer, callback)
 
-    def _sent(self, request: Request) -> _Sent:
+    def _sent(self, request: Request, client: httpx.Client | httpx.AsyncClient) -> _Sent:
+        """What is sent, if this client may send it."""
+        if reaches_out(client):
+            require_real_model_allowed(host_of(request.url))
         return {
             "headers": request.headers,
             "content": request.body,

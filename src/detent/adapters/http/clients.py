@@ -142,6 +142,14 @@ class Clients:
                 await client.aclose()
 
 
+def reaches_out(client: httpx.Client | httpx.AsyncClient) -> bool:
+    """Whether the requests of this client leave the process; in doubt they do."""
+    import httpx
+
+    inside = (httpx.MockTransport, httpx.ASGITransport, httpx.WSGITransport)
+    return not isinstance(getattr(client, "_transport", None), inside)
+
+
 def require_httpx() -> None:
     """Raise ImportError with the remedy where httpx is not installed."""
     if find_spec("httpx") is None:

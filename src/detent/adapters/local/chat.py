@@ -21,6 +21,7 @@ from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.real_models import IN_PROCESS, require_real_model_allowed
 
 
 class LocalChatGenerator:
@@ -77,6 +78,7 @@ class LocalChatGenerator:
             WeightsError: the weights cannot be had.
             LlamaError: they cannot be loaded.
         """
+        require_real_model_allowed(IN_PROCESS)
         if self._server is None:
             path = fetch(self.model, on_progress=on_progress)
             self._thread.submit(self._load, path).result()

@@ -1,0 +1,41 @@
+"""Where two values of JSON differ first."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+MISSING = object()
+AROUND = 40
+"""How many characters of two long texts are shown before the place where they part."""
+
+
+def first_difference(recorded: Any, asked: Any, at: str = "") -> tuple[str, str]:
+    r"""The path of the first place where the two differ, and both as they are there.
+
+    >>> print(*first_difference({"a": [1, 2]}, {"a": [1, 3]}), sep="\n")
+    a[1]
+      recorded: 2
+      asked:    3
+    """
+    if isinstance(recorded, dict) and isinstance(asked, dict):
+        for key in [*recorded, *(key for key in asked if key not in recorded)]:
+            one, other = recorded.get(key, MISSING), asked.get(key, MISSING)
+            if one != other:
+                return first_difference(one, other, f"{at}.{key}" if at else key)
+    if isinstance(recorded, list) and isinstance(asked, list):
+        for place, (one, other) in enumerate(zip_longest(recorded, asked, fillvalue=MISSING)):
+            if one != other:
+                return first_difference(one, other, f"{at}[{place}]")
+    return at, f"  recorded: {_shown(recorded, asked)}\n  asked:    {_shown(asked, recorded)}"
+
+
+def _shown(value: object, other: object) -> str:
+    if value is MISSING:
+        return "nothing"
+    if not (isinstance(value, str) and isinstance(other, str)):
+        return f"{value!r:.200}"
+    same = next((at for at, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), 0)
+    start = max(0, same - AROUND)
+    lead = "…" if start else ""
+    return f"{lead}{value[start : start + 4 * AROUND]!r}"

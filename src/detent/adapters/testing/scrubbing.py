@@ -1,0 +1,35 @@
+"""Scrubbing: secrets do not get into what a test records."""
+
+from __future__ import annotations
+
+import os
+import re
+
+SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
+SHORTEST = 8
+"""An environment variable with fewer characters is not taken for a secret."""
+
+SECRETS = re.compile(
+    r"\b[prs]k[-_][\w-]{16,}"  # OpenAI, Anthropic, OpenRouter, Stripe
+    r"|\bAKIA[0-9A-Z]{16}\b"  # AWS
+    r"|\bAIza[\w-]{35}"  # Google
+    r"|\bgh[opsur]_\w{36,}"  # GitHub
+    r"|\bxox[abeoprs]-[\w-]{10,}"  # Slack
+    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"  # JSON web tokens
+    r"|(?<=[Bb]earer )[\w.~+/-]{16,}=*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
+    re.DOTALL,
+)
+"""What keys look like that are written into prompts, arguments and results."""
+
+
+def scrub_secrets(text: str) -> str:
+    """`text` without what looks like a key, and without the environment's secrets.
+
+    >>> scrub_secrets("use sk-abcdefghijklmnop1234")
+    'use ***'
+    """
+    for name, value in os.environ.items():
+        if len(value) >= SHORTEST and SECRET_NAMES.search(name):
+            text = text.replace(value, f"<{name}>")
+    return SECRETS.sub("***", text)
