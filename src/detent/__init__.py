@@ -137,6 +137,9 @@ if TYPE_CHECKING:
     from detent.core.invocation import Invocation as Invocation
     from detent.core.keys import Key as Key
     from detent.core.keys import Write as Write
+    from detent.core.limits import Limits as Limits
+    from detent.core.limits import Price as Price
+    from detent.core.limits import Prices as Prices
     from detent.core.messages import ChatMessage as ChatMessage
     from detent.core.messages import ChatRole as ChatRole
     from detent.core.messages import FileContent as FileContent
@@ -176,7 +179,6 @@ if TYPE_CHECKING:
         get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
     from detent.core.spec import AgentSpec as AgentSpec
-    from detent.core.spec import Limits as Limits
     from detent.core.state import BaseState as BaseState
     from detent.core.state import State as State
     from detent.core.state import TypedState as TypedState
@@ -284,6 +286,7 @@ _HOMES = {
     "core.idempotency": "IdempotencyKey NEVER_RAN",
     "core.invocation": "Invocation",
     "core.keys": "Key Write",
+    "core.limits": "Limits Price Prices",
     "core.messages": (
         "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
         "ToolCall ToolCallResult"
@@ -299,7 +302,7 @@ _HOMES = {
     "core.snapshot": (
         "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
     ),
-    "core.spec": "AgentSpec Limits",
+    "core.spec": "AgentSpec",
     "core.state": "BaseState State TypedState class_schema",
     "core.step": "replay start step",
     "core.tools": "FunctionTool Tool ToolSpec create_tool_from_function tool",

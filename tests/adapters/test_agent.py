@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Agent,
@@ -21,10 +23,14 @@ from detent import (
     ChatReply,
     ConfirmationUIResult,
     Event,
+    Failed,
+    Limits,
     ManualClock,
     ModelFailure,
     NeverAskPolicy,
     Pausing,
+    Price,
+    Prices,
     Replaced,
     Retries,
     Run,
@@ -292,6 +298,114 @@ def test_an_exit_tool_and_the_last_step_end_a_run(run: Runner) -> None:
 
     assert (exited.exit_reason, told(exited)) == ("pay", ["paid 1"])
     assert (stopped.exit_reason, told(stopped)) == ("max_agent_steps", ["nobody: 1"])
+
+
+def spending(*lines: ChatMessage) -> list[ChatReply]:
+    """Replies that cost a hundred tokens each."""
+    return [ChatReply(line, usage=Usage(90, 10), model="m-1") for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(max_tokens=200), "max_tokens"),
+        (
+            Limits(max_cost=0.0004, price=Prices({"m": Price(input=1, output=11)})),
+            "max_cost",
+        ),
+        (Limits(2), "max_agent_steps"),
+    ],
+    ids=["tokens", "cost", "steps"],
+)
+@pytest.mark.parametrize("last", [False, True], ids=["at once", "with a last answer"])
+def test_a_run_ends_when_it_has_spent_what_it_may(
+    run: Runner, limits: Limits, reason: str, *, last: bool
+) -> None:
+    """Every call is answered; if it may, the model says what it knows by then."""
+    lines = [calling(("pay", 1)), calling(("pay", 2)), ChatMessage.from_assistant("so far")]
+    agent, chat = agent_of(*spending(*lines), limits=evolve(limits, final_answer=last))
+
+    result = run(agent, "go")
+
+    assert (result.exit_reason, told(result)) == (reason, ["paid 1", "paid 2"])
+    assert (result.text, len(chat.calls)) == (("so far", 3) if last else (None, 2))
+    assert result.cost == pytest.approx(0.0002 * len(chat.calls) if limits.price else 0)
+
+
+def test_a_run_ends_when_its_time_is_up(run: Runner) -> None:
+    """Nobody waits for a tool that hangs; what has ended by then is kept."""
+    clock, hung = ManualClock(), threading.Event()
+
+    @tool
+    def hang(n: int) -> str:
+        """Hang."""
+        clock.advance(60)
+        assert hung.wait(10)
+        return "late"
+
+    agent, _ = agent_of(
+        calling(("pay", 1)),
+        calling(("hang", 1)),
+        tools=[pay, hang],
+        limits=Limits(max_seconds=60),
+        clock=clock,
+    )
+
+    result = run(agent, "go")
+    hung.set()
+
+    assert result.exit_reason == "max_seconds"
+    assert told(result) == [
+        "paid 1",
+        "Tool 'hang' was running when the run's time was up. Its outcome is unknown.",
+    ]
+
+
+def test_a_run_that_waits_for_a_human_does_not_wait_for_its_time(run: Runner) -> None:
+    """It comes back at once, and has all its time again when it is taken up."""
+    clock = ManualClock()
+    human = Human(ConfirmationUIResult("shrug"), ConfirmationUIResult("confirm"))
+    agent, _ = agent_of(
+        calling(("pay", 1)),
+        "done",
+        limits=Limits(max_seconds=60),
+        clock=clock,
+        confirmation_strategies=asking(human, "pay"),
+    )
+    paused = run(agent, "go")
+    assert paused.exit_reason is None
+
+    clock.advance(1000)
+
+    assert run(agent, snapshot=paused.snapshot).text == "done"
+
+
+def test_a_price_that_cannot_be_told_is_the_price_lists_fault(run: Runner) -> None:
+    """It is raised as it is, and not taken for a failure of the model."""
+
+    def price(reply: ChatReply) -> float:
+        raise KeyError(reply.model)
+
+    with pytest.raises(KeyError, match="scripted"):
+        run(agent_of("hi", limits=Limits(max_cost=1, price=price))[0], "go")
+
+
+def test_an_error_has_the_run_in_it(run: Runner) -> None:
+    """Nothing of what was done by then is lost."""
+    error = ChatGeneratorError(ModelFailure("authentication", "no such key"))
+    strict, _ = agent_of(calling(("fail", 1)), raise_on_tool_invocation_failure=True)
+
+    with pytest.raises(ToolInvocationError) as failed:
+        run(strict, "go")
+    with pytest.raises(ChatGeneratorError) as unanswered:
+        run(agent_of(calling(("note", 1)), error)[0], "go")
+    with pytest.raises(ChatGeneratorError) as broken:
+        run(agent_of(calling(("note", 1)), ZeroDivisionError())[0], "go")
+
+    for caught in (failed, unanswered, broken):
+        ended: Any = caught.value.run
+        assert isinstance(ended.outcome, Failed)
+        assert len(ended.messages) == 3
 
 
 def test_a_failing_tool_is_told_to_the_model(run: Runner) -> None:

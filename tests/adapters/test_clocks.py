@@ -86,3 +86,17 @@ def test_a_jumping_clock_is_there_at_once() -> None:
     asyncio.run(clock.wait_async(110))
     clock.wait(90, Event())
     assert clock.now() == 110
+
+
+def test_a_wait_that_was_given_up_is_forgotten() -> None:
+    """Advancing the clock later wakes nobody who has gone, with his event loop."""
+    clock = ManualClock()
+
+    async def main() -> None:
+        waiting = asyncio.create_task(clock.wait_async(5))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    asyncio.run(main())
+    clock.advance(5)
+    assert clock.now() == 5

@@ -17,13 +17,14 @@ from detent.core.events import (
     ToolReturned,
     ToolStarted,
 )
+from detent.core.limits import Limits
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply
 from detent.core.results import ToolFault, ToolResult
 from detent.core.retries import Retries
 from detent.core.run import Run, Thinking
 from detent.core.slots import CallRef, Ready, Resting, Running
-from detent.core.spec import AgentSpec, Limits
+from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.step import replay, start, step
 from detent.core.tools import Tool, by_name

@@ -64,6 +64,8 @@ EVENTS: list[Event] = [
     HumanDecided(REF, "d", Modified({"n": 2}, "less")),
     ToolNeverRan(REF, 1),
     Resumed("p"),
+    Resumed("p", 2.5),
+    ModelReplied(1, 1, REPLY, cost=0.5),
     CancelRequested("stop"),
 ]
 

@@ -24,7 +24,9 @@ SAID = [ChatMessage.from_user("hello"), ChatMessage.from_assistant("hi")]
 STATE = State({"notes": {"type": list[int]}, "user": {"type": str}}).update(
     [Write("messages", SAID), Write("notes", [1, 2])]
 )
-RUN = Run("run-1", STATE, Done(Finished("text")), 3, Usage(10, 2), FrozenDict({"note": 2}))
+RUN = Run(
+    "run-1", STATE, Done(Finished("text")), 3, Usage(10, 2), FrozenDict({"note": 2}), cost=0.5
+)
 RESULT = AgentResult(RUN)
 
 
@@ -48,6 +50,7 @@ def test_it_has_typed_attributes() -> None:
     assert RESULT.state.get("notes") == [1, 2]
     assert (RESULT.exit_reason, RESULT.run_id, RESULT.step_count) == ("text", "run-1", 3)
     assert (RESULT.token_usage, RESULT.tool_call_counts) == (Usage(10, 2), {"note": 2})
+    assert RESULT.cost == 0.5
 
 
 def test_a_paused_run_has_no_exit_reason() -> None:

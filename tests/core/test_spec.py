@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from detent import AgentSpec, Allow, FrozenDict, Limits, State, Tool, WiringError
+from detent import AgentSpec, Allow, FrozenDict, State, Tool, WiringError
 from detent.core.tools import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}, "who": {"type": "string"}}}
@@ -73,9 +73,3 @@ def test_a_changed_spec_offers_the_tools_it_has_now() -> None:
     assert evolve(spec, tools=by_name([PAY])).offered == (PAY.spec,)
     with pytest.raises(WiringError):
         evolve(spec, exit_conditions=frozenset({"pay"}))
-
-
-def test_a_limit_that_would_let_no_tool_run_is_refused() -> None:
-    """Otherwise a run would wait for ever."""
-    with pytest.raises(ValueError, match="parallel_tool_calls"):
-        Limits(parallel_tool_calls=0)

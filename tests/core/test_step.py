@@ -351,6 +351,93 @@ def test_no_steps_at_all_asks_nobody() -> None:
     assert run.phase == Done(Exhausted("max_agent_steps"))
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(max_tokens=12), "max_tokens"),
+        (Limits(max_cost=0.5, price=lambda reply: 0), "max_cost"),
+    ],
+)
+def test_what_is_spent_ends_a_run_with_its_turn(limits: Limits, reason: str) -> None:
+    """The calls of the reply that went too far are run, and nothing more is begun."""
+    spec = evolve(SPEC, limits=limits)
+    run = step(spec, START, evolve(said(call("note")), cost=0.5))
+    assert (run.usage, run.cost) == (Usage(10, 2), 0.5)
+
+    run = step(spec, run, returned(0, 7))
+
+    assert run.phase == Done(Exhausted(reason))
+    assert texts(run) == ["7"]
+
+
+def test_an_answer_is_an_answer_whatever_it_has_cost() -> None:
+    """A limit ends what would go on."""
+    spec = evolve(SPEC, limits=Limits(max_tokens=12))
+    assert step(spec, START, said(text="hi")).phase == Done(Finished("text"))
+
+
+def last_turn() -> tuple[AgentSpec[State], Run[State]]:
+    """A run whose steps are spent, and that is asked for its last answer."""
+    spec = evolve(SPEC, limits=Limits(max_agent_steps=1, final_answer=True))
+    return spec, replay(spec, START, [said(call("note")), returned(0, 7)])
+
+
+def test_a_run_that_is_spent_may_give_a_last_answer() -> None:
+    """It is asked without tools; the outcome is still that the limit was reached."""
+    spec, run = last_turn()
+    (effect,) = due(spec, run)
+    assert isinstance(effect, AskModel)
+    assert (effect.turn, effect.tools) == (2, ())
+
+    run = step(spec, run, said(text="so far: 7", turn=2))
+
+    assert run.phase == Done(Exhausted("max_agent_steps"))
+    assert run.messages[-1].text == "so far: 7"
+
+
+def test_tools_that_were_not_offered_are_not_run_in_the_last_answer() -> None:
+    """A model that calls them all the same is answered, and the run ends."""
+    spec, run = last_turn()
+
+    run = step(spec, run, said(call("note"), turn=2))
+
+    assert run.phase == Done(Exhausted("max_agent_steps"))
+    assert texts(run) == ["7", "Tool 'note' not found. Available tools: "]
+
+
+TIMED = evolve(SPEC, limits=Limits(max_seconds=60))
+BEGUN = start(TIMED, [HELLO], run_id="run-1", at=100)
+END = WaitUntil(CallRef(0, 0), 0, "limit", 160)
+
+
+def test_a_run_with_a_time_is_owed_its_end() -> None:
+    """All the while that anything is owed; it is one and the same wait."""
+    run = step(TIMED, BEGUN, said(call("pay")))
+    assert due(TIMED, BEGUN)[1:] == due(TIMED, run)[1:] == (END,)
+    assert step(TIMED, run, ClockTicked(159)) is run
+    assert due(TIMED, step(TIMED, BEGUN, said(text="hi"))) == ()
+
+
+def test_when_the_time_is_up_everything_has_an_answer() -> None:
+    """What is done is kept, what runs is given up, and the model is waited for no longer."""
+    run = step(TIMED, BEGUN, said(*(call("note", n, str(n)) for n in range(3))))
+    run = replay(TIMED, run, [returned(0, 7), ToolStarted(CallRef(1, 1), 1), ClockTicked(160)])
+
+    assert run.phase == Done(Exhausted("max_seconds"))
+    assert texts(run) == [
+        "7",
+        "Tool 'note' was running when the run's time was up. Its outcome is unknown.",
+        "Tool 'note' was not run: the run's time was up.",
+    ]
+    assert step(TIMED, BEGUN, ClockTicked(161)).phase == Done(Exhausted("max_seconds"))
+
+
+def test_who_takes_a_run_up_has_all_the_time_again() -> None:
+    """A run that waited for a human over night is not late in the morning."""
+    assert due(TIMED, step(TIMED, BEGUN, Resumed("p", at=1000)))[1:] == (evolve(END, at=1060),)
+    assert due(SPEC, step(SPEC, BEGUN, Resumed("p", at=1000)))[1:] == ()
+
+
 def test_a_limit_on_parallel_calls_holds() -> None:
     """The next call is owed when one before it has been answered."""
     spec = evolve(SPEC, limits=Limits(parallel_tool_calls=2))

@@ -11,6 +11,7 @@ from detent.adapters.assembly import (
     assembled,
 )
 from detent.core.breakpoints import BreakPoints
+from detent.core.limits import Limits
 from detent.core.output_type import OutputType, T
 from detent.core.result import AgentResult
 from detent.core.retries import Retries
@@ -46,7 +47,8 @@ class AgentOptions(TypedDict, total=False):
         system_prompt: instructions that open every conversation.
         exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
             without tool calls, which always ends it.
-        max_agent_steps: how often the model is asked at most.
+        max_agent_steps: how often the model is asked at most; 100 without.
+        limits: what else a run may spend: tokens, cost, time.
         streaming_callback: receives the pieces of replies, and tool results, as they come.
         raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
             telling the model.
@@ -55,7 +57,7 @@ class AgentOptions(TypedDict, total=False):
         model_retries: how often the model is asked again after a failure that may pass (a rate
             limit, an overloaded server, a time-out, a stream that was cut), and when.
         tool_executor: who runs the tools' functions.
-        parallel_tool_calls: how many tools run at once.
+        parallel_tool_calls: how many tools run at once; 32 without.
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
@@ -64,14 +66,15 @@ class AgentOptions(TypedDict, total=False):
 
     system_prompt: str | None
     exit_conditions: Sequence[str]
-    max_agent_steps: int
+    max_agent_steps: int | None
+    limits: Limits | None
     streaming_callback: StreamingCallback | None
     raise_on_tool_invocation_failure: bool
     confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None
     generation_kwargs: Mapping[str, object] | None
     model_retries: Retries | int
     tool_executor: ToolExecutor | AsyncToolExecutor | None
-    parallel_tool_calls: int
+    parallel_tool_calls: int | None
     clock: Clock | None
     observers: Sequence[Observer]
     journal: Journal | None

@@ -19,12 +19,13 @@ from detent.core.breakpoints import BreakPoints, holds_of
 from detent.core.decisions import Allow, Ask, Policy, Verdict
 from detent.core.events import Event, Resumed
 from detent.core.frozen import FrozenDict, thaw
+from detent.core.limits import Limits, limits_of
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.output_type import OutputType, T
 from detent.core.retries import Retries, retries_of
 from detent.core.run import Run, RunOptions
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
-from detent.core.spec import AgentSpec, Limits, S
+from detent.core.spec import AgentSpec, S
 from detent.core.state import State, TypedState, initial_writes
 from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
@@ -122,6 +123,7 @@ class Assembly(Generic[S]):
             run_id=run_id or self.chance.new_id(),
             state=initial_writes(state),
             options=RunOptions(names, generation_kwargs or {}),
+            at=self._time(spec),
         )
         return self._errand(spec, Loaded(new, 0), streaming_callback, break_point)
 
@@ -138,11 +140,14 @@ class Assembly(Generic[S]):
         spec, _ = chosen(up_to_date(self.spec, self.tools), tools)
         at = loaded(self.journal, spec, run_id)
         errand = self._errand(spec, at, streaming_callback, break_point)
-        errand.session.feed(Resumed(self.chance.new_id()))
+        errand.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
         return errand
 
+    def _time(self, spec: AgentSpec[S]) -> float | None:
+        return None if spec.limits.max_seconds is None else self.clock.now()
+
     def _stopped(self, spec: AgentSpec[S], given: AgentSnapshot, run_id: str | None) -> Loaded[S]:
-        run = step(spec, run_of(spec, given), Resumed(self.chance.new_id()))
+        run = step(spec, run_of(spec, given), Resumed(self.chance.new_id(), self._time(spec)))
         if self.journal is not None:  # which may have that run already, further on
             run = forked(run, run_id or self.chance.new_id())
         return Loaded(run, 0, given.held)
@@ -178,6 +183,7 @@ class Assembly(Generic[S]):
             tell,
             clock=self.clock,
             chance=self.chance.number,
+            price=spec.limits.price,
         )
         return Errand(session, purse, rules, recorder)
 
@@ -190,14 +196,15 @@ def assembled(
     *,
     system_prompt: str | None = None,
     exit_conditions: Sequence[str] = ("text",),
-    max_agent_steps: int = 100,
+    max_agent_steps: int | None = None,
+    limits: Limits | None = None,
     streaming_callback: StreamingCallback | None = None,
     raise_on_tool_invocation_failure: bool = False,
     confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
     generation_kwargs: Mapping[str, object] | None = None,
     model_retries: Retries | int = 2,
     tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
-    parallel_tool_calls: int = 32,
+    parallel_tool_calls: int | None = None,
     clock: Clock | None = None,
     observers: Sequence[Observer] = (),
     journal: Journal | None = None,
@@ -210,7 +217,7 @@ def assembled(
         system_prompt=system_prompt,
         exit_conditions=frozenset(exit_conditions),
         policies=policies_of(confirmation_strategies or {}),
-        limits=Limits(max_agent_steps, parallel_tool_calls),
+        limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
         model_retries=retries_of(model_retries),
         fail_on_tool_fault=raise_on_tool_invocation_failure,

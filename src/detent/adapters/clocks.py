@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from threading import Event, Lock
 
 LONGEST_WAIT_S = 3600.0
@@ -55,21 +56,27 @@ class ManualClock:
 
     def wait(self, until: float, dropped: Event) -> None:
         """Block until `advance` has reached that time, or `dropped` is set."""
-        self._wake_at(until, dropped.set)
-        dropped.wait()
+        with self._woken(until, dropped.set):
+            dropped.wait()
 
     async def wait_async(self, until: float) -> None:
         """As `wait`."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
-        self._wake_at(until, lambda: loop.call_soon_threadsafe(woken.set))
-        await woken.wait()
+        with self._woken(until, lambda: loop.call_soon_threadsafe(woken.set)):
+            await woken.wait()
 
-    def _wake_at(self, until: float, wake: Callable[[], object]) -> None:
+    @contextmanager
+    def _woken(self, until: float, wake: Callable[[], object]) -> Generator[None]:
+        """`wake` is called once it is `until`, unless nobody waits any longer."""
+        one = (until, wake)
         with self._lock:
-            if until > self._now:
-                self._waiting.append((until, wake))
-                return
-        wake()
+            self._waiting.append(one)
+        self.advance(0)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting = [other for other in self._waiting if other is not one]
 
 
 class JumpingClock:

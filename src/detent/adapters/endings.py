@@ -37,9 +37,12 @@ def ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any
     if isinstance(failure, ModelFailure):
         cause = errors.get(failure)
         if isinstance(cause, ChatGeneratorError):
+            cause.run = run
             raise cause
-        raise ChatGeneratorError(failure) from cause
-    error = ToolInvocationError(failure.message, _failed_tool(run, failure))
+        unanswered = ChatGeneratorError(failure)
+        unanswered.run = run
+        raise unanswered from cause
+    error = ToolInvocationError(failure.message, _failed_tool(run, failure), run)
     raise error from failure.cause or _cause_of(failure)
 
 

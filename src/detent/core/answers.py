@@ -9,7 +9,7 @@ from attrs import evolve
 from detent.core.conversion import ConversionError
 from detent.core.errors import OutputError
 from detent.core.messages import ChatMessage
-from detent.core.outcomes import Finished
+from detent.core.outcomes import Exhausted, Finished
 from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
 from detent.core.run import Run
@@ -25,7 +25,8 @@ def answered(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
     said = say(run, [reply.message])
     early = reply.finish_reason if reply.finish_reason in EARLY else None
     if spec.output is None:
-        return end(said, Finished(early or "text"))
+        limit = run.exhausted
+        return end(said, Exhausted(limit) if limit else Finished(early or "text"))
     try:
         answer = spec.output.answer_in(reply.message.text or "")
     except ConversionError as error:

@@ -9,6 +9,7 @@ from attrs import evolve
 from detent.core.arguments import argument_faults
 from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.events import ClockTicked, ToolRaised
+from detent.core.outcomes import Cancelled, Exhausted
 from detent.core.results import ToolFault, text_of
 from detent.core.slots import (
     AnsweredByHuman,
@@ -69,13 +70,14 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             return evolve(slot, status=AnsweredByHuman(text))
 
 
-def cancelled(slot: Slot) -> Slot:
-    """The slot of a call that is given up, with what is known of it."""
+def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
+    """The slot of a call that is given up because the run ends, with what is known of it."""
     name = slot.call.tool_name
+    why = "the run was cancelled" if isinstance(outcome, Cancelled) else "the run's time was up"
     if isinstance(slot.status, Running):
-        text = f"Tool '{name}' was running when the run was cancelled. Its outcome is unknown."
+        text = f"Tool '{name}' was running when {why}. Its outcome is unknown."
     else:
-        text = f"Tool '{name}' was not run: the run was cancelled."
+        text = f"Tool '{name}' was not run: {why}."
     return evolve(slot, status=Faulted(ToolFault("cancelled", text)))
 
 

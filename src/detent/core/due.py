@@ -20,6 +20,13 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     driver performs those that are not under way, gives up those that are no longer owed, and passes
     what happened to `step`.
     """
+    owed = _owed(spec, run)
+    if run.deadline is None or not owed:
+        return owed
+    return (*owed, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
+
+
+def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     match run.phase:
         case Thinking(attempt):
             return (_ask_model(spec, run, attempt),)

@@ -94,13 +94,13 @@ class AskHuman:
 class WaitUntil:
     """Say when it is `at`, in seconds since 1970.
 
-    A tool's "deadline" or its "pause" before the next attempt is over, or the "model_pause" of a
-    turn, whose `ref` has the place 0.
+    A tool's "deadline" or its "pause" before the next attempt is over, or a "model_pause" of the
+    turn in `ref`, or the time of the whole run, its "limit".
     """
 
     ref: CallRef
     attempt: int
-    reason: Literal["deadline", "pause", "model_pause"]
+    reason: Literal["deadline", "pause", "model_pause", "limit"]
     at: float
 
     @property

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detent.core.run import Run
 
 
 class DetentError(Exception):
@@ -47,11 +51,15 @@ class ToolDefinitionError(DetentError, ValueError):
 
 
 class ToolInvocationError(DetentError, RuntimeError):
-    """A tool failed in a run that ends when one does. `tool_name` says which."""
+    """A tool failed in a run that ends when one does. `tool_name` says which.
 
-    def __init__(self, message: str, tool_name: str) -> None:
+    `run` is the run as it ended.
+    """
+
+    def __init__(self, message: str, tool_name: str, run: Run[Any] | None = None) -> None:
         super().__init__(message, tool_name)
         self.tool_name = tool_name
+        self.run = run
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -17,12 +17,14 @@ class ModelReplied:
     """The model answered what `AskModel` asked in this turn and attempt.
 
     `slots` are its calls as they were opened when it happened; without them they are opened now.
+    `cost` is what the reply has cost, where there is a price list.
     """
 
     turn: int
     attempt: int
     reply: ChatReply
     slots: tuple[Slot, ...] = ()
+    cost: float = 0.0
 
 
 @frozen
@@ -106,10 +108,12 @@ class ToolNeverRan:
 class Resumed:
     """Another process goes on with the run; what was under way has an unknown outcome.
 
-    `by` names the new process, differently each time.
+    `by` names the new process, differently each time. `at` is the time, in seconds since 1970,
+    where the run may only take so long.
     """
 
     by: str
+    at: float | None = None
 
 
 @frozen

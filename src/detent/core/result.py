@@ -104,6 +104,11 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
         return self.run.usage
 
     @property
+    def cost(self) -> float:
+        """What all model calls have cost, by the price list; 0 without one."""
+        return self.run.cost
+
+    @property
     def tool_call_counts(self) -> FrozenDict[str, int]:
         """How many times the model has called each tool."""
         return self.run.tool_call_counts

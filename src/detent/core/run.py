@@ -72,7 +72,9 @@ class Run(Generic[S]):
     """Everything one execution knows.
 
     `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
-    last. `misfits` counts the answers that were not of the wanted type.
+    last. `misfits` counts the answers that were not of the wanted type. `cost` is in the currency
+    of the price list. `exhausted` names the limit that was reached when the model is asked for its
+    last answer. At `deadline`, in seconds since 1970, the run ends.
     """
 
     id: str
@@ -83,6 +85,9 @@ class Run(Generic[S]):
     tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
     options: RunOptions = NO_OPTIONS
     misfits: int = 0
+    cost: float = 0.0
+    exhausted: str | None = None
+    deadline: float | None = None
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

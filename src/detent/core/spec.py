@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from attrs import Factory, field, frozen
-from attrs.validators import ge
 
 from detent.core.decisions import Policy
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
+from detent.core.limits import Limits
 from detent.core.messages import frozen_mapping
 from detent.core.output_type import OutputType
 from detent.core.retries import Retries
@@ -18,14 +18,6 @@ from detent.core.tools import Tool, ToolSpec
 from detent.core.wiring_faults import wiring_faults
 
 S = TypeVar("S", bound=BaseState)
-
-
-@frozen
-class Limits:
-    """What a run may spend: `max_agent_steps` model calls, `parallel_tool_calls` tools at once."""
-
-    max_agent_steps: int = 100
-    parallel_tool_calls: int = field(default=32, validator=ge(1))
 
 
 def _offered(spec: AgentSpec[Any]) -> tuple[ToolSpec, ...]:
@@ -58,7 +50,7 @@ class AgentSpec(Generic[S]):
     system_prompt: str | None = None
     exit_conditions: frozenset[str] = frozenset({"text"})
     policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
-    limits: Limits = Limits()
+    limits: Limits = field(factory=Limits)
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False

@@ -13,7 +13,7 @@ from operator import is_
 from attrs import evolve
 
 from detent.core.answers import answered
-from detent.core.calls import after_fault, after_tick, cancelled, decided
+from detent.core.calls import after_fault, after_tick, decided
 from detent.core.errors import UnknownEffectError
 from detent.core.events import (
     CancelRequested,
@@ -43,10 +43,9 @@ from detent.core.slots import (
     Slot,
     Succeeded,
     Unknown,
-    is_settled,
 )
 from detent.core.spec import AgentSpec, S
-from detent.core.turns import advance, after_failure, end, folded
+from detent.core.turns import advance, after_failure, cut_short, end
 
 
 def start(
@@ -56,17 +55,22 @@ def start(
     run_id: str,
     state: Iterable[Write] = (),
     options: RunOptions = NO_OPTIONS,
+    at: float | None = None,
 ) -> Run[S]:
     """A run in which nothing has happened yet: the conversation so far and the initial state.
+
+    `at` is the time, in seconds since 1970: the limit in seconds counts from it.
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
     """
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     opening = Write("messages", [*prompt, *messages])
-    begun = Run(run_id, spec.state.update([*state, opening]), options=options)
-    if spec.limits.max_agent_steps < 1:
-        return end(evolve(begun, turn=0), Exhausted("max_agent_steps"))
+    deadline = spec.limits.deadline(at)
+    blank = spec.state.update([*state, opening])
+    begun = Run(run_id, blank, options=options, deadline=deadline)
+    if limit := spec.limits.spent(0, begun.usage, begun.cost):
+        return end(evolve(begun, turn=0), Exhausted(limit))
     return begun
 
 
@@ -112,7 +116,7 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     if not _is_asked(run, event):
         return run
     reply = with_call_ids(event.reply, run.turn)
-    run = evolve(run, usage=run.usage + reply.usage)
+    run = evolve(run, usage=run.usage + reply.usage, cost=run.cost + event.cost)
     calls = reply.message.tool_calls
     if not calls:
         return answered(spec, run, reply)
@@ -152,6 +156,8 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
+    if run.deadline is not None and run.deadline <= event.at:
+        return cut_short(spec, run, Exhausted("max_seconds"))
     match run.phase:
         case Pausing(attempt, until) if until <= event.at:
             return evolve(run, phase=Thinking(attempt))
@@ -167,6 +173,9 @@ def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> 
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
+    deadline = spec.limits.deadline(event.at)
+    if deadline != run.deadline:
+        run = evolve(run, deadline=deadline)
     return _with_slots(spec, run, [recovered(spec, run, slot, event) for slot in run.slots])
 
 
@@ -180,11 +189,7 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
 
 
 def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:
-    """What has been done is kept, what has not is answered: a cancelled run can be carried on."""
-    if isinstance(run.phase, Acting):
-        slots = [slot if is_settled(slot) else cancelled(slot) for slot in run.slots]
-        run, _ = folded(spec, run, run.phase.reply, slots)
-    return end(run, Cancelled(event.reason))
+    return cut_short(spec, run, Cancelled(event.reason))
 
 
 def _change(spec: AgentSpec[S], run: Run[S], changed: Slot) -> Run[S]:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from detent.core.calls import given_up
 from detent.core.errors import StateError
 from detent.core.events import ModelFailed
 from detent.core.invocation import Invocation
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.opening import with_calls
-from detent.core.outcomes import Exhausted, Failed, Finished, Outcome
+from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
 from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled
@@ -36,9 +37,24 @@ def turned(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run at its next turn, or at its end when that was the last."""
     if spec.output is not None and run.misfits >= spec.output.tries:
         return end(run, Exhausted("output_tries"))
-    if run.turn >= spec.limits.max_agent_steps:
-        return end(run, Exhausted("max_agent_steps"))
-    return evolve(run, phase=Thinking(), turn=run.turn + 1)
+    limit = run.exhausted or spec.limits.spent(run.turn, run.usage, run.cost)
+    if limit is None:
+        return evolve(run, phase=Thinking(), turn=run.turn + 1)
+    if run.exhausted or not spec.limits.final_answer:
+        return end(run, Exhausted(limit))
+    last = evolve(run, exhausted=limit, options=evolve(run.options, tools=()))
+    return evolve(last, phase=Thinking(), turn=run.turn + 1)
+
+
+def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -> Run[S]:
+    """The run, ended in the middle of a turn.
+
+    What has been done is kept, what has not is answered: the conversation can be carried on.
+    """
+    if isinstance(run.phase, Acting):
+        slots = [slot if is_settled(slot) else given_up(slot, outcome) for slot in run.slots]
+        run, _ = folded(spec, run, run.phase.reply, slots)
+    return end(run, outcome)
 
 
 def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.run import Run
 from detent.core.tools import ToolSpec
 
 StreamingCallback: TypeAlias = Callable[[StreamingChunk], None]
@@ -111,11 +112,15 @@ def require_reply(given: object, generator: object) -> ChatReply:
 
 
 class ChatGeneratorError(Exception):
-    """A model call gave no reply. `failure` is the same as a value; no key or secret is in it."""
+    """A model call gave no reply. `failure` is the same as a value; no key or secret is in it.
+
+    Where an agent raises it, `run` is the run as it ended.
+    """
 
     def __init__(self, failure: ModelFailure) -> None:
         super().__init__(failure)
         self.failure = failure
+        self.run: Run[Any] | None = None
 
     def __str__(self) -> str:
         return self.failure.message

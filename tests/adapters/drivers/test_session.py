@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     AgentSpec,
     Ask,
     AskHuman,
+    CallRef,
     CancelRequested,
     ChatMessage,
     ChatReply,
@@ -18,6 +20,7 @@ from detent import (
     Event,
     FrozenDict,
     HumanDecided,
+    Limits,
     ModelReplied,
     Modified,
     Run,
@@ -30,6 +33,7 @@ from detent import (
     ToolResult,
     ToolReturned,
     ToolStarted,
+    WaitUntil,
     start,
 )
 from detent.core.tools import by_name
@@ -196,6 +200,26 @@ def test_an_exception_is_kept_and_nothing_new_is_begun() -> None:
     assert caught.value is broken
     session.open()
     assert [effect.key.kind for effect in session.take()] == ["human", "tool"]
+
+
+@pytest.mark.parametrize("calls", [("pay",), ("pay", "note")])
+def test_nobody_waits_for_the_end_of_a_runs_time_alone(calls: tuple[str, ...]) -> None:
+    """A run that waits for a human comes back at once; what else is under way is waited for."""
+    spec = evolve(SPEC, limits=Limits(max_seconds=60))
+    session = Session(spec, start(spec, [ChatMessage.from_user("hello")], run_id="r", at=0))
+    ask, end = session.take()
+    assert end == WaitUntil(CallRef(0, 0), 0, "limit", 60)
+    session.land(ask, calling(*calls))
+
+    human, *tools = session.take()
+    session.land(human, None)
+    assert session.take() == []
+    assert list(session.under_way) == [one.key for one in (end, *tools) if tools]
+    for tool in tools:
+        session.land(tool, returned(tool))
+
+    assert session.take() == []
+    assert session.under_way == {}
 
 
 def test_a_closed_session_gives_its_run() -> None:

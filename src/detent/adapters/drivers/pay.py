@@ -69,9 +69,10 @@ class Stop:
 class Purse:
     """The ports that one run's effects are paid from.
 
-    `uis` says by tool name who is asked; a question about any other tool stays unpaid, and what a
-    UI raises is raised. `errors` keeps what the other ports raised, by the failure that the run
-    knows. `clock` and `chance`, a number from 0 to 1, are read where a call may be tried again.
+    `uis` says by tool name who is asked; a question about any other tool stays unpaid. `price` says
+    what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
+    ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
+    read where a call may be tried again.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -81,48 +82,41 @@ class Purse:
     errors: dict[ModelFailure, BaseException] = field(factory=dict)
     clock: Clock = field(factory=SystemClock)
     chance: Callable[[], float] = random.random
+    price: Callable[[ChatReply], float] | None = None
     _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
 
     def pay(self, effect: Effect) -> Event | None:
         """Perform `effect`, blocking. None says that nobody here can."""
-        try:
-            match effect:
-                case AskModel():
-                    return ModelReplied(effect.turn, effect.attempt, self._ask(effect))
-                case RunTool():
-                    return self._run(effect)
-                case Reconcile():
-                    return _reconciled(effect)
-                case WaitUntil():
-                    return self._wait(effect)
-                case AskHuman():
-                    ui = self.uis.get(effect.tool.name)
-                    return None if ui is None else _decided(effect, _consult(ui, effect))
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
-            return self._failed(effect, error)
+        match effect:
+            case AskModel():
+                return self._ask(effect)
+            case RunTool():
+                return self._run(effect)
+            case Reconcile():
+                return _reconciled(effect)
+            case WaitUntil():
+                return self._wait(effect)
+            case AskHuman():
+                ui = self.uis.get(effect.tool.name)
+                return None if ui is None else _decided(effect, _consult(ui, effect))
 
     async def pay_async(self, effect: Effect) -> Event | None:
         """As `pay`, without blocking the event loop."""
-        try:
-            match effect:
-                case AskModel():
-                    return ModelReplied(effect.turn, effect.attempt, await self._ask_async(effect))
-                case RunTool():
-                    return await self._run_async(effect)
-                case Reconcile():
-                    return await _reconciled_async(effect)
-                case WaitUntil():
-                    await self.clock.wait_async(effect.at)
-                    return self._ticked(effect)
-                case AskHuman():
-                    ui = self.uis.get(effect.tool.name)
-                    if ui is None:
-                        return None
-                    return _decided(effect, await in_a_thread(partial(_consult, ui, effect)))
-        except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-                raise
-            return self._failed(effect, error)
+        match effect:
+            case AskModel():
+                return await self._ask_async(effect)
+            case RunTool():
+                return await self._run_async(effect)
+            case Reconcile():
+                return await _reconciled_async(effect)
+            case WaitUntil():
+                await self.clock.wait_async(effect.at)
+                return self._ticked(effect)
+            case AskHuman():
+                ui = self.uis.get(effect.tool.name)
+                if ui is None:
+                    return None
+                return _decided(effect, await in_a_thread(partial(_consult, ui, effect)))
 
     def drop(self, effect: Effect) -> None:
         """Nobody waits any longer for an effect that `pay` is performing.
@@ -131,9 +125,25 @@ class Purse:
         """
         self._stops.setdefault(effect.key, Stop()).set()
 
-    def _ask(self, effect: AskModel) -> ChatReply:
+    def _ask(self, effect: AskModel) -> Event:
+        try:
+            reply = self._answer(effect)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
+            return self._unanswered(effect, error)
+        return self._replied(effect, reply)
+
+    async def _ask_async(self, effect: AskModel) -> Event:
+        try:
+            reply = await self._answer_async(effect)
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            return self._unanswered(effect, error)
+        return self._replied(effect, reply)
+
+    def _answer(self, effect: AskModel) -> ChatReply:
         if not hasattr(self.chat, "run"):
-            return in_background(self._ask_async(effect)).result()
+            return in_background(self._answer_async(effect)).result()
         reply = cast(ChatGenerator, self.chat).run(
             effect.messages,
             tools=effect.tools,
@@ -142,9 +152,9 @@ class Purse:
         )
         return require_reply(reply, self.chat)
 
-    async def _ask_async(self, effect: AskModel) -> ChatReply:
+    async def _answer_async(self, effect: AskModel) -> ChatReply:
         if not hasattr(self.chat, "run_async"):
-            return await in_a_thread(partial(self._ask, effect))
+            return await in_a_thread(partial(self._answer, effect))
         reply = await cast(AsyncChatGenerator, self.chat).run_async(
             effect.messages,
             tools=effect.tools,
@@ -152,6 +162,18 @@ class Purse:
             streaming_callback=self.streaming_callback,
         )
         return require_reply(reply, self.chat)
+
+    def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
+        cost = 0.0 if self.price is None else self.price(reply)
+        return ModelReplied(effect.turn, effect.attempt, reply, cost=cost)
+
+    def _unanswered(self, effect: AskModel, error: BaseException) -> Event:
+        failure = _failure(error)
+        self.errors[failure] = error
+        if not failure.retryable:
+            return ModelFailed(effect.turn, effect.attempt, failure)
+        now, chance = self.clock.now(), self.chance()
+        return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
 
     def _run(self, effect: RunTool) -> Event:
         invocation = _invocation(effect)
@@ -210,18 +232,6 @@ class Purse:
 
     def _ticked(self, effect: WaitUntil) -> Event:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
-
-    def _failed(self, effect: Effect, error: BaseException) -> Event:
-        match effect:
-            case AskModel():
-                failure = _failure(error)
-                self.errors[failure] = error
-                if not failure.retryable:
-                    return ModelFailed(effect.turn, effect.attempt, failure)
-                now, chance = self.clock.now(), self.chance()
-                return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
-            case RunTool() | Reconcile() | WaitUntil() | AskHuman():
-                raise error
 
 
 def _awaited(awaitable: Awaitable[object], stop: Stop) -> object:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias
 from detent.adapters.clocks import SystemClock
 from detent.core.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.due import due
-from detent.core.effects import Effect, EffectKey, RunTool
+from detent.core.effects import Effect, EffectKey, RunTool, WaitUntil
 from detent.core.events import Event, ToolStarted
 from detent.core.opening import settled
 from detent.core.run import Run
@@ -76,11 +76,13 @@ class Session(Generic[S]):
         starts = [self._started(effect) for effect in fresh if isinstance(effect, RunTool)]
         self.feed(*starts)
         self.under_way |= {effect.key: effect for effect in fresh}
-        if all(start.at is None for start in starts):
-            return fresh
-        waits = self._fresh()
-        self.under_way |= {effect.key: effect for effect in waits}
-        return fresh + waits
+        if any(start.at is not None for start in starts):
+            waits = self._fresh()
+            self.under_way |= {effect.key: effect for effect in waits}
+            fresh += waits
+        if all(map(_is_limit, self.under_way.values())):
+            self.under_way, fresh = {}, []
+        return fresh
 
     def _started(self, effect: RunTool) -> ToolStarted:
         at = None if effect.tool.timeout_s is None else self._clock.now()
@@ -139,3 +141,8 @@ class Session(Generic[S]):
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
+
+
+def _is_limit(effect: Effect) -> bool:
+    """Whether it only waits for the end of the run's time: nobody waits for that alone."""
+    return isinstance(effect, WaitUntil) and effect.reason == "limit"

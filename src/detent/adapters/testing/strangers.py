@@ -10,10 +10,11 @@ from detent.adapters.testing.drawing import dice, likely
 from detent.core.decisions import Allow, Ask, Policy, Verdict
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NEVER_RAN, OnUnknown
+from detent.core.limits import Limits
 from detent.core.messages import ToolCall
 from detent.core.retries import Retries
 from detent.core.run import Run
-from detent.core.spec import AgentSpec, Limits
+from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.tools import Tool, by_name
 
