@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
     from detent.adapters.drivers.runs import Runs as Runs
     from detent.adapters.drivers.session import Session as Session
+    from detent.adapters.drivers.streams import Observation as Observation
     from detent.adapters.drivers.threads import drive as drive
     from detent.adapters.functions import FunctionToolExecutor as FunctionToolExecutor
     from detent.adapters.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from detent.core.errors import StateError as StateError
     from detent.core.errors import StateTypeError as StateTypeError
     from detent.core.errors import StoredDataError as StoredDataError
+    from detent.core.errors import StreamingCallbackError as StreamingCallbackError
     from detent.core.errors import ToolDefinitionError as ToolDefinitionError
     from detent.core.errors import ToolInvocationError as ToolInvocationError
     from detent.core.errors import UnknownEffectError as UnknownEffectError
@@ -237,6 +239,7 @@ _HOMES = {
     "adapters.drivers.recording": "RunNotFoundError",
     "adapters.drivers.runs": "Runs",
     "adapters.drivers.session": "Session",
+    "adapters.drivers.streams": "Observation",
     "adapters.drivers.threads": "drive",
     "adapters.functions": "FunctionToolExecutor",
     "adapters.gemini.chat": "GeminiChatGenerator VertexChatGenerator",
@@ -272,6 +275,7 @@ _HOMES = {
     "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
     "core.errors": (
         "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
+        "StreamingCallbackError "
         "ToolDefinitionError ToolInvocationError UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from attrs import evolve
+
 from detent import (
     AgentSpec,
     CallRef,
+    CancelRequested,
     ChatMessage,
     ChatReply,
     Event,
@@ -19,6 +22,8 @@ from detent import (
     ToolRaised,
     ToolResult,
     ToolReturned,
+    ToolStarted,
+    Write,
     replay,
     start,
 )
@@ -39,16 +44,42 @@ def shown(*events: Event) -> list[list[StreamingChunk]]:
     return [list(tool_result_chunks(before, after)) for before, after in pairwise(runs)]
 
 
-def test_results_are_shown_in_the_models_order_when_the_turn_is_complete() -> None:
-    """Whoever came first; then a mark that these were all."""
-    asked, second, first = shown(REPLIED, SECOND, FIRST)
+END = StreamingChunk(finish_reason="tool_call_results")
 
-    assert (asked, second) == ([], [])
-    assert [(c.tool_call_result.text, c.index) for c in first if c.tool_call_result] == [
-        ("one", 0),
-        ("two", 1),
-    ]
-    assert first[-1] == StreamingChunk(finish_reason="tool_call_results")
+
+def told(chunks: list[StreamingChunk]) -> list[tuple[str, int | None, bool]]:
+    """The text, the place and the success of each result."""
+    results = [(chunk.tool_call_result, chunk.index) for chunk in chunks]
+    return [(one.text, index, one.error) for one, index in results if one is not None]
+
+
+def test_a_result_is_shown_when_its_call_has_ended() -> None:
+    """Whoever comes first, with its place among the calls; a mark says that these were all."""
+    asked, second, started, first = shown(REPLIED, SECOND, ToolStarted(CallRef(1, 0), 1), FIRST)
+
+    assert (asked, started) == ([], [])
+    assert told(second) == [("two", 1, True)]
+    assert told(first) == [("one", 0, False)]
+    assert END in first
+    assert END not in second
+
+
+def test_a_result_that_does_not_fit_the_state_is_shown_again() -> None:
+    """As what the model is told, once that is known."""
+    wrong = evolve(FIRST, result=ToolResult("one", (Write("nobody", 1),)))
+
+    _, first, second = shown(REPLIED, wrong, SECOND)
+
+    assert told(first) == [("one", 0, False)]
+    assert [(index, failed) for _, index, failed in told(second)] == [(0, True), (1, True)]
+
+
+def test_what_a_cancelled_turn_leaves_open_is_shown() -> None:
+    """The model would be told so."""
+    _, _, end = shown(REPLIED, FIRST, CancelRequested("enough"))
+
+    assert told(end) == [("Tool 'note' was not run: the run was cancelled.", 1, True)]
+    assert END in end
 
 
 def test_calls_that_cannot_run_are_shown_as_well() -> None:

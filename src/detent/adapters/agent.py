@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
-from detent.adapters.assembly import (
-    Assembly,
-    Messages,
-    assembled,
-)
+from detent.adapters.assembly import Assembly, Messages, assembled
+from detent.adapters.drivers.streams import Observation, streamed, streamed_async
 from detent.core.breakpoints import BreakPoints
 from detent.core.limits import Limits
 from detent.core.output_type import OutputType, T
@@ -28,7 +25,10 @@ from detent.ports.chat import (
 if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
     from detent.adapters.drivers.aio import AsyncInbox
+    from detent.adapters.drivers.errand import Errand
     from detent.adapters.drivers.threads import Inbox
+    from detent.core.events import Event
+    from detent.core.replies import StreamingChunk
     from detent.ports.chance import Chance
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
@@ -49,7 +49,8 @@ class AgentOptions(TypedDict, total=False):
             without tool calls, which always ends it.
         max_agent_steps: how often the model is asked at most; 100 without.
         limits: what else a run may spend: tokens, cost, time.
-        streaming_callback: receives the pieces of replies, and tool results, as they come.
+        streaming_callback: receives the pieces of replies, and tool results, as they come; a
+            function or a coroutine function.
         raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
             telling the model.
         confirmation_strategies: by tool name, who is asked before the tool runs.
@@ -212,6 +213,7 @@ class Agent(Generic[S, T]):
             StoredDataError: the snapshot is damaged, or this agent cannot go on with it.
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed, and `raise_on_tool_invocation_failure` is set.
+            StreamingCallbackError: the streaming callback has raised; the run has gone on.
             JournalError: the journal could not be written; what is in it stands.
             StateError: `state` has an unknown key or a value of the wrong type.
         """
@@ -256,6 +258,70 @@ class Agent(Generic[S, T]):
             state=state,
         )
         return await errand.go_async(inbox, raises=raise_at_break_point)
+
+    def stream(
+        self,
+        messages: Messages = (),
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> Generator[Observation[S, T]]:
+        """As `run`, as an iterator of what happens: pieces, events, and last the result.
+
+        The run is driven in a thread and does not wait for the reader. Closing the iterator before
+        its end cancels the run. What `run` raises is raised at the end.
+        """
+
+        def watch(tell: Callable[[StreamingChunk | Event], object]) -> Errand[S]:
+            return self._assembly.watched(tell).begun(
+                messages,
+                tell,
+                break_point,
+                snapshot=snapshot,
+                generation_kwargs=generation_kwargs,
+                system_prompt=system_prompt,
+                tools=tools,
+                run_id=run_id,
+                state=state,
+            )
+
+        return streamed(watch, raises=raise_at_break_point)
+
+    def stream_async(
+        self,
+        messages: Messages = (),
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> AsyncGenerator[Observation[S, T]]:
+        """As `stream`, in the running event loop."""
+
+        def watch(tell: Callable[[StreamingChunk | Event], object]) -> Errand[S]:
+            return self._assembly.watched(tell).begun(
+                messages,
+                tell,
+                break_point,
+                snapshot=snapshot,
+                generation_kwargs=generation_kwargs,
+                system_prompt=system_prompt,
+                tools=tools,
+                run_id=run_id,
+                state=state,
+            )
+
+        return streamed_async(watch, raises=raise_at_break_point)
 
     def resume(
         self,

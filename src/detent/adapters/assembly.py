@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from attrs import evolve, field, frozen
@@ -13,6 +13,8 @@ from detent.adapters.drivers.errand import Errand
 from detent.adapters.drivers.pay import Purse
 from detent.adapters.drivers.recording import Loaded, Recorder, forked, loaded
 from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.streams import observing
+from detent.adapters.drivers.telling import Teller
 from detent.adapters.functions import FunctionToolExecutor
 from detent.adapters.selection import chosen, up_to_date
 from detent.core.breakpoints import BreakPoints, holds_of
@@ -90,6 +92,10 @@ class Assembly(Generic[S]):
         offers = bool(self.spec.tools) or not (output is None or output.is_native(tools=False))
         require_chat_generator(self.chat_generator, tools=offers)
 
+    def watched(self, tell: Callable[[Event], object]) -> Assembly[S]:
+        """The same, with somebody who is told each event that changes a run."""
+        return evolve(self, observers=(*self.observers, observing(tell)))
+
     def begun(
         self,
         messages: Messages,
@@ -160,7 +166,16 @@ class Assembly(Generic[S]):
         break_point: BreakPoints | None,
     ) -> Errand[S]:
         tell = self.streaming_callback if streaming_callback is None else streaming_callback
-        teller = () if tell is None else (_teller(tell),)
+        purse = Purse(
+            self.chat_generator,
+            self.executor,
+            self.uis,
+            tell,
+            clock=self.clock,
+            chance=self.chance.number,
+            price=spec.limits.price,
+        )
+        telling = () if purse.teller is None else (_telling(purse.teller),)
         rules = holds_of(break_point, spec.tools)
         recorder = None
         if self.journal is not None:
@@ -170,20 +185,11 @@ class Assembly(Generic[S]):
         session = Session(
             spec,
             at.run,
-            observers=(*self.observers, *teller),
+            observers=(*self.observers, *telling),
             clock=self.clock,
             hold=rules,
             passed=at.passed,
             record=recorder,
-        )
-        purse = Purse(
-            self.chat_generator,
-            self.executor,
-            self.uis,
-            tell,
-            clock=self.clock,
-            chance=self.chance.number,
-            price=spec.limits.price,
         )
         return Errand(session, purse, rules, recorder)
 
@@ -283,7 +289,7 @@ def _conversation(messages: Messages) -> Sequence[ChatMessage]:
     return (messages,) if isinstance(messages, ChatMessage) else messages
 
 
-def _teller(tell: StreamingCallback) -> Observer:
+def _telling(tell: Teller) -> Observer:
     def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
         for chunk in tool_result_chunks(before, after):
             tell(chunk)

@@ -19,5 +19,7 @@ def print_streaming_chunk(chunk: StreamingChunk) -> None:
             " failed" if chunk.tool_call_result.error else "",
         )
         print(f"\n[{name}{mark}] {chunk.tool_call_result.text}", flush=True)
+    if chunk.finish_reason == "discarded":
+        print("\n[the answer broke off; what was printed of it does not count]", end="", flush=True)
     if chunk.finish_reason is not None:
         print(flush=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from detent.core.result import AgentResult
     from detent.core.run import Run
 
 
@@ -44,6 +45,20 @@ class WiringError(DetentError, ValueError):
 
 class UnknownEffectError(DetentError, LookupError):
     """An event answers something that this run never asked for: it belongs to another run."""
+
+
+class StreamingCallbackError(DetentError, RuntimeError):
+    """A streaming callback has raised; the run has gone on without it. The cause is what it raised.
+
+    `result` is the result of the run.
+    """
+
+    def __init__(self, result: AgentResult[Any]) -> None:
+        super().__init__(
+            "the streaming callback raised an error, and was told nothing more; the run itself is "
+            "not touched by it: see .result"
+        )
+        self.result = result
 
 
 class ToolDefinitionError(DetentError, ValueError):

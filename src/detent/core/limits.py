@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from attrs import evolve, field, frozen
 from attrs.validators import ge, optional
 
-from detent.core.messages import frozen_mapping
+from detent.core.frozen import FrozenDict
 from detent.core.replies import ChatReply, Usage
 
 MILLION = 1_000_000
@@ -37,6 +37,10 @@ class Price:
         return sum(parts) / MILLION
 
 
+def _frozen(prices: Mapping[str, Price]) -> Mapping[str, Price]:
+    return FrozenDict(prices)
+
+
 @frozen
 class Prices:
     """A price list: by the model's name, or how it begins; the longest that fits counts.
@@ -51,7 +55,7 @@ class Prices:
     0.001
     """
 
-    by_model: Mapping[str, Price] = field(converter=frozen_mapping)
+    by_model: Mapping[str, Price] = field(converter=_frozen)
 
     def __call__(self, reply: ChatReply) -> float:
         """What a reply has cost."""

@@ -100,12 +100,14 @@ class StreamingChunk:
 
     At most one of `content`, `reasoning`, `tool_calls` and `tool_call_result` is set. `start` marks
     the first piece of a text or of a tool result; `index` says which call or result it belongs to.
+    The `finish_reason` "tool_call_results" says that all results of a turn were told, "discarded"
+    that the answer has broken off and that what was told of it does not count.
     """
 
     content: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()
     tool_call_result: ToolCallResult | None = None
-    finish_reason: FinishReason | Literal["tool_call_results"] | None = None
+    finish_reason: FinishReason | Literal["tool_call_results", "discarded"] | None = None
     index: int | None = None
     start: bool = False

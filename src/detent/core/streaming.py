@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from detent.core.messages import ToolCallResult
 from detent.core.replies import StreamingChunk
 from detent.core.run import Acting, Run
+from detent.core.slots import answer
 
 
 def tool_result_chunks(before: Run[Any], after: Run[Any]) -> Iterator[StreamingChunk]:
-    """The results of a turn's tool calls, in the model's order, once the turn is complete."""
-    if len(after.messages) == len(before.messages) or isinstance(after.phase, Acting):
-        return
-    fresh = after.messages[len(before.messages) :]
-    results = [result for message in fresh for result in message.tool_call_results]
+    """The results of tool calls that `before` had not, each with its place among the turn's calls.
+
+    A result comes when its call has ended. One that does not fit the state comes a second time when
+    the turn is complete, as the fault that the model is told.
+    """
+    told = [answer(slot) for slot in before.slots]
+    results = _results(before, after)
     for index, result in enumerate(results):
-        yield StreamingChunk(tool_call_result=result, index=index, start=True)
-    if results:
+        if result is not None and result not in told[index : index + 1]:
+            yield StreamingChunk(tool_call_result=result, index=index, start=True)
+    if results and not isinstance(after.phase, Acting):
         yield StreamingChunk(finish_reason="tool_call_results")
+
+
+def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:
+    """What is known of the turn's calls, while it is open or when it has just ended."""
+    if isinstance(after.phase, Acting):
+        return [answer(slot) for slot in after.slots]
+    fresh = after.messages[len(before.messages) :]
+    return [result for message in fresh for result in message.tool_call_results]

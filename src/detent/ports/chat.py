@@ -18,8 +18,11 @@ from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.core.run import Run
 from detent.core.tools import ToolSpec
 
-StreamingCallback: TypeAlias = Callable[[StreamingChunk], None]
-"""Receives the pieces of a reply as they come. It must not keep the generator waiting."""
+StreamingCallback: TypeAlias = Callable[[StreamingChunk], object]
+"""Receives the pieces of a reply as they come. It must not keep the generator waiting.
+
+An agent also takes a coroutine function; what a chat generator is given is none, and never raises.
+"""
 
 
 class ChatGenerator(Protocol):

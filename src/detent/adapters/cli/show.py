@@ -39,6 +39,8 @@ class Show:
             self._result(chunk.tool_call_result)
         if chunk.finish_reason is not None:
             self._line()
+        if chunk.finish_reason == "discarded":
+            self._put("The answer broke off; what was shown of it does not count.\n", "yellow")
 
     def _result(self, result: ToolCallResult) -> None:
         self._line()

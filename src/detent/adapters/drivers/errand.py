@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import frozen
@@ -11,6 +12,7 @@ from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.endings import ended, stopped
 from detent.core.breakpoints import Holds
+from detent.core.errors import StreamingCallbackError
 from detent.core.result import AgentResult
 from detent.core.spec import S
 
@@ -39,10 +41,20 @@ class Errand(Generic[S]):
         """As `go`, in the running event loop."""
         from detent.adapters.drivers.aio import drive_async
 
+        if self.purse.teller is not None:
+            self.purse.teller.loop = asyncio.get_running_loop()
         await drive_async(self.session, self.purse.pay_async, inbox=inbox)
+        if self.purse.teller is not None:
+            await self.purse.teller.told()
         return self._result(raises=raises)
 
     def _result(self, *, raises: bool) -> AgentResult[S, Any]:
+        result = self._come_to(raises=raises)
+        if self.purse.teller is not None and self.purse.teller.error is not None:
+            raise StreamingCallbackError(result) from self.purse.teller.error
+        return result
+
+    def _come_to(self, *, raises: bool) -> AgentResult[S, Any]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
             return ended(self.session.spec, run, self.purse.errors)

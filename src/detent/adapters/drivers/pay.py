@@ -13,9 +13,10 @@ from functools import partial
 from inspect import isawaitable
 from typing import cast
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.adapters.clocks import SystemClock
+from detent.adapters.drivers.telling import Pieces, Teller
 from detent.adapters.functions import in_a_thread, in_background
 from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, Reconcile, RunTool, WaitUntil
 from detent.core.events import (
@@ -65,6 +66,10 @@ class Stop:
             call()
 
 
+def _teller_of(purse: Purse) -> Teller | None:
+    return None if purse.streaming_callback is None else Teller(purse.streaming_callback)
+
+
 @frozen
 class Purse:
     """The ports that one run's effects are paid from.
@@ -72,7 +77,8 @@ class Purse:
     `uis` says by tool name who is asked; a question about any other tool stays unpaid. `price` says
     what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
     ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
-    read where a call may be tried again.
+    read where a call may be tried again. `teller` hands pieces to the callback and knows what that
+    has raised.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -83,6 +89,9 @@ class Purse:
     clock: Clock = field(factory=SystemClock)
     chance: Callable[[], float] = random.random
     price: Callable[[ChatReply], float] | None = None
+    teller: Teller | None = field(
+        init=False, repr=False, default=Factory(_teller_of, takes_self=True)
+    )
     _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
 
     def pay(self, effect: Effect) -> Event | None:
@@ -126,40 +135,56 @@ class Purse:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
+        pieces = self._pieces()
+        stop = self._stops.setdefault(effect.key, Stop())
+        stop.then(pieces.end)
         try:
-            reply = self._answer(effect)
+            reply = self._answer(effect, pieces, stop)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
-            return self._unanswered(effect, error)
+            return self._unanswered(effect, error, pieces)
+        finally:
+            pieces.end()
+            del self._stops[effect.key]
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
+        pieces = self._pieces(asyncio.get_running_loop())
         try:
-            reply = await self._answer_async(effect)
+            reply = await self._answer_async(effect, pieces)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            return self._unanswered(effect, error)
+            return self._unanswered(effect, error, pieces)
+        finally:
+            pieces.end()
         return self._replied(effect, reply)
 
-    def _answer(self, effect: AskModel) -> ChatReply:
+    def _pieces(self, loop: asyncio.AbstractEventLoop | None = None) -> Pieces:
+        if self.teller is not None:
+            self.teller.loop = loop
+        return Pieces(self.teller)
+
+    def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
-            return in_background(self._answer_async(effect)).result()
+            future = in_background(self._answer_async(effect, pieces))
+            stop.then(future.cancel)
+            return future.result()
         reply = cast(ChatGenerator, self.chat).run(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
-            streaming_callback=self.streaming_callback,
+            streaming_callback=pieces.callback,
         )
         return require_reply(reply, self.chat)
 
-    async def _answer_async(self, effect: AskModel) -> ChatReply:
+    async def _answer_async(self, effect: AskModel, pieces: Pieces) -> ChatReply:
         if not hasattr(self.chat, "run_async"):
-            return await in_a_thread(partial(self._answer, effect))
+            return await in_a_thread(partial(self._answer, effect, pieces, Stop()))
         reply = await cast(AsyncChatGenerator, self.chat).run_async(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
-            streaming_callback=self.streaming_callback,
+            streaming_callback=pieces.callback,
         )
         return require_reply(reply, self.chat)
 
@@ -167,7 +192,8 @@ class Purse:
         cost = 0.0 if self.price is None else self.price(reply)
         return ModelReplied(effect.turn, effect.attempt, reply, cost=cost)
 
-    def _unanswered(self, effect: AskModel, error: BaseException) -> Event:
+    def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
+        pieces.take_back()
         failure = _failure(error)
         self.errors[failure] = error
         if not failure.retryable:

@@ -1,0 +1,92 @@
+"""Telling: the pieces of a run go to whoever listens, and whoever listens cannot break the run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from inspect import isawaitable
+
+from detent.adapters.functions import in_background
+from detent.core.replies import StreamingChunk
+from detent.ports.chat import StreamingCallback
+
+
+class Teller:
+    """Hands pieces to a streaming callback, one after another.
+
+    What the callback raises is kept as `error`, and from then on it is told nothing more. Where it
+    is a coroutine function, it is awaited in `loop`, or without one in the background.
+    """
+
+    def __init__(self, callback: StreamingCallback) -> None:
+        self._callback = callback
+        self._last: asyncio.Task[None] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.error: Exception | None = None
+
+    def __call__(self, chunk: StreamingChunk) -> None:
+        """Tell one piece. Never raises."""
+        if self.error is not None:
+            return
+        try:
+            later = self._callback(chunk)
+            if isawaitable(later):
+                self._await(later)
+        except Exception as error:  # noqa: BLE001 - the listener's, which is none of the run's
+            self.error = error
+
+    async def told(self) -> None:
+        """Wait until the callback has dealt with all that it was told."""
+        if self._last is not None:
+            await self._last
+
+    def _await(self, later: Awaitable[object]) -> None:
+        if self.loop is None:
+            in_background(later).result()
+        elif self.loop is _running_loop():
+            self._last = self.loop.create_task(self._after(self._last, later))
+        else:
+            asyncio.run_coroutine_threadsafe(self._after(None, later), self.loop).result()
+
+    async def _after(self, before: asyncio.Task[None] | None, later: Awaitable[object]) -> None:
+        if before is not None:
+            await before
+        try:
+            await later
+        except Exception as error:  # noqa: BLE001 - as above
+            self.error = self.error or error
+
+
+class Pieces:
+    """The pieces of one attempt to get an answer, until nobody waits for it any longer."""
+
+    def __init__(self, tell: Teller | None) -> None:
+        self._tell = tell
+        self._were_told = self._ended = False
+
+    @property
+    def callback(self) -> StreamingCallback | None:
+        """What a chat generator is given; without anybody to tell, nothing."""
+        return None if self._tell is None else self
+
+    def __call__(self, chunk: StreamingChunk) -> None:
+        """Pass a piece on."""
+        if self._tell is not None and not self._ended:
+            self._were_told = True
+            self._tell(chunk)
+
+    def end(self) -> None:
+        """Pass nothing on from now on."""
+        self._ended = True
+
+    def take_back(self) -> None:
+        """Tell that what was passed on does not count: the attempt has failed."""
+        if self._were_told:
+            self(StreamingChunk(finish_reason="discarded"))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
