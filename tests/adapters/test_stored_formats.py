@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from enum import Enum
 from pathlib import Path
@@ -22,16 +23,19 @@ from detent import (
     ChatMessage,
     DirectoryJournal,
     Effect,
+    Event,
     Reply,
     Run,
     Runs,
     ScriptedChatGenerator,
     ToolCall,
+    ToolStarted,
     Write,
     create_tool_from_function,
     load_snapshot,
     save_snapshot,
 )
+from detent.adapters.drivers import recording
 from detent.core.upgrades import FORMAT
 
 STORED = Path(__file__).parent / "stored"
@@ -97,13 +101,14 @@ def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
     return ChatMessage.from_assistant("let me see", tool_calls=calls, reasoning="hm")
 
 
-def agent_of(folder: Path | None = None) -> Agent[Any]:
+def agent_of(folder: Path | None = None, **options: Any) -> Agent[Any]:
     return Agent(
         chat_generator=ScriptedChatGenerator(*[answer] * 9),
         tools=[create_tool_from_function(one, on_unknown="rerun") for one in (look, slow)],
         state_schema=SCHEMA,
         parallel_tool_calls=1,
         journal=None if folder is None else DirectoryJournal(folder),
+        **options,
     )
 
 
@@ -115,14 +120,22 @@ def last_call(run: Run[Any], effect: Effect) -> bool:
 def write_fixtures() -> None:
     """A run that was cut off while a call was under way, and one that has stopped."""
     folder = STORED / f"runs_{FORMAT}"
-    agent_of(folder).run("go", run_id="r")
-    (folder / "r.checkpoint.json").unlink(missing_ok=True)
-    lines = (folder / "r.jsonl").read_text().splitlines(keepends=True)
-    cut = max(at for at, line in enumerate(lines) if '"ToolStarted"' in line)
-    (folder / "r.jsonl").write_text("".join(lines[: cut + 1]))
+    shutil.rmtree(folder, ignore_errors=True)
+    recording.ENTRIES = 4
+    with suppress(Killed):
+        agent_of(folder, observers=[kill_in_last_call]).run("go", run_id="r")
     stopped = agent_of().run("go", break_point=last_call, raise_at_break_point=False)
-    path = save_snapshot(stopped.snapshot, folder)
-    path.rename(folder / "stopped.json")
+    save_snapshot(stopped.snapshot, folder).rename(folder / "stopped.json")
+
+
+class Killed(BaseException):
+    """As if the process had ended."""
+
+
+def kill_in_last_call(before: Run[Any], event: Event, after: Run[Any]) -> None:
+    """An observer."""
+    if isinstance(event, ToolStarted) and event.ref == (2, 1):
+        raise Killed
 
 
 def assert_whole(result: AgentResult[Any]) -> None:

@@ -159,6 +159,16 @@ def test_free_values_come_back_exactly() -> None:
     assert type(again.arguments["pair"]) is tuple
 
 
+def test_what_is_only_there_while_the_process_lives_is_not_stored() -> None:
+    """What a tool raised stays with the fault, and out of every file."""
+    fault = ToolFault("raised", "no").because(ValueError("no"))
+
+    again = through_json(fault, ToolFault)
+
+    assert again == fault
+    assert again.cause is None
+
+
 def test_the_names_in_stored_data_are_fixed() -> None:
     """A file of today is read tomorrow: who renames a class must keep its name in files."""
     names = sorted({type(event).__name__ for event in EVENTS})

@@ -179,7 +179,7 @@ class Assembly(Generic[S]):
         rules = holds_of(break_point, spec.tools)
         recorder = None
         if self.journal is not None:
-            recorder = Recorder(self.journal, spec, self.clock.now, at.length)
+            recorder = Recorder(self.journal, spec, self.clock.now, at)
             if at.length == 0:
                 recorder.begin(at.run)
         session = Session(

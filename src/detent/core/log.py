@@ -39,6 +39,13 @@ class Log(Sequence[Item_co]):
         return cls._of(_Piece(None, _Buffer(held), len(held), guarded=guarded))
 
     @classmethod
+    def of_frozen(cls, items: list[Item]) -> Log[Item]:
+        """A log of items that nobody can change. The list must be nobody else's."""
+        return Log._of(
+            _Piece(None, _Buffer(cast("list[object]", items)), len(items), guarded=False)
+        )
+
+    @classmethod
     def _of(cls, piece: _Piece) -> Self:
         self = object.__new__(cls)
         self._piece = piece

@@ -111,22 +111,7 @@ class AgentSnapshot:
         Raises:
             StoredDataError: `data` is no snapshot, or a later Detent wrote it.
         """
-        if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
-            raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
-        found, agent = data.get("run"), data.get("agent")
-        run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
-        if not _is_run(run) or not _is_agent(agent):
-            raise StoredDataError(
-                "the snapshot is damaged: its run or its agent is not there or not whole"
-            )
-        held = tuple(map(key_from_json, _listed(data.get("held"))))
-        break_point = data.get("break_point")
-        about_to = data.get("about_to")
-        if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
-            raise StoredDataError(
-                "the snapshot is damaged: 'break_point' or 'about_to' is not there"
-            )
-        return cls(run, cast(Json, agent), held, about_to, break_point)
+        return cls(*_parts_of(data))
 
     def to_json(self) -> str:
         """As text."""
@@ -144,6 +129,35 @@ class AgentSnapshot:
         except (ValueError, RecursionError) as error:
             raise StoredDataError(f"the snapshot is damaged: it is no JSON: {error}") from error
         return cls.from_dict(data)
+
+
+def _parts_of(
+    data: Mapping[str, Any],
+) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any]]:
+    """What the fields of a snapshot are made of, in the present format."""
+    if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
+        raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
+    found, agent = data.get("run"), data.get("agent")
+    run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
+    if not _is_run(run) or not _is_agent(agent):
+        raise StoredDataError(
+            "the snapshot is damaged: its run or its agent is not there or not whole"
+        )
+    held = tuple(map(key_from_json, _listed(data.get("held"))))
+    break_point, about_to = data.get("break_point"), data.get("about_to")
+    if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
+        raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
+    return run, cast(Json, agent), held, about_to, break_point
+
+
+def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
+    """As `AgentSnapshot.from_dict`, but `data` is kept as it is: for one that is not given on.
+
+    Raises:
+        StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+    """
+    run, agent, held, about_to, break_point = _parts_of(data)
+    return AgentSnapshot(FrozenDict(run), agent, held, about_to, break_point)
 
 
 def snapshot_of(

@@ -18,7 +18,7 @@ from detent.core.frozen import FrozenDict
 from detent.core.guards import release
 from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.keys import UNSET, Key, TypedKey, Write
-from detent.core.log import bare
+from detent.core.log import Log, bare, is_log
 from detent.core.messages import ChatMessage
 from detent.core.schema import entries_of, keys_of
 from detent.core.shown import shown
@@ -89,8 +89,11 @@ class BaseState:
         """Whether the key called `name` has a value: one that was written, or a default."""
         return name in self._values or self._key(name).default is not UNSET
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, known: Mapping[str, Log[Any]] | None = None) -> dict[str, Any]:
         """Everything that has been written, as plain JSON. The schema is not part of it.
+
+        Args:
+            known: lists of an earlier state; what a list shares with one of them is left out.
 
         Raises:
             UnstorableError: a value cannot be stored; names the key and the place in it.
@@ -98,8 +101,14 @@ class BaseState:
         from detent.core.stored import to_json  # cattrs is only loaded when something is stored
 
         types = [key.type for key in self._keys.values()]
+        earlier = known or {}
         data = {
-            name: to_json(bare(value), self._keys[name].type, types, place=f"state key {name!r}")
+            name: to_json(
+                value.beyond(earlier[name]) if is_log(value) and name in earlier else bare(value),
+                self._keys[name].type,
+                types,
+                place=f"state key {name!r}",
+            )
             for name, value in self._values.items()
         }
         return {"version": VERSION, "data": data}
@@ -111,13 +120,16 @@ class BaseState:
             StoredDataError: `stored` is no such dict, of another version, or does not fit.
             StateError: it has an unknown key, or a value of the wrong type.
         """
-        from detent.core.stored import from_json, versioned  # as above
+        from detent.core.stored import from_json, messages_from_json, versioned  # as above
 
         types = [key.type for key in self._keys.values()]
-        data = {
-            name: from_json(value, self._key(name).type, types, place=f"state key {name!r}")
-            for name, value in versioned(stored, VERSION, "state").items()
-        }
+        data: dict[str, object] = {}
+        for name, value in versioned(stored, VERSION, "state").items():
+            declared, place = self._key(name).type, f"state key {name!r}"
+            if declared == list[ChatMessage]:
+                data[name] = messages_from_json(value, place=place)
+            else:
+                data[name] = from_json(value, declared, types, place=place)
         return self.update(initial_writes(data))
 
     def _begin(self, keys: Mapping[str, Key[Any, Any]], writes: Iterable[Write]) -> None:
@@ -341,6 +353,12 @@ class TypedState(BaseState):
                     the wrong type.
             """
             return self._put(self._own(key), value, handler_override)
+
+
+def lists_in(state: BaseState) -> Mapping[str, Log[Any]]:
+    """The lists that have been written to a state, by key, as it holds them."""
+    values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
+    return {name: value for name, value in values.items() if is_log(value)}
 
 
 def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:

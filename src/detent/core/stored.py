@@ -20,8 +20,10 @@ from detent.core.conversion import convert
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.fields import field_names
 from detent.core.forms import Form, is_record, undecorated
+from detent.core.log import Log
 from detent.core.messages import ChatMessage, Content
-from detent.core.records import RefusedError, shape_of
+from detent.core.records import shape_of
+from detent.core.shapes import RefusedError
 from detent.core.shown import shown
 from detent.core.upgrades import AS_IN_1
 
@@ -64,6 +66,18 @@ def from_json(
     except Exception as error:
         faults = transform_error(error, place, _said)
         raise StoredDataError("; ".join(faults)) from error
+
+
+def messages_from_json(data: object, *, place: str = "value") -> Log[ChatMessage]:
+    """A conversation that `to_json` stored. It comes with each run that goes on, so it is fast.
+
+    Raises:
+        StoredDataError: the data says none; says where and why.
+    """
+    try:
+        return Log.of_frozen(list(shape_of(tuple[ChatMessage, ...]).read(data, None)))
+    except RefusedError as error:
+        raise StoredDataError(f"{place}: {error}") from None
 
 
 def _read_as_in_1(data: Mapping[str, Any], declared: Any, place: str) -> Any:

@@ -44,7 +44,10 @@ class StoredRun:
 
 @frozen
 class Checkpoint:
-    """A whole run as it was after the entries before `position`: these need not be read."""
+    """What a run was after the entries before `position`, so that these need not be read.
+
+    It builds on the run's earlier checkpoints: all of them are kept.
+    """
 
     position: int
     data: Mapping[str, Any]
@@ -79,7 +82,7 @@ class Journal(Protocol):
         """Add entries to a run's journal: all of them, or none. They are safe when this returns.
 
         The first one's position must be the length of the journal, and the others follow it. A
-        `checkpoint` takes the place of an earlier one; it may be lost, but never be half there.
+        `checkpoint` may be lost, but never be half there.
 
         Raises:
             JournalConflictError: the journal has another length.
@@ -96,11 +99,12 @@ class Journal(Protocol):
         """
         ...
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
-        """The run's last checkpoint, if it has one.
+    def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
+        """The run's checkpoints, in the order in which they came.
 
         Raises:
-            JournalError: it cannot be read.
+            JournalError: they cannot be read.
+            JournalDamagedError: they are not what was written.
         """
         ...
 

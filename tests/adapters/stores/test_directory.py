@@ -101,9 +101,9 @@ def test_a_missing_line_is_an_error(tmp_path: Path) -> None:
 def test_any_bytes_give_entries_or_a_typed_error(data: bytes, tmp_path: Path) -> None:
     """Stored data is not to be trusted."""
     (tmp_path / "a.jsonl").write_bytes(data)
-    (tmp_path / "a.checkpoint.json").write_bytes(data)
+    (tmp_path / "a.checkpoints").write_bytes(data)
     journal = DirectoryJournal(tmp_path)
-    for read in (lambda: list(journal.read("a")), journal.runs, lambda: journal.checkpoint("a")):
+    for read in (lambda: list(journal.read("a")), journal.runs, lambda: journal.checkpoints("a")):
         with suppress(JournalError):
             read()
 
@@ -129,7 +129,7 @@ def test_reading_goes_on_at_a_checkpoint_without_what_was_before(tmp_path: Path)
     path.write_bytes(b"x" * 20 + whole[20:])
 
     again = DirectoryJournal(tmp_path)
-    assert again.checkpoint("a") == Checkpoint(4, {"n": 1})
+    assert again.checkpoints("a") == [Checkpoint(4, {"n": 1})]
     assert list(again.read("a", 4)) == entries(4, 1)
 
 

@@ -46,12 +46,12 @@ def test_damaged_data_is_an_error(url: str) -> None:
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with journal._transaction("written") as db:
         db.execute("UPDATE detent_entries SET data = '{'")
-        db.execute("UPDATE detent_checkpoints SET data = '3'")
+        db.execute("UPDATE detent_snapshots SET data = '3'")
 
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
         journal.read("a")
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
-        journal.checkpoint("a")
+        journal.checkpoints("a")
 
 
 def test_no_password_is_in_a_message() -> None:

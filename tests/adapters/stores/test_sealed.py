@@ -32,7 +32,7 @@ def test_nothing_can_be_read_without_the_key() -> None:
 
     sealed_in(inside).append("a", [entry], Checkpoint(1, {"card": "4242"}))
 
-    assert "4242" not in repr([list(inside.read("a")), inside.checkpoint("a")])
+    assert "4242" not in repr([list(inside.read("a")), inside.checkpoints("a")])
     assert list(sealed_in(inside).read("a")) == [entry]
 
 
@@ -45,4 +45,4 @@ def test_what_was_not_sealed_with_the_key_is_an_error(data: dict[str, object]) -
     with pytest.raises(JournalDamagedError, match="run 'a'"):
         list(sealed_in(inside).read("a"))
     with pytest.raises(JournalDamagedError, match="run 'a'"):
-        sealed_in(inside).checkpoint("a")
+        list(sealed_in(inside).checkpoints("a"))

@@ -43,13 +43,13 @@ def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
         db.execute("UPDATE entries SET data = ?", (text,))
-        db.execute("UPDATE checkpoints SET data = ?", (text,))
+        db.execute("UPDATE snapshots SET data = ?", (text,))
     db.close()
 
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
         journal.read("a")
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
-        journal.checkpoint("a")
+        journal.checkpoints("a")
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ class Careless(MemoryJournal):
 class Forgetful(MemoryJournal):
     """Keeps no checkpoints."""
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """Never there."""
-        return None
+        return []
 
 
 @pytest.mark.parametrize(

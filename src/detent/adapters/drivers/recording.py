@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic
 
 from attrs import evolve, frozen
 
+from detent.core.breakpoints import place_of, told
+from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_of, joined, rest_of
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.events import Event, Resumed
@@ -16,21 +17,24 @@ from detent.core.recovery import rebound
 from detent.core.run import Run
 from detent.core.slots import is_settled
 from detent.core.snapshot import (
-    AgentSnapshot,
     SnapshotMismatchError,
     key_from_json,
+    passing_snapshot,
     run_of,
     snapshot_of,
 )
 from detent.core.spec import AgentSpec, S
+from detent.core.state import lists_in
 from detent.core.step import step
 from detent.core.upgrades import FORMAT, upgraded_event
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalDamagedError
 
 STARTED = "Started"
 STOPPED = "Stopped"
-CHECKPOINT_BYTES = 65536
-"""A run gets a checkpoint after this much, and then each time it has doubled."""
+ENTRIES = 32
+"""After how many entries a run gets a checkpoint."""
+CHARACTERS = 256
+"""The characters that a checkpoint may say again for each entry behind the last one."""
 
 Now = Callable[[], float]
 
@@ -43,33 +47,36 @@ class RunNotFoundError(DetentError, LookupError):
 class Loaded(Generic[S]):
     """A run from a journal, how many entries it has, and the places where it had stopped.
 
-    `format` is that of the entries so far.
+    `known` is its last checkpoint, `format` that of the entries so far.
     """
 
     run: Run[S]
     length: int
     passed: tuple[EffectKey, ...] = ()
+    known: Known = NO_CHECKPOINT
     format: object = FORMAT
 
 
 class Recorder:
-    """Writes what happens to one run to a journal, from entry `length` on."""
+    """Writes what happens to one run to a journal, from where it stands there.
+
+    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`.
+    """
 
     def __init__(
         self,
         journal: Journal,
         spec: AgentSpec[Any],
         now: Now,
-        length: int = 0,
-        checkpoint_bytes: int | None = None,
+        at: Loaded[Any],
+        every: int | None = None,
     ) -> None:
         self._journal = journal
         self._spec = spec
         self._now = now
-        self._length = length
-        self._since = 0
-        self._least = CHECKPOINT_BYTES if checkpoint_bytes is None else checkpoint_bytes
-        self._enough = self._least
+        self._length = at.length
+        self._known = at.known
+        self._enough = self._every = ENTRIES if every is None else every
 
     def begin(self, run: Run[Any]) -> None:
         """Write down a run to which nothing has happened yet.
@@ -81,15 +88,16 @@ class Recorder:
 
     def __call__(self, events: Sequence[Event], run: Run[Any]) -> None:
         """Write down events, and, now and then, the whole run after them."""
-        told = [(type(event).__name__, self._told(event)) for event in events]
-        told[-1][1]["mark"] = mark_of(run)
-        self._since += sum(len(json.dumps(data)) for _, data in told)
-        checkpoint = None
-        if self._since >= self._enough:
-            data = snapshot_of(self._spec, run).to_dict()
-            checkpoint = Checkpoint(self._length + len(told), data)
-            self._since, self._enough = 0, max(self._least, len(json.dumps(data)))
-        self._append(run, told, checkpoint)
+        new = [(type(event).__name__, self._told(event)) for event in events]
+        new[-1][1]["mark"] = mark_of(run)
+        position = self._length + len(new)
+        if position - self._known.position < self._enough:
+            self._append(run, new)
+            return
+        data = checkpoint_of(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, data))
+        self._known = Known(position, lists_in(run.state))
+        self._enough = max(self._every, rest_of(data) // CHARACTERS)
 
     def _told(self, event: Event) -> dict[str, Any]:
         """Who goes on with a run that an older Detent began says so."""
@@ -98,20 +106,19 @@ class Recorder:
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
-        stopped = snapshot_of(self._spec, run, held).to_dict()
-        told = {name: stopped[name] for name in ("held", "about_to")}
-        self._append(run, [(STOPPED, told)])
+        places = [list(place_of(effect)) for effect in held]
+        self._append(run, [(STOPPED, {"held": places, "about_to": told(held)})])
 
     def _append(
         self,
         run: Run[Any],
-        told: Sequence[tuple[str, dict[str, Any]]],
+        new: Sequence[tuple[str, dict[str, Any]]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
         at, status = self._now(), status_of(run)
         entries = [
             Entry(place, at, kind, status, data)
-            for place, (kind, data) in enumerate(told, self._length)
+            for place, (kind, data) in enumerate(new, self._length)
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
@@ -135,13 +142,8 @@ def loaded(
         SnapshotMismatchError: a call that is still open needs a tool that this agent has not got.
         JournalError: it cannot be read.
     """
-    found = None if from_start else journal.checkpoint(run_id)
-    if found is None or (until is not None and found.position > until):
-        found = _opening(journal, run_id)
-    snapshot = AgentSnapshot.from_dict(found.data)
-    format_ = found.data.get("format")
-    now = Loaded(run_of(spec, snapshot), found.position, snapshot.held, format_)
-    for entry in journal.read(run_id, found.position):
+    now = _after_checkpoints(journal, spec, run_id, 0 if from_start else until)
+    for entry in journal.read(run_id, now.length):
         if until is not None and entry.position >= until:
             break
         now = _after(spec, now, entry)
@@ -156,13 +158,28 @@ def forked(run: Run[S], run_id: str) -> Run[S]:
     return evolve(run, id=run_id, phase=rebound(run.phase, run_id))
 
 
-def _opening(journal: Journal, run_id: str) -> Checkpoint:
+def _after_checkpoints(
+    journal: Journal, spec: AgentSpec[S], run_id: str, until: int | None
+) -> Loaded[S]:
+    """The run as the last checkpoint before `until` has it, else as it began."""
+    chain = journal.checkpoints(run_id) if until != 0 else ()
+    found = joined(
+        (one.position, one.data) for one in chain if until is None or one.position <= until
+    )
+    position, data = _opening(journal, run_id) if found is None else found
+    snapshot = passing_snapshot(data)
+    run = run_of(spec, snapshot)
+    known = NO_CHECKPOINT if found is None else Known(position, lists_in(run.state))
+    return Loaded(run, position, snapshot.held, known, data.get("format"))
+
+
+def _opening(journal: Journal, run_id: str) -> tuple[int, Mapping[str, Any]]:
     first = next(iter(journal.read(run_id)), None)
     if first is None:
         raise RunNotFoundError(f"the journal has no run {run_id!r}")
     if first.position != 0 or first.kind != STARTED:
         raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
-    return Checkpoint(1, first.data)
+    return 1, first.data
 
 
 def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
@@ -173,7 +190,7 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
         )
     if entry.kind == STOPPED:
         held = tuple(map(key_from_json, _held(entry)))
-        return Loaded(now.run, now.length + 1, held, now.format)
+        return evolve(now, length=now.length + 1, passed=held)
     data: dict[str, Any] = dict(entry.data)
     mark, format_ = data.pop("mark", None), data.pop("format", now.format)
     try:
@@ -189,7 +206,7 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
             f"{mark!r:.200}, "
             f"and with this agent at {mark_of(run)!r}: the agent's rules have changed since"
         )
-    return Loaded(run, now.length + 1, format=format_)
+    return evolve(now, run=run, length=now.length + 1, passed=(), format=format_)
 
 
 def _held(entry: Entry) -> Iterable[object]:

@@ -21,7 +21,7 @@ from detent.ports.journal import (
 )
 
 LINES = ".jsonl"
-CHECKPOINT = ".checkpoint.json"
+CHECKPOINTS = ".checkpoints"
 BLOCK = 65536
 
 
@@ -45,20 +45,18 @@ class DirectoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        line = json.dumps([_shown(entry) for entry in entries], ensure_ascii=False) + "\n"
+        line = _line([_shown(entry) for entry in entries])
         path = self._file(run_id, LINES)
         with _told("written", path):
             is_new = not path.exists()
             with path.open("a+b") as file, _alone(file):
                 end, length = _end(file, run_id)
                 require_next(run_id, entries, length)
-                _extend(file, end, line.encode())
-                end += len(line.encode())
+                _extend(file, end, line)
+                if checkpoint is not None:
+                    self._keep(run_id, checkpoint, end + len(line))
             if is_new:
                 _sync_directory(self._path)
-            if checkpoint is not None:
-                kept = {"position": checkpoint.position, "offset": end, "data": checkpoint.data}
-                _replace(self._file(run_id, CHECKPOINT), json.dumps(kept, ensure_ascii=False))
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says."""
@@ -84,21 +82,29 @@ class DirectoryJournal:
                         if entry.position >= start:
                             yield entry
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        path = self._file(run_id, CHECKPOINT)
+        path = self._file(run_id, CHECKPOINTS)
         with _told("read", path):
-            text = path.read_bytes() if path.exists() else b"null"
-        match _parsed(run_id, text):
+            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [self._checkpoint(run_id, line) for line in lines if line.endswith(b"\n")]
+
+    def _checkpoint(self, run_id: str, line: bytes) -> Checkpoint:
+        match _parsed(run_id, line):
             case {"position": int(position), "offset": int(offset), "data": dict(data)}:
                 self._offsets[run_id] = (position, offset)
                 return Checkpoint(position, data)
-            case None:
-                return None
             case _:
                 raise JournalDamagedError(
-                    f"the checkpoint {path} is damaged; delete it to do without"
+                    f"the file {self._file(run_id, CHECKPOINTS)} is damaged; delete it to do "
+                    "without, which is slower"
                 )
+
+    def _keep(self, run_id: str, checkpoint: Checkpoint, offset: int) -> None:
+        """Write down a checkpoint, and where the entries behind it begin."""
+        kept = {"position": checkpoint.position, "offset": offset, "data": checkpoint.data}
+        with self._file(run_id, CHECKPOINTS).open("a+b") as file:
+            _extend(file, _whole(file)[0], _line(kept))
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
@@ -115,7 +121,7 @@ class DirectoryJournal:
     def delete(self, run_id: str) -> None:
         """As the port says."""
         self._offsets.pop(run_id, None)
-        for suffix in (CHECKPOINT, LINES):
+        for suffix in (CHECKPOINTS, LINES):
             path = self._file(run_id, suffix)
             with _told("deleted", path):
                 path.unlink(missing_ok=True)
@@ -160,6 +166,13 @@ def _end(file: IO[bytes], run_id: str) -> tuple[int, int]:
 
 def _last(file: IO[bytes], run_id: str) -> Entry | None:
     """The last entry of the last whole line. The file then stands at that line's end."""
+    end, line = _whole(file)
+    file.seek(end)
+    return _entries(run_id, line)[-1] if line else None
+
+
+def _whole(file: IO[bytes]) -> tuple[int, bytes]:
+    """Where the last whole line ends, and the line; behind it is what a crash has cut off."""
     at = file.seek(0, os.SEEK_END)
     tail = b""
     while at > 0 and tail.count(b"\n") <= 1:  # one ends the last whole line, one the line before
@@ -167,9 +180,8 @@ def _last(file: IO[bytes], run_id: str) -> Entry | None:
         at = file.seek(at - step)
         tail = file.read(step) + tail
     whole = tail[: tail.rfind(b"\n") + 1]
-    file.seek(at + len(whole))
     lines = whole.splitlines()
-    return _entries(run_id, lines[-1])[-1] if lines else None
+    return at + len(whole), lines[-1] if lines else b""
 
 
 def _extend(file: IO[bytes], end: int, line: bytes) -> None:
@@ -184,15 +196,6 @@ def _extend(file: IO[bytes], end: int, line: bytes) -> None:
         raise
 
 
-def _replace(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with new.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-
-
 def _sync_directory(path: Path) -> None:
     """Make a new file's name safe as well, where directories can be synced."""
     if not hasattr(os, "O_DIRECTORY"):
@@ -202,6 +205,12 @@ def _sync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _line(data: object) -> bytes:
+    """A line of JSON that people can read; half a character pair, which is no text, stays whole."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _shown(entry: Entry) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._lock = Lock()
         self._entries: dict[str, list[Entry]] = {}
-        self._checkpoints: dict[str, Checkpoint] = {}
+        self._checkpoints: dict[str, list[Checkpoint]] = {}
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
@@ -28,17 +28,18 @@ class MemoryJournal:
             require_next(run_id, copies, len(self._entries.get(run_id, ())))
             self._entries.setdefault(run_id, []).extend(copies)
             if checkpoint is not None:
-                data = json.loads(json.dumps(checkpoint.data))
-                self._checkpoints[run_id] = evolve(checkpoint, data=data)
+                kept = evolve(checkpoint, data=json.loads(json.dumps(checkpoint.data)))
+                self._checkpoints.setdefault(run_id, []).append(kept)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
             return self._entries.get(run_id, [])[start:]
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        return self._checkpoints.get(run_id)
+        with self._lock:
+            return self._checkpoints.get(run_id, [])[:]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""

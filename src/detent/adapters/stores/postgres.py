@@ -25,8 +25,9 @@ CREATE TABLE IF NOT EXISTS detent_entries (
     run_id TEXT NOT NULL, position BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL,
     kind TEXT NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
 );
-CREATE TABLE IF NOT EXISTS detent_checkpoints (
-    run_id TEXT PRIMARY KEY, position BIGINT NOT NULL, data TEXT NOT NULL
+CREATE TABLE IF NOT EXISTS detent_snapshots (
+    run_id TEXT NOT NULL, position BIGINT NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (run_id, position)
 )
 """
 ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
@@ -41,10 +42,7 @@ SELECT run_id, position + 1, status, at FROM (
     ORDER BY run_id, position DESC
 ) AS lasts ORDER BY at DESC
 """
-KEEP = """
-INSERT INTO detent_checkpoints VALUES (%s, %s, %s)
-ON CONFLICT (run_id) DO UPDATE SET position = EXCLUDED.position, data = EXCLUDED.data
-"""
+SNAPSHOTS = "SELECT position, data FROM detent_snapshots WHERE run_id = %s ORDER BY position"
 
 
 class PostgresJournal:
@@ -79,7 +77,8 @@ class PostgresJournal:
                 "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)", rows
             )
             if checkpoint is not None:
-                db.execute(KEEP, (run_id, checkpoint.position, _text(checkpoint.data)))
+                kept = (run_id, checkpoint.position, _text(checkpoint.data))
+                db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", kept)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
@@ -90,12 +89,11 @@ class PostgresJournal:
             for position, at, kind, status, data in rows
         ]
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        wanted = "SELECT position, data FROM detent_checkpoints WHERE run_id = %s"
         with self._transaction("read") as db:
-            row = db.execute(wanted, (run_id,)).fetchone()
-        return None if row is None else Checkpoint(row[0], _loaded(run_id, row[1]))
+            rows = db.execute(SNAPSHOTS, (run_id,)).fetchall()
+        return [Checkpoint(position, _loaded(run_id, data)) for position, data in rows]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
@@ -107,7 +105,7 @@ class PostgresJournal:
         with self._transaction("written") as db:
             db.execute(ALONE, (run_id,))
             db.execute("DELETE FROM detent_entries WHERE run_id = %s", (run_id,))
-            db.execute("DELETE FROM detent_checkpoints WHERE run_id = %s", (run_id,))
+            db.execute("DELETE FROM detent_snapshots WHERE run_id = %s", (run_id,))
 
     def close(self) -> None:
         """Close the connection. It is made again when it is needed."""
@@ -148,7 +146,7 @@ def _row(entry: Entry) -> tuple[int, float, str, str, str]:
 
 
 def _text(data: object) -> str:
-    return json.dumps(data)
+    return json.dumps(data, separators=(",", ":"))
 
 
 def _first(row: Any) -> int:

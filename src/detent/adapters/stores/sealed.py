@@ -39,10 +39,10 @@ class SealedJournal:
         for entry in self.journal.read(run_id, start):
             yield evolve(entry, data=self._unsealed(run_id, entry.data))
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Iterator[Checkpoint]:
         """As the port says."""
-        found = self.journal.checkpoint(run_id)
-        return found and evolve(found, data=self._unsealed(run_id, found.data))
+        for found in self.journal.checkpoints(run_id):
+            yield evolve(found, data=self._unsealed(run_id, found.data))
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""

@@ -23,8 +23,9 @@ CREATE TABLE IF NOT EXISTS entries (
     run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
     status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
 );
-CREATE TABLE IF NOT EXISTS checkpoints (
-    run_id TEXT NOT NULL PRIMARY KEY, position INTEGER NOT NULL, data TEXT NOT NULL
+CREATE TABLE IF NOT EXISTS snapshots (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (run_id, position)
 );
 """
 LENGTH = "SELECT COALESCE(MAX(position) + 1, 0) FROM entries WHERE run_id = ?"
@@ -32,6 +33,7 @@ ENTRIES = """
 SELECT position, at, kind, status, data FROM entries
 WHERE run_id = ? AND position >= ? ORDER BY position
 """
+SNAPSHOTS = "SELECT position, data FROM snapshots WHERE run_id = ? ORDER BY position"
 RUNS = """
 SELECT entries.run_id, position + 1, status, at FROM entries
 JOIN (SELECT run_id, MAX(position) AS last FROM entries GROUP BY run_id) AS ends
@@ -69,8 +71,8 @@ class SQLiteJournal:
             require_next(run_id, entries, length)
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
             if checkpoint is not None:
-                kept = (run_id, checkpoint.position, json.dumps(checkpoint.data))
-                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", kept)
+                kept = (run_id, checkpoint.position, _text(checkpoint.data))
+                db.execute("INSERT INTO snapshots VALUES (?, ?, ?)", kept)
             db.execute("COMMIT")
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
@@ -82,12 +84,11 @@ class SQLiteJournal:
             for position, at, kind, status, data in rows
         ]
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        wanted = "SELECT position, data FROM checkpoints WHERE run_id = ?"
         with self._connected("read") as db:
-            row = db.execute(wanted, (run_id,)).fetchone()
-        return None if row is None else Checkpoint(row[0], _loaded(run_id, row[1]))
+            rows = db.execute(SNAPSHOTS, (run_id,)).fetchall()
+        return [Checkpoint(position, _loaded(run_id, data)) for position, data in rows]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
@@ -99,7 +100,7 @@ class SQLiteJournal:
         with self._connected("written") as db:
             db.execute("BEGIN IMMEDIATE")
             db.execute("DELETE FROM entries WHERE run_id = ?", (run_id,))
-            db.execute("DELETE FROM checkpoints WHERE run_id = ?", (run_id,))
+            db.execute("DELETE FROM snapshots WHERE run_id = ?", (run_id,))
             db.execute("COMMIT")
 
     def close(self) -> None:
@@ -146,7 +147,11 @@ def _opened(path: str) -> sqlite3.Connection:
 
 
 def _row(entry: Entry) -> tuple[int, float, str, str, str]:
-    return entry.position, entry.at, entry.kind, entry.status, json.dumps(entry.data)
+    return entry.position, entry.at, entry.kind, entry.status, _text(entry.data)
+
+
+def _text(data: object) -> str:
+    return json.dumps(data, separators=(",", ":"))
 
 
 def _loaded(run_id: str, text: object) -> dict[str, object]:

@@ -105,9 +105,9 @@ class ShakyJournal:
         """As the port says."""
         return self.journal.read(run_id, start)
 
-    def checkpoint(self, run_id: str) -> Checkpoint | None:
+    def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
         """As the port says."""
-        return self.journal.checkpoint(run_id)
+        return self.journal.checkpoints(run_id)
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""

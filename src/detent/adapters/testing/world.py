@@ -13,7 +13,7 @@ from typing import Any
 from attrs import define, evolve, frozen
 
 from detent.adapters.clocks import JumpingClock
-from detent.adapters.drivers.recording import Recorder, RunNotFoundError, loaded
+from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
 from detent.adapters.drivers.session import Session
 from detent.adapters.testing.moves import Kind, Move
 from detent.adapters.testing.outside import Outside
@@ -46,8 +46,8 @@ from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.tool_execution import ToolExecutor
 
 RUN_ID = "run"
-CHECKPOINT_BYTES = 2000
-"""Small, so that short runs have checkpoints as well."""
+CHECKPOINT_ENTRIES = 4
+"""Few, so that short runs have checkpoints as well."""
 FLYING: frozenset[Kind] = frozenset({"land", "work", "copy", "lose"})
 """The moves that are about something under way."""
 DEATHS: tuple[Fate, ...] = ("before", "torn", "half", "after")
@@ -204,14 +204,14 @@ class World:
         self._air = [one for one in self._air if one.is_performed or not _is_work(one.effect)]
         try:
             journal = self._journal()
-            run, length = self._load(journal, number)
-            recorder = Recorder(journal, self._spec, self.clock.now, length, CHECKPOINT_BYTES)
-            if length == 0:
-                recorder.begin(run)
-                self._run = run
+            at = self._load(journal, number)
+            recorder = Recorder(journal, self._spec, self.clock.now, at, CHECKPOINT_ENTRIES)
+            if at.length == 0:
+                recorder.begin(at.run)
+                self._run = at.run
             session = Session(
                 self._spec,
-                run,
+                at.run,
                 observers=[lambda *seen: self._saw(number, *seen)],
                 clock=self.clock,
                 record=recorder,
@@ -222,18 +222,18 @@ class World:
         except (Died, DiskFullError, JournalConflictError) as error:
             self.tell(f"process {number} does not get far: {error}")
 
-    def _load(self, journal: Journal, number: int) -> tuple[Run[Any], int]:
+    def _load(self, journal: Journal, number: int) -> Loaded[Any]:
         try:
             at = loaded(journal, self._spec, RUN_ID)
         except RunNotFoundError:
             run = start(self._spec, self._stage.messages, run_id=RUN_ID)
             self.trace.append(Opened(number, (), run, run))
-            return run, 0
+            return Loaded(run, 0)
         again = loaded(journal, self._spec, RUN_ID, from_start=True).run
         entries = tuple(journal.read(RUN_ID))
         self.trace.append(Opened(number, entries, at.run, again))
         self._run = at.run
-        return at.run, at.length
+        return at
 
     def _journal(self) -> Journal:
         shelf = self._stage.shelf

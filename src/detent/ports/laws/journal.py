@@ -15,7 +15,7 @@ from detent.ports.laws.breaking import expect
 MakeJournal = Callable[[], Journal]
 """Opens the store under test: each call a new handle on the same, at first empty, store."""
 
-ODD = {"text": 'lines\nand "quotes" \\ 🔒 \x00', "n": [1, 2.5, True, None, {}], "big": 2**60}
+ODD = {"text": 'lines\nand "quotes" \\ 🔒 \x00 \ud800', "n": [1, 2.5, True, None, {}], "big": 2**60}
 
 
 def check_journal(make: MakeJournal) -> None:
@@ -89,17 +89,21 @@ def any_json_survives(make: MakeJournal) -> None:
     _expect([run.run_id for run in make().runs()] == [name], "any text can be the id of a run")
 
 
-def a_checkpoint_is_the_last_one(make: MakeJournal) -> None:
-    """A checkpoint is kept with the append it came with, and takes the place of an earlier one."""
-    _expect(make().checkpoint("a") is None, "without a checkpoint there is none")
-    make().append("a", entries(0, 2), Checkpoint(2, ODD))
-    _expect(make().checkpoint("a") == Checkpoint(2, ODD), "a checkpoint comes back as it was")
-    make().append("a", entries(2, 1), Checkpoint(3, {"n": 3}))
-    journal = make()
-    _expect(journal.checkpoint("a") == Checkpoint(3, {"n": 3}), "a later checkpoint replaces it")
+def checkpoints_are_kept(make: MakeJournal) -> None:
+    """Checkpoints are kept with the appends that they came with, in order."""
+    _expect(list(make().checkpoints("a")) == [], "without a checkpoint there is none")
+    first, second = Checkpoint(2, ODD), Checkpoint(3, {"n": 3})
+    make().append("a", entries(0, 2), first)
+    _expect(list(make().checkpoints("a")) == [first], "a checkpoint comes back as it was")
+    make().append("a", entries(2, 1), second)
     make().append("a", entries(3, 2))
+    journal = make()
+    _expect(list(journal.checkpoints("a")) == [first, second], "all checkpoints come in order")
     _expect(list(journal.read("a", 3)) == entries(3, 2), "reading goes on from a checkpoint")
     _expect(list(journal.read("a")) == entries(0, 5), "a checkpoint takes no entry away")
+    _expect(refuses(make(), entries(3, 1), Checkpoint(4, {})), "an append in the middle is refused")
+    kept = list(make().checkpoints("a"))
+    _expect(kept == [first, second], "a refused append leaves no checkpoint")
 
 
 def runs_are_listed(make: MakeJournal) -> None:
@@ -118,9 +122,7 @@ def a_deleted_run_is_gone(make: MakeJournal) -> None:
     make().append("b", entries(0, 1))
     make().delete("a")
     make().delete("never there")
-    _expect(
-        list(make().read("a")) == [] and make().checkpoint("a") is None, "nothing is left of it"
-    )
+    _expect(not [*make().read("a"), *make().checkpoints("a")], "nothing is left of it")
     _expect([run.run_id for run in make().runs()] == ["b"], "other runs stay")
     make().append("a", entries(0, 1))
     _expect(list(make().read("a")) == entries(0, 1), "its id can be used again")
@@ -131,7 +133,7 @@ LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     one_of_two_writers_wins,
     many_writers_lose_nothing,
     any_json_survives,
-    a_checkpoint_is_the_last_one,
+    checkpoints_are_kept,
     runs_are_listed,
     a_deleted_run_is_gone,
 )
@@ -146,10 +148,10 @@ def entries(start: int, count: int) -> list[Entry]:
     ]
 
 
-def refuses(journal: Journal, more: Sequence[Entry]) -> bool:
+def refuses(journal: Journal, more: Sequence[Entry], checkpoint: Checkpoint | None = None) -> bool:
     """Whether the journal of run "a" refuses entries because they come from a second writer."""
     try:
-        journal.append("a", more)
+        journal.append("a", more, checkpoint)
     except JournalConflictError:
         return True
     return False

@@ -1,0 +1,99 @@
+"""Checkpoints: a run as it was at times, each with only what the one before does not have.
+
+A list that has only grown (the conversation, most of all) is written from where the last checkpoint
+ended. So all checkpoints of a run together are about as large as the run, however many there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import evolve, field, frozen
+
+from detent.core.errors import StoredDataError
+from detent.core.log import Log
+from detent.core.run import Run
+from detent.core.snapshot import snapshot_of
+from detent.core.spec import AgentSpec
+from detent.core.state import lists_in
+from detent.core.upgrades import upgraded_run
+
+Json: TypeAlias = dict[str, Any]
+
+
+@frozen
+class Known:
+    """The last checkpoint: how many entries came before it, and what the lists held then."""
+
+    position: int = 0
+    lists: Mapping[str, Log[Any]] = field(factory=dict)
+
+
+NO_CHECKPOINT = Known()
+
+
+def checkpoint_of(spec: AgentSpec[Any], run: Run[Any], known: Known) -> Json:
+    """A snapshot of `run`, in which each list is without what it shares with one that is known.
+
+    "shared" says how many items that are, and "after" which checkpoint knows them.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    data = snapshot_of(spec, evolve(run, state=spec.state)).to_dict()
+    data["run"]["state"] = state = run.state.to_dict(known.lists)
+    lists = lists_in(run.state)
+    shared = {name: len(lists[name]) - len(state["data"][name]) for name in lists}
+    told = {name: count for name, count in shared.items() if count}
+    return data | {"after": known.position, "shared": told}
+
+
+def rest_of(checkpoint: Json) -> int:
+    """How many characters of it are there again in the next one."""
+    values = checkpoint["run"]["state"]["data"]
+    lists = [values[name] for name in checkpoint["shared"]]
+    return len(json.dumps(checkpoint)) - len(json.dumps(lists))
+
+
+def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:
+    """The last snapshot that checkpoints say, each given with its position; and its position.
+
+    One whose predecessor is missing says nothing: then more entries must be read.
+
+    Raises:
+        StoredDataError: one of them is damaged, or a later Detent wrote it.
+    """
+    lists: dict[str, list[Any]] = {}
+    last: tuple[int, Json] | None = None
+    for position, data in chain:
+        if data.get("after") == (0 if last is None else last[0]):
+            last = position, _behind(lists, data)
+    return last
+
+
+def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
+    """A checkpoint as a snapshot. `lists` are those of the one before, and are made its own."""
+    match data:
+        case {"run": dict(run), "shared": dict(shared), "format": version}:
+            run = upgraded_run(run, version)
+        case _:
+            raise StoredDataError("a checkpoint is damaged: its run is not there")
+    match run.get("state"):
+        case {"data": dict(values), **rest}:
+            pass
+        case _:
+            raise StoredDataError("a checkpoint is damaged: its state is not there")
+    for name, new in values.items():
+        if isinstance(new, list):
+            lists[name] = _grown(lists.get(name, []), shared.get(name, 0), new)
+    return {**data, "run": {**run, "state": {**rest, "data": {**values, **lists}}}}
+
+
+def _grown(before: list[Any], shared: object, new: list[Any]) -> list[Any]:
+    if type(shared) is not int or not 0 <= shared <= len(before):
+        raise StoredDataError("a checkpoint is damaged: it shares what is not there")
+    del before[shared:]
+    before.extend(new)
+    return before

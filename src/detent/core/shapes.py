@@ -1,0 +1,132 @@
+"""Shapes: how values of one type are written as JSON and read from it, and how they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
+
+from detent.core.errors import StateError, StoredDataError, UnstorableError
+from detent.core.frozen import FrozenDict
+from detent.core.spec import AgentSpec
+
+Spec: TypeAlias = AgentSpec[Any] | None
+
+
+class Shape(NamedTuple):
+    """How values of one type are written and read; the agent says what names stand for.
+
+    Stored data of the class `plain` is the value itself.
+    """
+
+    write: Callable[[Any, Spec], Any]
+    read: Callable[[Any, Spec], Any]
+    plain: type | None = None
+
+
+class RefusedError(Exception):
+    """A value, or what was stored, is not of its type. `path` is where, from the inside out."""
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(str(reason)[:500])
+        self.path: list[str | int] = []
+
+    def __str__(self) -> str:
+        steps = [f"[{one}]" if isinstance(one, int) else f".{one}" for one in reversed(self.path)]
+        return f"{self.args[0]} @ data{''.join(steps)}"
+
+
+def refusing(change: Callable[[Any, Spec], Any]) -> Callable[[Any, Spec], Any]:
+    """What refuses a value elsewhere refuses it here, where its place is known."""
+
+    def changed(value: Any, spec: Spec) -> Any:
+        try:
+            return change(value, spec)
+        except (StateError, StoredDataError, UnstorableError) as error:
+            raise RefusedError(error) from None
+
+    return changed
+
+
+def exactly(kind: type, *others: type) -> Shape:
+    """JSON values of one class, or of `others` that may stand for it."""
+
+    def check(value: Any, spec: Spec) -> Any:
+        if type(value) is not kind and type(value) not in others:
+            raise misfit(kind.__name__, value)
+        return value
+
+    return Shape(check, check, None if others else kind)
+
+
+def misfit(wanted: str, value: object) -> RefusedError:
+    """What is raised for a value of another type than the wanted one."""
+    return RefusedError(f"must be {wanted}, got {type(value).__name__}")
+
+
+def an_object(data: Any) -> dict[str, Any]:
+    """The data, if it is a JSON object."""
+    if not isinstance(data, dict):
+        raise misfit("an object", data)
+    return data
+
+
+def an_array(data: Any) -> list[Any]:
+    """The data, if it is a JSON array."""
+    if not isinstance(data, list):
+        raise misfit("an array", data)
+    return data
+
+
+def each(
+    change: Callable[[Any, Spec], Any],
+    items: Collection[Any],
+    spec: Spec,
+    places: Iterable[str | int] | None = None,
+) -> list[Any]:
+    """Every item changed; where one is refused, the error says which."""
+    made: list[Any] = []
+    for place, item in zip(count() if places is None else places, items, strict=False):
+        try:
+            made.append(change(item, spec))
+        except RefusedError as error:
+            error.path.append(place)
+            raise
+    return made
+
+
+def one_of(choices: Mapping[str, Any]) -> Shape:
+    """One of some texts, and what each of them stands for."""
+
+    def read(data: Any, spec: Spec) -> Any:
+        if not isinstance(data, str) or data not in choices:
+            raise RefusedError(f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}")
+        return choices[data]
+
+    return Shape(lambda value, spec: str.__str__(read(value, spec)), read)
+
+
+def array_of(item: Shape) -> Shape:
+    """A tuple of items of one type."""
+    change = item.read
+
+    def read(data: Any, spec: Spec) -> tuple[Any, ...]:
+        try:
+            return tuple([change(one, spec) for one in an_array(data)])
+        except RefusedError:
+            return tuple(each(change, an_array(data), spec))  # it says which one
+
+    return Shape(lambda value, spec: each(item.write, value, spec), read)
+
+
+def object_of(item: Shape) -> Shape:
+    """A dict with values of one type."""
+
+    def write(value: Any, spec: Spec) -> dict[str, Any]:
+        return dict(zip(value, each(item.write, value.values(), spec, value), strict=True))
+
+    def read(data: Any, spec: Spec) -> FrozenDict[str, Any]:
+        items = each(item.read, an_object(data).values(), spec, data)
+        return FrozenDict(zip(data, items, strict=True))
+
+    return Shape(write, read)

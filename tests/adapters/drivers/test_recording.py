@@ -1,0 +1,172 @@
+"""Recording: what is kept grows by what is new, and going on reads only what it needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from detent import (
+    Agent,
+    ChatMessage,
+    ChatReply,
+    DirectoryJournal,
+    Entry,
+    Journal,
+    MemoryJournal,
+    Runs,
+    SQLiteJournal,
+    Tool,
+    ToolCall,
+    create_tool_from_function,
+)
+from detent.adapters.drivers import recording
+from detent.adapters.drivers.recording import loaded
+
+KILOBYTE = 1000
+
+
+@frozen
+class Busy:
+    """A model that calls one tool in each of so many turns. It keeps nothing of what it hears."""
+
+    turns: int
+
+    def run(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
+        """As the port says."""
+        turn = len(messages) // 2
+        if turn == self.turns:
+            return ChatReply(ChatMessage.from_assistant("done"))
+        call = ToolCall("read", {"n": turn}, f"c{turn}")
+        return ChatReply(ChatMessage.from_assistant(tool_calls=[call]), "tool_calls")
+
+
+def reading(size: int) -> Tool:
+    """A tool whose results have this many characters."""
+
+    def read(n: int) -> str:
+        """Read."""
+        return str(n % 10) * size
+
+    return create_tool_from_function(read)
+
+
+def agent_of(journal: Journal, turns: int, size: int = KILOBYTE, **options: Any) -> Agent[Any]:
+    return Agent(
+        chat_generator=Busy(turns),
+        tools=[reading(size)],
+        max_agent_steps=turns + 1,
+        journal=journal,
+        **options,
+    )
+
+
+STORES: dict[str, Callable[[Path], Journal]] = {
+    "directory": DirectoryJournal,
+    "sqlite": lambda place: SQLiteJournal(place / "runs.db"),
+}
+
+
+class Counting(MemoryJournal):
+    """Counts the entries that are read."""
+
+    seen = 0
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:  # type: ignore[override]  # any iterable will do
+        """One by one."""
+        for entry in super().read(run_id, start):
+            self.seen += 1
+            yield entry
+
+
+def bytes_in(place: Path) -> int:
+    """What a store has written, without what it only needs while it is open."""
+    return sum(one.stat().st_size for one in place.rglob("*") if not one.name.endswith("-shm"))
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_two_hundred_turns_of_a_kilobyte_take_less_than_a_megabyte(
+    store: str, tmp_path: Path
+) -> None:
+    """Storage grows by what is new."""
+    journal = STORES[store](tmp_path)
+    agent_of(journal, 200).run("go", run_id="r")
+    if isinstance(journal, SQLiteJournal):
+        journal.close()
+
+    assert bytes_in(tmp_path) < 1_000_000
+    assert agent_of(STORES[store](tmp_path), 200).resume("r").step_count == 201
+
+
+def size_of(turns: int) -> float:
+    """The characters that a run of so many turns takes, for each turn."""
+    journal = MemoryJournal()
+    agent_of(journal, turns).run("go", run_id="r")
+    entries = [one.data for one in journal.read("r")]
+    checkpoints = [one.data for one in journal.checkpoints("r")]
+    return sum(len(json.dumps(data)) for data in (*entries, *checkpoints)) / turns
+
+
+def test_a_turn_takes_as_much_room_in_a_long_run_as_in_a_short_one() -> None:
+    """And less than three times what its tool gave, with its events and checkpoints."""
+    assert size_of(400) == pytest.approx(size_of(200), rel=0.03)
+    assert size_of(400) < 3 * KILOBYTE
+
+
+def test_a_long_run_goes_on_without_reading_all_of_it() -> None:
+    """From the last checkpoint on: of ten thousand turns a few entries."""
+    journal = Counting()
+    agent = agent_of(journal, 10_000, size=1)
+    agent.run("go", run_id="r")
+    entries = journal.runs()[0].length
+
+    run = loaded(journal, agent.spec, "r").run
+
+    assert entries > 30_000
+    assert len(run.messages) == 20_002
+    assert journal.seen <= recording.ENTRIES
+
+
+def test_a_look_back_reads_from_the_checkpoint_before() -> None:
+    """Not from the start."""
+    journal = Counting()
+    agent = agent_of(journal, 200, size=1)
+    agent.run("go", run_id="r")
+    journal.seen = 0
+
+    assert Runs(journal, agent.spec).at("r", 301).turn == 101
+    assert journal.seen <= recording.ENTRIES + 1
+
+
+def test_a_run_that_ends_early_each_time_gets_checkpoints_all_the_same() -> None:
+    """Processes that come and go count the entries of those before them."""
+    journal = MemoryJournal()
+    agent = agent_of(journal, 60, size=1)
+    stop: dict[str, Any] = {
+        "break_point": lambda run, effect: run.turn % 3 == 0 and effect.key.kind == "model",
+        "raise_at_break_point": False,
+    }
+    result = agent.run("go", run_id="r", **stop)
+    while result.exit_reason is None:
+        result = agent.resume("r", **stop)
+
+    found = [one.position for one in journal.checkpoints("r")]
+    gaps = [after - before for before, after in zip([0, *found], found, strict=False)]
+    assert len(found) > 3
+    assert max(gaps) <= 2 * recording.ENTRIES
+
+
+def test_a_large_state_is_not_written_again_and_again() -> None:
+    """A checkpoint comes when there is as much that is new."""
+    journal = MemoryJournal()
+    agent = agent_of(journal, 200, size=1, state_schema={"book": {"type": str}})
+    agent.run("go", run_id="r", book="x" * 20_000)
+
+    entries = sum(len(json.dumps(one.data)) for one in journal.read("r"))
+    checkpoints = sum(len(json.dumps(one.data)) for one in journal.checkpoints("r"))
+    assert 1 < len(journal.checkpoints("r")) < 10
+    assert checkpoints < 2 * entries
