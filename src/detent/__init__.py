@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from detent.core.breakpoints import every_step as every_step
     from detent.core.changes import Change as Change
     from detent.core.changes import diff as diff
+    from detent.core.compaction import keep_last_messages as keep_last_messages
+    from detent.core.compaction import shorten_tool_results as shorten_tool_results
     from detent.core.components import ComponentTool as ComponentTool
     from detent.core.components import component as component
     from detent.core.decisions import Allow as Allow
@@ -118,6 +120,7 @@ if TYPE_CHECKING:
     from detent.core.events import ModelFailed as ModelFailed
     from detent.core.events import ModelReplied as ModelReplied
     from detent.core.events import Resumed as Resumed
+    from detent.core.events import SentBack as SentBack
     from detent.core.events import ToolNeverRan as ToolNeverRan
     from detent.core.events import ToolRaised as ToolRaised
     from detent.core.events import ToolReturned as ToolReturned
@@ -134,6 +137,13 @@ if TYPE_CHECKING:
     from detent.core.handlers import merge_lists as merge_lists
     from detent.core.handlers import replace_values as replace_values
     from detent.core.handlers import unite_sets as unite_sets
+    from detent.core.hooks import Hook as Hook
+    from detent.core.hooks import HookError as HookError
+    from detent.core.hooks import after_model as after_model
+    from detent.core.hooks import after_tool as after_tool
+    from detent.core.hooks import before_model as before_model
+    from detent.core.hooks import before_tool as before_tool
+    from detent.core.hooks import on_exit as on_exit
     from detent.core.idempotency import NEVER_RAN as NEVER_RAN
     from detent.core.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.invocation import Invocation as Invocation
@@ -267,6 +277,7 @@ _HOMES = {
     "adapters.testing.scripted": "ScriptedChatGenerator",
     "core.breakpoints": "AgentBreakpoint Breakpoint BreakpointException ToolBreakpoint every_step",
     "core.changes": "Change diff",
+    "core.compaction": "keep_last_messages shorten_tool_results",
     "core.components": "ComponentTool component",
     "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected",
     "core.declarations": "Added Appended Field Highest Latest Lowest Merged Replaced Unique United",
@@ -275,18 +286,19 @@ _HOMES = {
     "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
     "core.errors": (
         "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
-        "StreamingCallbackError "
-        "ToolDefinitionError ToolInvocationError UnknownEffectError UnstorableError WiringError"
+        "StreamingCallbackError ToolDefinitionError ToolInvocationError "
+        "UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
         "CancelRequested ClockTicked Event HumanDecided ModelFailed ModelReplied Resumed "
-        "ToolNeverRan ToolRaised ToolReturned ToolStarted"
+        "SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
     "core.handlers": (
         "add_numbers append_unique append_unique_by keep_last keep_max keep_min "
         "merge_dicts merge_lists replace_values unite_sets"
     ),
+    "core.hooks": "Hook HookError after_model after_tool before_model before_tool on_exit",
     "core.idempotency": "IdempotencyKey NEVER_RAN",
     "core.invocation": "Invocation",
     "core.keys": "Key Write",

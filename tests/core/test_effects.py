@@ -9,11 +9,15 @@ from detent import (
     AskModel,
     CallRef,
     ChatMessage,
+    ChatReply,
     FrozenDict,
+    ModelReplied,
     RunTool,
     State,
     Tool,
     ToolCall,
+    ToolResult,
+    ToolReturned,
 )
 
 CALL = ToolCall("pay", {"n": 1}, "c1")
@@ -52,3 +56,11 @@ def test_a_repr_does_not_spell_out_the_conversation() -> None:
 
     assert "<1 messages>" in repr(asked)
     assert "a secret" not in repr(asked)
+
+
+def test_an_answer_is_said_to_its_request() -> None:
+    """By those who answer in the place of the model or of the tool."""
+    message = ChatMessage.from_assistant("hi")
+    for given in ("hi", message, ChatReply(message)):
+        assert ASK.replied(given, cost=0.5) == ModelReplied(2, 1, ChatReply(message), cost=0.5)
+    assert RUN.returned({"n": 1}) == ToolReturned(CallRef(2, 0), 1, ToolResult('{"n": 1}'))

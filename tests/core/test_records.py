@@ -38,7 +38,7 @@ from detent import (
     Usage,
 )
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.events import ClockTicked, Resumed, ToolNeverRan
+from detent.core.events import ClockTicked, Resumed, SentBack, ToolNeverRan
 from detent.core.frozen import FrozenDict
 from detent.core.outcomes import Outcome
 from detent.core.records import dump, load
@@ -67,6 +67,7 @@ EVENTS: list[Event] = [
     Resumed("p", 2.5),
     ModelReplied(1, 1, REPLY, cost=0.5),
     CancelRequested("stop"),
+    SentBack(1, "why?"),
 ]
 
 
@@ -174,5 +175,5 @@ def test_the_names_in_stored_data_are_fixed() -> None:
     names = sorted({type(event).__name__ for event in EVENTS})
     assert names == [
         *("CancelRequested", "ClockTicked", "HumanDecided", "ModelFailed", "ModelReplied"),
-        *("Resumed", "ToolNeverRan", "ToolRaised", "ToolReturned", "ToolStarted"),
+        *("Resumed", "SentBack", "ToolNeverRan", "ToolRaised", "ToolReturned", "ToolStarted"),
     ]

@@ -44,6 +44,7 @@ from detent import (
     Run,
     RunOptions,
     RunTool,
+    SentBack,
     State,
     StateError,
     Thinking,
@@ -374,6 +375,26 @@ def test_an_answer_is_an_answer_whatever_it_has_cost() -> None:
     """A limit ends what would go on."""
     spec = evolve(SPEC, limits=Limits(max_tokens=12))
     assert step(spec, START, said(text="hi")).phase == Done(Finished("text"))
+
+
+def test_an_answer_may_be_sent_back() -> None:
+    """The run goes on in the next turn, and the model is told why; at the last step it is over."""
+    ended = step(SPEC, START, said(text="hi"))
+    once = evolve(SPEC, limits=Limits(1))
+
+    back = step(SPEC, ended, SentBack(1, "why?"))
+
+    assert (back.phase, back.turn) == (Thinking(), 2)
+    assert [message.text for message in back.messages] == ["hello", "hi", "why?"]
+    assert step(once, ended, SentBack(1, "why?")).phase == Done(Exhausted("max_agent_steps"))
+
+
+def test_nothing_else_can_be_sent_back() -> None:
+    """A run that goes on, one that did not end with an answer, and an answer of another turn."""
+    ended = step(SPEC, START, said(text="hi"))
+    for run in (START, step(SPEC, START, CancelRequested("enough"))):
+        assert step(SPEC, run, SentBack(1, "why?")) is run
+    assert step(SPEC, ended, SentBack(2, "why?")) is ended
 
 
 def last_turn() -> tuple[AgentSpec[State], Run[State]]:

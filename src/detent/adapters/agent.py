@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 from detent.adapters.assembly import Assembly, Messages, assembled
 from detent.adapters.drivers.streams import Observation, streamed, streamed_async
 from detent.core.breakpoints import BreakPoints
+from detent.core.hooks import Hook
 from detent.core.limits import Limits
 from detent.core.output_type import OutputType, T
 from detent.core.result import AgentResult
@@ -63,6 +64,7 @@ class AgentOptions(TypedDict, total=False):
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
         chance: gives new ids, and spreads further attempts; tests have one with a seed.
+        hooks: functions around model calls and tools and before the end: the first is outermost.
     """
 
     system_prompt: str | None
@@ -80,6 +82,7 @@ class AgentOptions(TypedDict, total=False):
     observers: Sequence[Observer]
     journal: Journal | None
     chance: Chance | None
+    hooks: Sequence[Hook]
 
 
 class Agent(Generic[S, T]):

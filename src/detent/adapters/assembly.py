@@ -21,6 +21,7 @@ from detent.core.breakpoints import BreakPoints, holds_of
 from detent.core.decisions import Allow, Ask, Policy, Verdict
 from detent.core.events import Event, Resumed
 from detent.core.frozen import FrozenDict, thaw
+from detent.core.hooks import Hook
 from detent.core.limits import Limits, limits_of
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.output_type import OutputType, T
@@ -86,6 +87,7 @@ class Assembly(Generic[S]):
     observers: Sequence[Observer] = ()
     journal: Journal | None = None
     chance: Chance = field(default=None, converter=_chance)
+    hooks: Sequence[Hook] = ()
 
     def __attrs_post_init__(self) -> None:
         output = self.spec.output
@@ -190,6 +192,7 @@ class Assembly(Generic[S]):
             hold=rules,
             passed=at.passed,
             record=recorder,
+            hooks=self.hooks,
         )
         return Errand(session, purse, rules, recorder)
 
@@ -215,6 +218,7 @@ def assembled(
     observers: Sequence[Observer] = (),
     journal: Journal | None = None,
     chance: Chance | None = None,
+    hooks: Sequence[Hook] = (),
 ) -> Assembly[S]:
     """The parts that `Agent` is given, put together; see there."""
     spec: AgentSpec[S] = AgentSpec(
@@ -230,7 +234,7 @@ def assembled(
         output=output_for(chat_generator, output_type),
     )
     uis = uis_of(confirmation_strategies or {})
-    ports = (tool_executor, clock, observers, journal, chance)
+    ports = (tool_executor, clock, observers, journal, chance, hooks)
     return Assembly(spec, chat_generator, tools, uis, streaming_callback, *ports)
 
 

@@ -8,13 +8,12 @@ from attrs import evolve
 
 from detent.core.conversion import ConversionError
 from detent.core.errors import OutputError
-from detent.core.messages import ChatMessage
 from detent.core.outcomes import Exhausted, Finished
 from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
 from detent.core.run import Run
 from detent.core.spec import AgentSpec, S
-from detent.core.turns import end, say, turned
+from detent.core.turns import asked_again, end, say
 
 EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
@@ -59,7 +58,5 @@ def _sent_back(
     tools = spec.tools if said.options.tools is None else said.options.tools
     by_tool = f"Give it by calling the tool {wanted.name!r}."
     how = "Give it as one JSON object." if wanted.is_native(bool(tools)) else by_tool
-    turn = turned(spec, evolve(said, misfits=said.misfits + 1))
-    if turn.outcome is not None:
-        return turn
-    return say(turn, [ChatMessage.from_user(f"Your answer cannot be used: {error}. {how}")])
+    missed = evolve(said, misfits=said.misfits + 1)
+    return asked_again(spec, missed, f"Your answer cannot be used: {error}. {how}")

@@ -7,9 +7,12 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
+from detent.core.events import ModelReplied, ToolReturned
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.messages import ChatMessage, ToolCall
+from detent.core.replies import ChatReply
+from detent.core.results import result_of
 from detent.core.slots import CallRef
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
@@ -39,6 +42,12 @@ class AskModel:
         """The identity of this effect within its run."""
         return EffectKey("model", self.turn, 0, self.attempt)
 
+    def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
+        """The event that the model has answered: with a reply, a message or a text."""
+        said = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
+        whole = said if isinstance(said, ChatReply) else ChatReply(said)
+        return ModelReplied(self.turn, self.attempt, whole, cost=cost)
+
 
 @frozen
 class RunTool:
@@ -55,6 +64,14 @@ class RunTool:
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
         return EffectKey("tool", *self.ref, self.attempt)
+
+    def returned(self, value: object) -> ToolReturned:
+        """The event that the tool has given `value`, as if its function had.
+
+        Raises:
+            ResultError: the tool's wiring cannot make anything of it.
+        """
+        return ToolReturned(self.ref, self.attempt, result_of(self.tool, value))
 
 
 @frozen

@@ -123,6 +123,17 @@ class CancelRequested:
     reason: str
 
 
+@frozen
+class SentBack:
+    """Somebody is not content with the answer by which the run has just ended in this turn.
+
+    The run goes on: the model is told `text`.
+    """
+
+    turn: int
+    text: str
+
+
 Event: TypeAlias = (
     ModelReplied
     | ModelFailed
@@ -134,4 +145,5 @@ Event: TypeAlias = (
     | ToolNeverRan
     | Resumed
     | CancelRequested
+    | SentBack
 )

@@ -23,6 +23,7 @@ from detent.core.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
+    SentBack,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -32,7 +33,7 @@ from detent.core.frozen import FrozenDict
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.opening import open_slots, with_call_ids
-from detent.core.outcomes import Cancelled, Exhausted
+from detent.core.outcomes import Cancelled, Exhausted, Finished
 from detent.core.recovery import recovered
 from detent.core.run import NO_OPTIONS, Acting, Done, Pausing, Run, RunOptions, Thinking
 from detent.core.slots import (
@@ -45,7 +46,7 @@ from detent.core.slots import (
     Unknown,
 )
 from detent.core.spec import AgentSpec, S
-from detent.core.turns import advance, after_failure, cut_short, end
+from detent.core.turns import advance, after_failure, asked_again, cut_short, end
 
 
 def start(
@@ -88,7 +89,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         UnknownEffectError: the event answers something that this run never asked for.
     """
     if isinstance(run.phase, Done):
-        return run
+        return _on_sent_back(spec, run, event) if isinstance(event, SentBack) else run
     match event:
         case ModelReplied():
             return _on_model_replied(spec, run, event)
@@ -110,6 +111,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_resumed(spec, run, event)
         case CancelRequested():
             return _on_cancel_requested(spec, run, event)
+        case SentBack():
+            return run
 
 
 def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> Run[S]:
@@ -190,6 +193,13 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
 
 def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:
     return cut_short(spec, run, Cancelled(event.reason))
+
+
+def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: SentBack) -> Run[S]:
+    """The one event that a run hears which has ended: of the turn in which it has."""
+    if event.turn != run.turn or not isinstance(run.outcome, Finished):
+        return run
+    return asked_again(spec, run, event.text)
 
 
 def _change(spec: AgentSpec[S], run: Run[S], changed: Slot) -> Run[S]:

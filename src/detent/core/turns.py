@@ -46,6 +46,12 @@ def turned(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     return evolve(last, phase=Thinking(), turn=run.turn + 1)
 
 
+def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
+    """The run in which the model is told why its answer will not do, unless that was its last."""
+    turn = turned(spec, run)
+    return turn if turn.outcome is not None else say(turn, [ChatMessage.from_user(text)])
+
+
 def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -> Run[S]:
     """The run, ended in the middle of a turn.
 

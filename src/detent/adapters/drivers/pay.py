@@ -24,7 +24,6 @@ from detent.core.events import (
     Event,
     HumanDecided,
     ModelFailed,
-    ModelReplied,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -190,7 +189,7 @@ class Purse:
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
-        return ModelReplied(effect.turn, effect.attempt, reply, cost=cost)
+        return effect.replied(reply, cost=cost)
 
     def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
         pieces.take_back()

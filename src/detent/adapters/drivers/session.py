@@ -10,6 +10,7 @@ from detent.core.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.due import due
 from detent.core.effects import Effect, EffectKey, RunTool, WaitUntil
 from detent.core.events import Event, ToolStarted
+from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.opening import settled
 from detent.core.run import Run
 from detent.core.spec import AgentSpec, S
@@ -36,6 +37,8 @@ class Session(Generic[S]):
         passed: the places where the run has stopped before, and goes on now.
         record: is given the events that change the run before they count. What it raises is raised,
             and they have not happened.
+        hooks: stand around model calls, tools and the end of the run. What one of them raises is
+            kept for `close`, and what it was about has not happened.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Session(Generic[S]):
         hold: Hold = NO_HOLD,
         passed: Collection[EffectKey] = (),
         record: Record | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.spec = spec
         self.run = run
@@ -56,6 +60,7 @@ class Session(Generic[S]):
         self._hold = hold
         self._passed = frozenset(passed)
         self._record = record
+        self._hooks = tuple(hooks)
         self.open()
 
     def open(self) -> None:
@@ -64,6 +69,7 @@ class Session(Generic[S]):
         self.held: tuple[Effect, ...] = ()
         self._left: set[EffectKey] = set()
         self._raised: list[BaseException] = []
+        self._answers: list[Event] = []
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -72,7 +78,20 @@ class Session(Generic[S]):
         that are no longer owed are no longer under way. Once something was raised, nothing new is
         begun.
         """
+        fresh = self._begun()
+        while self._answers:
+            answers, self._answers = self._answers, []
+            self.feed(*answers)
+            fresh += self._begun()
+            fresh = [effect for effect in fresh if effect.key in self.under_way]
+        if all(map(_is_limit, self.under_way.values())):
+            self.under_way, fresh = {}, []
+        return fresh
+
+    def _begun(self) -> list[Effect]:
         fresh = self._fresh()
+        if self._hooks:
+            fresh = [sent for effect in fresh if (sent := self._sent(effect)) is not None]
         starts = [self._started(effect) for effect in fresh if isinstance(effect, RunTool)]
         self.feed(*starts)
         self.under_way |= {effect.key: effect for effect in fresh}
@@ -80,9 +99,20 @@ class Session(Generic[S]):
             waits = self._fresh()
             self.under_way |= {effect.key: effect for effect in waits}
             fresh += waits
-        if all(map(_is_limit, self.under_way.values())):
-            self.under_way, fresh = {}, []
         return fresh
+
+    def _sent(self, effect: Effect) -> Effect | None:
+        """The effect as the hooks want it; None where one of them has answered it, or failed."""
+        try:
+            sent = outgoing(self._hooks, effect, self.run)
+        except HookError as error:
+            self._raised.append(error)
+            self._left.add(effect.key)
+            return None
+        if isinstance(sent, Effect):
+            return sent
+        self._answers.append(sent)
+        return None
 
     def _started(self, effect: RunTool) -> ToolStarted:
         at = None if effect.tool.timeout_s is None else self._clock.now()
@@ -110,10 +140,13 @@ class Session(Generic[S]):
             return
         del self.under_way[effect.key]
         before = self.run
-        if isinstance(came, BaseException):
-            self._raised.append(came)
-        elif came is not None:
-            self.feed(came)
+        try:
+            if isinstance(came, BaseException):
+                self._raised.append(came)
+            elif came is not None:
+                self.feed(incoming(self._hooks, effect, came, self.run))
+        except HookError as error:
+            self._raised.append(error)
         if self.run is before:
             self._left.add(effect.key)
 
@@ -125,6 +158,9 @@ class Session(Generic[S]):
             kept = event if self._record is None else settled(self.spec, run, event)
             before, run = run, step(self.spec, run, kept)
             folded.append((before, kept, run))
+            if self._hooks and run is not before and (back := sent_back(self._hooks, run)):
+                before, run = run, step(self.spec, run, back)
+                folded.append((before, back, run))
         changes = [event for before, event, after in folded if after is not before]
         if changes and self._record is not None:
             self._record(changes, run)
