@@ -49,6 +49,8 @@ from detent.core.wiring import (
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
 S = TypeVar("S", bound=TypedState)
 S_contra = TypeVar("S_contra", contravariant=True)
 F_co = TypeVar("F_co", covariant=True)
@@ -235,6 +237,14 @@ class ToolDecorator(Protocol):
         self, function: Callable[Concatenate[S, P], R], /
     ) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
     @overload
+    def __call__(
+        self, function: Callable[Concatenate[A, S, P], R], /
+    ) -> FunctionTool[S, Callable[..., R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[A, B, S, P], R], /
+    ) -> FunctionTool[S, Callable[..., R]]: ...
+    @overload
     def __call__(self, function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
 
 
@@ -245,6 +255,20 @@ def create_tool_from_function(
     description: str | None = None,
     **wires: Unpack[Wires],
 ) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
+@overload
+def create_tool_from_function(
+    function: Callable[Concatenate[A, S, P], R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
+def create_tool_from_function(
+    function: Callable[Concatenate[A, B, S, P], R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[S, Callable[..., R]]: ...
 @overload
 def create_tool_from_function(
     function: Callable[P, R],
@@ -282,14 +306,21 @@ def tool(
     function: Callable[Concatenate[S, P], R], /
 ) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
 @overload
+def tool(function: Callable[Concatenate[A, S, P], R], /) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
+def tool(
+    function: Callable[Concatenate[A, B, S, P], R], /
+) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
 def tool(function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
 @overload
 def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
 def tool(function: ToolFunction | None = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Make a function a tool, bare or with the options of `create_tool_from_function`.
 
-    It can still be called, with exact types. A function that works on a typed state is best written
-    with the state as its first parameter: a type checker then compares it with the agent's.
+    It can still be called, with exact types. Where a function that works on a typed state has it as
+    its first, second or third parameter, a type checker compares it with the agent's; the types of
+    a call by hand are exact where it comes first.
 
     >>> @tool
     ... def add(a: int, b: int) -> int:

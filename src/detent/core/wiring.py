@@ -101,12 +101,15 @@ class Stores(Generic[U_contra]):
     def __init__(self, output: Output) -> None:
         self._output = output
 
+    # when none fits, mypy speaks of the first overload and pyright of the last: the plain one
     @overload
     def __call__(self: Stores[R], function: Callable[P, R], /) -> Callable[P, R]: ...
     @overload
     def __call__(
         self: Stores[R], function: Callable[P, Coroutine[Any, Any, R]], /
     ) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self: Stores[R], function: Callable[P, R], /) -> Callable[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
         """The function itself, with a mark that `Tool` finds."""
         try:
@@ -121,9 +124,9 @@ class Stores(Generic[U_contra]):
 @overload
 def stores(key: Key[Any, U]) -> Stores[U]: ...
 @overload
-def stores(key: Key[Any, U], source: Callable[[R], U]) -> Stores[R]: ...
-@overload
 def stores(key: Key[Any, Any], source: str) -> Callable[[F], F]: ...
+@overload
+def stores(key: Key[Any, U], source: Callable[[R], U]) -> Stores[R]: ...
 def stores(key: Key[Any, Any], source: Source = None) -> Any:
     """Merge what a tool's function returns, or what `source` makes of it, into the state.
 

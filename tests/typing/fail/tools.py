@@ -115,6 +115,16 @@ def cook(state: Kitchen, dish: str) -> str:
 
 
 @tool
+def bake(dish: str, state: Kitchen) -> str:
+    return dish
+
+
+@tool(name="fry")
+async def fry(dish: str, minutes: int, state: Kitchen, turns: int = 1) -> str:
+    return dish
+
+
+@tool
 def look_up(query: str) -> str:
     return query
 
@@ -122,6 +132,8 @@ def look_up(query: str) -> str:
 model = ScriptedChatGenerator()
 Agent(chat_generator=model, tools=[look_up, cook], state_schema=Research)  # E
 Agent(chat_generator=model, tools=[cook], state_schema={"dishes": {"type": list}})  # E
+Agent(chat_generator=model, tools=[look_up, bake], state_schema=Research)  # E
+Agent(chat_generator=model, tools=[look_up, fry], state_schema=Research)  # E
 
 # A rule names a tool that does not exist.
 

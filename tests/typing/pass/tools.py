@@ -79,6 +79,16 @@ def note(state: Research, text: str) -> Reply:
 
 
 @tool
+def note_last(text: str, state: Research) -> Reply:
+    return Reply(text, Research.papers.put([Paper(text)]))
+
+
+@tool(timeout_s=1)
+async def note_later(text: str, times: int, state: Research) -> str:
+    return text * times
+
+
+@tool
 def loose(text: str, state: State | None = None) -> str:
     return text
 
@@ -107,6 +117,7 @@ assert_type(list(map(add, [1], [2])), list[int])
 assert_type(add(1), int)
 assert_type(add(a=1, b=3), int)
 assert_type(note(Research(), text="x"), Reply)
+assert_type(note_last("x", state=Research()), Reply)
 assert_type(search("x", reader="me")[0], Paper)
 
 double = create_tool_from_function(partial(multiply, 2), name="double")
@@ -118,7 +129,7 @@ plain = Tool("plain", "", {"type": "object"}, multiply, None, {"reader": "a"})
 model = ScriptedChatGenerator()
 agent = Agent(
     chat_generator=model,
-    tools=[search, find, note, loose, plain, bundle, double],
+    tools=[search, find, note, note_last, note_later, loose, plain, bundle, double],
     state_schema=Research,
     exit_conditions=["text", note.name],
 )
