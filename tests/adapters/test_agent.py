@@ -679,3 +679,18 @@ def test_a_confirmation_rule_that_is_none_is_refused() -> None:
         TypeError, match=r"confirmation_strategies\['pay'\] must be a strategy, e.g."
     ):
         agent_of("done", confirmation_strategies=wrong)
+    with pytest.raises(TypeError, match="confirmation_strategies are a dict by tool name, got "):
+        agent_of("done", confirmation_strategies=["pay"])
+
+
+def test_a_state_schema_that_is_none_is_refused() -> None:
+    """It says what one is."""
+    wrong: Any = [("n", int)]
+    with pytest.raises(TypeError, match=r"state_schema is a dict, .* or a subclass of TypedState"):
+        Agent(chat_generator=ScriptedChatGenerator("done"), state_schema=wrong)
+
+
+def test_a_tool_that_ends_the_run_need_not_stand_in_a_list(run: Runner) -> None:
+    """A text is a name, and no list of letters."""
+    agent, _ = agent_of(calling(("note", 1)), exit_conditions="note")
+    assert run(agent, "go").exit_reason == "note"

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
+from annotated_types import MinLen
 from attrs import frozen
+from pydantic import Field
 
 from detent.core.components import component
 from detent.core.declarations import Replaced
@@ -370,3 +372,41 @@ def test_a_partial_is_described_by_its_function() -> None:
 
     look.__doc__ = "Look somewhere."
     assert description_of(partial(look, depth=2)) == "Look somewhere."
+
+
+def test_a_field_of_pydantic_is_no_default() -> None:
+    """Only in a model it is one; a function would be called with the Field itself."""
+
+    def search(limit: int = Field(default=3, ge=1)) -> int:
+        return limit
+
+    with pytest.raises(ToolDefinitionError, match=r"write limit: Annotated\[type, Field\(…\)\]"):
+        parameters_of(search, hidden=frozenset())
+
+
+def test_constraints_are_told_to_the_model() -> None:
+    """Of annotated-types and of pydantic's Field."""
+
+    def search(
+        limit: Annotated[int, Field(ge=1, le=9, description="how many")] = 3,
+        words: Annotated[list[str] | None, MinLen(1), "what about"] = None,
+    ) -> str:
+        return ""
+
+    assert parameters_of(search, hidden=frozenset())["properties"] == {
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 9,
+            "description": "how many",
+            "default": 3,
+        },
+        "words": {
+            "anyOf": [
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                {"type": "null"},
+            ],
+            "description": "what about",
+            "default": None,
+        },
+    }

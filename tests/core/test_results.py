@@ -42,6 +42,17 @@ class Shade(StrEnum):
     RED = "red"
 
 
+class Table:
+    """A class that says what it is as a dict."""
+
+    def to_dict(self) -> dict[str, list[int]]:
+        """As pandas has it."""
+        return {"rows": [1]}
+
+    def __str__(self) -> str:
+        return "table"
+
+
 class Shelf:
     """A plain class."""
 
@@ -82,6 +93,7 @@ def wired(**wires: Any) -> Tool:
         ([Found([], 1), Shade.RED, nan, None], '[{"papers": [], "count": 1}, "red", "NaN", null]'),
         (Shade.RED, "red"),
         ({1j: "x"}, "{1j: 'x'}"),
+        ([Table()], '[{"rows": [1]}]'),
         ([1j], "[1j]"),
         (1 + 2j, "(1+2j)"),
     ],

@@ -7,6 +7,7 @@ from functools import partial
 from math import inf, nan
 from typing import Annotated, Any
 
+import pydantic
 import pytest
 from attrs import evolve, frozen
 
@@ -157,8 +158,16 @@ def test_types_are_kept_for_what_a_model_passes() -> None:
     assert Tool("go", "", EMPTY, go).types == {"to": Point}
 
 
+def _none() -> None:
+    return None
+
+
 def _yields(a: int) -> Iterator[int]:
     yield a
+
+
+class Model(pydantic.BaseModel):
+    """What some pass for its schema."""
 
 
 class Yields:
@@ -184,6 +193,13 @@ async def _yields_later(a: int) -> Any:
         ({"function": 3}, "tool 't': the function must be callable, got 3"),
         ({"function": _yields}, "tool 't': the function yields; a tool returns all at once"),
         ({"function": _yields_later}, "tool 't': the function yields; a tool returns all at once"),
+        ({"name": 3}, "a tool has a name and a description in words, got (3, '')"),
+        ({"description": None}, "a tool has a name and a description in words, got ('t', None)"),
+        ({"parameters": "{}"}, "parameters is a JSON Schema as a dict, got '{}'"),
+        ({"parameters": Model}, "; take its model_json_schema()"),
+        ({"inputs_from_state": ["a"]}, "what wires a tool to the state is a dict, got ['a']"),
+        ({"retries": "3"}, "retries is a number of attempts or a Retries, got '3'"),
+        ({"retries": True}, "retries is a number of attempts or a Retries, got True"),
         ({"parameters": {}}, "tool 't': parameters must be a JSON Schema with 'type': 'object'"),
         (
             {"parameters": {"type": "object", "propertys": {}}},
@@ -259,3 +275,20 @@ def test_a_tool_accepts_the_states_that_its_function_takes() -> None:
     assert loose.accepts(Research())
     assert note.accepts(Research())
     assert not note.accepts(State({}))  # type: ignore[arg-type]  # the mistake
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("search", r"@tool takes its options by name: @tool\(name='search'\)"),
+        (3, "@tool stands above a function, got 3"),
+        (tool(_none), r"FunctionTool\(name='_none', description=''\) is a tool already"),
+        (max, "function 'max' does not say what it takes; call it in one that does"),
+        (lambda: "", "got '<lambda>'; give it one: name=…"),
+    ],
+    ids=["text", "number", "tool", "built in", "lambda"],
+)
+def test_what_no_tool_can_be_made_of_is_refused(wrong: Any, expected: str) -> None:
+    """It says what to write."""
+    with pytest.raises(ToolDefinitionError, match=expected):
+        tool(wrong)

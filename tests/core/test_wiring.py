@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -131,3 +131,20 @@ def test_wiring_that_is_none_is_refused(read: Any, wiring: Any, expected: str) -
     with pytest.raises(ToolDefinitionError) as caught:
         read(wiring)
     assert str(caught.value).startswith(expected)
+
+
+def test_a_reply_takes_writes_only() -> None:
+    """A mistake shows in the tool, and not where its result is stored."""
+    wrong: Any = {"papers": ["x"]}
+    with pytest.raises(TypeError, match=r"a Reply takes writes, as in Research\.documents\.put"):
+        Reply("ok", wrong)
+
+
+def test_a_source_that_is_a_function_takes_the_result() -> None:
+    """And nothing else."""
+
+    def wrong() -> list[str]:
+        return []
+
+    with pytest.raises(ToolDefinitionError, match="'source' is called with the result, which <"):
+        stores(Research.papers, source=cast(Any, wrong))

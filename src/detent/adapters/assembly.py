@@ -225,7 +225,9 @@ def assembled(
         state=blank_state(state_schema),
         tools=by_name(flat(tools)),
         system_prompt=system_prompt,
-        exit_conditions=frozenset(exit_conditions),
+        exit_conditions=frozenset(
+            [exit_conditions] if isinstance(exit_conditions, str) else exit_conditions
+        ),
         policies=policies_of(confirmation_strategies or {}),
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
@@ -242,6 +244,11 @@ def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
     """The state that a schema describes, when nothing has happened."""
     if isinstance(schema, type) and issubclass(schema, TypedState):
         return schema()
+    if schema is not None and not isinstance(schema, Mapping):
+        raise TypeError(
+            "state_schema is a dict, {'key': {'type': …}}, or a subclass of TypedState, got "
+            f"{schema!r}"
+        )
     return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
 
 
@@ -261,6 +268,8 @@ def policies_of(strategies: Mapping[str, BlockingConfirmationStrategy]) -> Froze
     Raises:
         TypeError: a strategy has no policy, or nobody to ask.
     """
+    if not isinstance(strategies, Mapping):
+        raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
     for name, rule in strategies.items():
         if not (hasattr(rule, "confirmation_policy") and hasattr(rule, "confirmation_ui")):
             raise TypeError(

@@ -122,7 +122,7 @@ class Invocation:
         except Exception:  # noqa: BLE001 - a broken __str__ must not hide what was raised
             text = "it cannot be shown"
         ours = isinstance(error, ConversionError | MissingInputError | ResultError)
-        return text if ours else f"{type(error).__name__}: {text}"
+        return text if ours else f"{type(error).__name__}: {text}".removesuffix(": ")
 
     def _redacted(self, text: str) -> str:
         """The text without what the state holds under the keys that the tool reads or writes.

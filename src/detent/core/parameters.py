@@ -191,7 +191,12 @@ def _annotated(function: ToolFunction) -> ToolFunction:
 
 def _taken(function: ToolFunction) -> list[inspect.Parameter]:
     bound = function.keywords if isinstance(function, partial) else {}
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as error:
+        raise ToolDefinitionError(
+            f"function {name_of(function)!r} does not say what it takes; call it in one that does"
+        ) from error
     return [item for item in parameters if item.name not in bound]
 
 
@@ -244,6 +249,11 @@ def _require_plain(where: str, item: inspect.Parameter, hints: Mapping[str, obje
     if item.name == "self" and item.name not in hints:
         raise ToolDefinitionError(
             f"{where}: make the tool of the bound method, as in tool(it.method)"
+        )
+    if hasattr(item.default, "is_required") and hasattr(item.default, "metadata"):
+        raise ToolDefinitionError(
+            f"{where} has a Field of pydantic as its default, which only a model reads; write "
+            f"{item.name}: Annotated[type, Field(…)] = default"
         )
     if item.name not in hints:
         raise ToolDefinitionError(f"{where} has no type annotation; write e.g. {item.name}: str")

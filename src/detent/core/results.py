@@ -122,6 +122,9 @@ def _json(value: object) -> object:
         return {text_of(_json(key)): _json(item) for key, item in value.items()}
     if isinstance(value, list | tuple) and field_names(type(value)) is None:
         return [_json(item) for item in value]
+    convert = getattr(value, "to_dict", None)
+    if isroutine(convert) and field_names(type(value)) is None:
+        return _json(convert())
     return _json(plain(value))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from attrs import field, frozen
-from attrs.validators import ge
+from attrs.validators import ge, instance_of
 
+from detent.core.errors import ToolDefinitionError
 from detent.core.replies import ModelFailure
 
 
@@ -21,7 +22,7 @@ class Retries:
         on: a tool's exceptions after which another attempt makes sense; a time-out is always one.
     """
 
-    times: int = field(validator=ge(0))
+    times: int = field(validator=(instance_of(int), ge(0)))
     backoff_s: float = field(default=1.0, kw_only=True, validator=ge(0))
     backoff_max_s: float = field(default=60.0, kw_only=True, validator=ge(0))
     on: tuple[type[Exception], ...] = field(default=(Exception,), kw_only=True)
@@ -51,5 +52,11 @@ class Retries:
 
 
 def retries_of(value: Retries | int) -> Retries:
-    """A number stands for that many further attempts."""
+    """A number stands for that many further attempts.
+
+    Raises:
+        ToolDefinitionError: it is neither that nor a `Retries`.
+    """
+    if isinstance(value, bool) or not isinstance(value, Retries | int):
+        raise ToolDefinitionError(f"retries is a number of attempts or a Retries, got {value!r}")
     return value if isinstance(value, Retries) else Retries(value)

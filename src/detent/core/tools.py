@@ -65,8 +65,19 @@ class ToolSpec:
     parameters: FrozenDict[str, object] = field(converter=frozen_mapping)
 
 
-def _mapping(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
+def _wiring(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise ToolDefinitionError(f"what wires a tool to the state is a dict, got {value!r}")
     return frozen_mapping(value or {})
+
+
+def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
+    given: object = value
+    if not isinstance(given, Mapping):
+        is_model = hasattr(given, "model_json_schema")
+        advice = "; take its model_json_schema()" if is_model else ""
+        raise ToolDefinitionError(f"parameters is a JSON Schema as a dict, got {given!r}{advice}")
+    return frozen_mapping(value)
 
 
 def _signature(tool: Tool) -> Signature:
@@ -144,11 +155,11 @@ class Tool:
 
     name: str
     description: str
-    parameters: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    parameters: FrozenDict[str, Any] = field(converter=_schema, repr=False)
     function: ToolFunction = field(repr=False)
-    outputs_to_string: FrozenDict[str, Any] = field(default=None, converter=_mapping, repr=False)
-    inputs_from_state: FrozenDict[str, str] = field(default=None, converter=_mapping, repr=False)
-    outputs_to_state: FrozenDict[str, Any] = field(default=None, converter=_mapping, repr=False)
+    outputs_to_string: FrozenDict[str, Any] = field(default=None, converter=_wiring, repr=False)
+    inputs_from_state: FrozenDict[str, str] = field(default=None, converter=_wiring, repr=False)
+    outputs_to_state: FrozenDict[str, Any] = field(default=None, converter=_wiring, repr=False)
     timeout_s: float | None = field(default=None, kw_only=True, repr=False)
     retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
     on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
@@ -290,8 +301,9 @@ def create_tool_from_function(
     Raises:
         ToolDefinitionError: a parameter is not annotated, or its type has no JSON Schema.
     """
+    _require_function(function)
     signature = signature_of(function)
-    inputs = (*inputs_from(wires.get("inputs_from_state") or {}), *signature.inputs)
+    inputs = (*inputs_from(_wiring(wires.get("inputs_from_state"))), *signature.inputs)
     return FunctionTool(
         name or name_of(function),
         description_of(function) if description is None else description,
@@ -350,10 +362,23 @@ def _hidden(signature: Signature, inputs: Iterable[Input]) -> frozenset[str]:
     return frozenset([*state, *signature.keys, *(item.parameter for item in inputs)])
 
 
+def _require_function(function: object) -> None:
+    if isinstance(function, str):
+        raise ToolDefinitionError(f"@tool takes its options by name: @tool(name={function!r})")
+    if isinstance(function, Tool):
+        raise ToolDefinitionError(f"{function!r} is a tool already")
+    if not callable(function):
+        raise ToolDefinitionError(f"@tool stands above a function, got {function!r}")
+
+
 def _require_parts(tool: Tool) -> None:
+    texts: tuple[object, ...] = (tool.name, tool.description)
+    if not all(isinstance(text, str) for text in texts):
+        raise ToolDefinitionError(f"a tool has a name and a description in words, got {texts}")
     if not re.fullmatch(r"[\w.:-]+", tool.name, re.ASCII):
         raise ToolDefinitionError(
-            f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got {tool.name!r}"
+            f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got "
+            f"{tool.name!r}; give it one: name=…"
         )
     where = f"tool {tool.name!r}"
     if not callable(tool.function):

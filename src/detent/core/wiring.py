@@ -85,9 +85,17 @@ class Reply:
         content: what the model reads; treated like anything that a tool returns.
         writes: made by keys: ``Research.documents.put([…])``. They are merged together or not at
             all.
+
+    Raises:
+        TypeError: something else stands in place of a write.
     """
 
     def __init__(self, content: object, *writes: Write) -> None:
+        for write in writes:
+            if not isinstance(write, Write):
+                raise TypeError(
+                    f"a Reply takes writes, as in Research.documents.put([…]), got {write!r}"
+                )
         self.content = content
         self.writes = writes
 
@@ -109,7 +117,9 @@ class Stores(Generic[U_contra]):
         self: Stores[R], function: Callable[P, Coroutine[Any, Any, R]], /
     ) -> Callable[P, Coroutine[Any, Any, R]]: ...
     @overload
-    def __call__(self: Stores[R], function: Callable[P, R], /) -> Callable[P, R]: ...
+    def __call__(  # pyright: ignore[reportOverlappingOverload]  # as above
+        self: Stores[R], function: Callable[P, R], /
+    ) -> Callable[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
         """The function itself, with a mark that `Tool` finds."""
         try:
