@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from math import inf
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -37,6 +35,7 @@ from detent.core.retries import Retries, retries_of
 from detent.core.schema_rules import schema_faults
 from detent.core.schemas import has_schema
 from detent.core.state import BaseState, State, TypedState
+from detent.core.tool_parts import require_parts
 from detent.core.wiring import (
     Input,
     Output,
@@ -81,7 +80,7 @@ def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
 
 
 def _signature(tool: Tool) -> Signature:
-    _require_parts(tool)
+    require_parts(tool)
     signature = signature_of(tool.function)
     if signature.yields:
         raise ToolDefinitionError(
@@ -369,34 +368,3 @@ def _require_function(function: object) -> None:
         raise ToolDefinitionError(f"{function!r} is a tool already")
     if not callable(function):
         raise ToolDefinitionError(f"@tool stands above a function, got {function!r}")
-
-
-def _require_parts(tool: Tool) -> None:
-    texts: tuple[object, ...] = (tool.name, tool.description)
-    if not all(isinstance(text, str) for text in texts):
-        raise ToolDefinitionError(f"a tool has a name and a description in words, got {texts}")
-    if not re.fullmatch(r"[\w.:-]+", tool.name, re.ASCII):
-        raise ToolDefinitionError(
-            f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got "
-            f"{tool.name!r}; give it one: name=…"
-        )
-    where = f"tool {tool.name!r}"
-    if not callable(tool.function):
-        raise ToolDefinitionError(f"{where}: the function must be callable, got {tool.function!r}")
-    if tool.parameters.get("type") != "object":
-        raise ToolDefinitionError(
-            f"{where}: parameters must be a JSON Schema with 'type': 'object'"
-        )
-    if faults := list(schema_faults(tool.parameters)):
-        raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
-    seconds: object = tool.timeout_s
-    if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < inf):
-        raise ToolDefinitionError(
-            f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
-            "None is no limit"
-        )
-    if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
-        raise ToolDefinitionError(
-            f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "
-            f"{tool.on_unknown!r}"
-        )
