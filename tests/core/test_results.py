@@ -49,7 +49,7 @@ class Table:
         """As pandas has it."""
         return {"rows": [1]}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "table"
 
 
