@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.drivers.aio import drive_async as drive_async
     from detent.adapters.drivers.pay import Purse as Purse
+    from detent.adapters.drivers.recording import RunExistsError as RunExistsError
     from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
     from detent.adapters.drivers.runs import Runs as Runs
     from detent.adapters.drivers.session import Session as Session
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from detent.adapters.stores.directory import DirectoryJournal as DirectoryJournal
     from detent.adapters.stores.memory import MemoryJournal as MemoryJournal
     from detent.adapters.stores.postgres import PostgresJournal as PostgresJournal
+    from detent.adapters.stores.redacted import RedactedJournal as RedactedJournal
     from detent.adapters.stores.sealed import SealedJournal as SealedJournal
     from detent.adapters.stores.sqlite import SQLiteJournal as SQLiteJournal
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
@@ -246,7 +248,7 @@ _HOMES = {
     ),
     "adapters.drivers.aio": "drive_async",
     "adapters.drivers.pay": "Purse",
-    "adapters.drivers.recording": "RunNotFoundError",
+    "adapters.drivers.recording": "RunExistsError RunNotFoundError",
     "adapters.drivers.runs": "Runs",
     "adapters.drivers.session": "Session",
     "adapters.drivers.streams": "Observation",
@@ -272,6 +274,7 @@ _HOMES = {
     "adapters.stores.directory": "DirectoryJournal",
     "adapters.stores.memory": "MemoryJournal",
     "adapters.stores.postgres": "PostgresJournal",
+    "adapters.stores.redacted": "RedactedJournal",
     "adapters.stores.sealed": "SealedJournal",
     "adapters.stores.sqlite": "SQLiteJournal",
     "adapters.testing.scripted": "ScriptedChatGenerator",

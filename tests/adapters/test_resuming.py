@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from detent import (
     TypedState,
     create_tool_from_function,
 )
-from detent.adapters.drivers.recording import RunNotFoundError
+from detent.adapters.drivers.recording import RunExistsError, RunNotFoundError
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.core.breakpoints import (
@@ -324,6 +325,19 @@ def test_of_two_processes_on_one_run_one_wins() -> None:
     assert_same(agent_of(journal).resume("r"), reference)
 
 
+def test_an_id_that_is_taken_is_told_so() -> None:
+    """Nobody else is at work: the run is there from before, and stays as it is."""
+    journal, _ = recorded()
+    before = entries_of(journal)
+
+    with pytest.raises(
+        RunExistsError, match=r"already has a run 'r', with 12 .* agent\.resume\('r'"
+    ):
+        agent_of(journal).run("pay", run_id="r")
+
+    assert entries_of(journal) == before
+
+
 class FullDisk(MemoryJournal):
     """A store that takes so many appends, and no more."""
 
@@ -354,6 +368,56 @@ def test_a_store_that_fails_loses_nothing_of_what_it_has() -> None:
             continue
         assert_same(agent.resume("r"), reference)
         assert sorted(DONE) == ["paid 1", "paid 4"]
+
+
+class Refusing(MemoryJournal):
+    """A store that refuses one tool's result, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = Event()
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Fail at the first result."""
+        if entries[0].kind == "ToolReturned" and not self.refused.is_set():
+            self.refused.set()
+            raise JournalError("no space left on the device")
+        super().append(run_id, entries, checkpoint)
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_work_under_way_is_heard_out_when_the_store_fails(colour: str) -> None:
+    """Whoever goes on with the run would else do it again, while it is still being done."""
+    journal, came_back, done = Refusing(), Event(), list[str]()
+
+    def slow() -> str:
+        """Be at work when the store fails."""
+        journal.refused.wait(5)
+        too_late = came_back.wait(0.05)
+        done.append("too late" if too_late else "in time")
+        return "paid"
+
+    def quick() -> str:
+        """Have a result that cannot be kept."""
+        return "noted"
+
+    calls = [ToolCall("slow", id="a"), ToolCall("quick", id="b")]
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "done"),
+        tools=[create_tool_from_function(one, on_unknown="rerun") for one in (slow, quick)],
+        journal=journal,
+    )
+    with pytest.raises(JournalError, match="no space"):
+        agent.run("go", run_id="r") if colour == "sync" else asyncio.run(
+            agent.run_async("go", run_id="r")
+        )
+    came_back.set()
+
+    assert done == ["in time"]
+    assert agent.resume("r").text == "done"
+    assert done == ["in time"]
 
 
 def test_an_agent_with_other_rules_is_told_where_it_parts() -> None:

@@ -217,6 +217,7 @@ class Agent(Generic[S, T]):
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed, and `raise_on_tool_invocation_failure` is set.
             StreamingCallbackError: the streaming callback has raised; the run has gone on.
+            RunExistsError: the journal already has a run called `run_id`.
             JournalError: the journal could not be written; what is in it stands.
             StateError: `state` has an unknown key or a value of the wrong type.
         """

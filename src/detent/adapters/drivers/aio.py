@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from detent.adapters.drivers.session import Session
@@ -44,11 +45,16 @@ async def drive_async(
             if not session.under_way:
                 return session.close()
             _receive(session, await mail.get(), flights)
+    except Exception:
+        # Whoever goes on with the run, as its journal could not be written, would do it again.
+        await asyncio.gather(*flights, return_exceptions=True)
+        with suppress(Exception):  # the first one is on its way
+            _land(session, flights)
+        raise
     finally:
         _cancel(flights)
         await asyncio.gather(*flights, return_exceptions=True)
-        for flight in list(flights):
-            _receive(session, flight, flights)
+        _land(session, flights)
 
 
 async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
@@ -61,6 +67,11 @@ async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
 def _cancel(flights: Iterable[Flight]) -> None:
     for flight in flights:
         flight.cancel()
+
+
+def _land(session: Session[S], flights: dict[Flight, Effect]) -> None:
+    for flight in list(flights):
+        _receive(session, flight, flights)
 
 
 def _receive(session: Session[S], item: Event | Flight, flights: dict[Flight, Effect]) -> None:

@@ -27,7 +27,13 @@ from detent.core.spec import AgentSpec, S
 from detent.core.state import lists_in
 from detent.core.step import step
 from detent.core.upgrades import FORMAT, upgraded_event
-from detent.ports.journal import Checkpoint, Entry, Journal, JournalDamagedError
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    Journal,
+    JournalConflictError,
+    JournalDamagedError,
+)
 
 STARTED = "Started"
 STOPPED = "Stopped"
@@ -41,6 +47,19 @@ Now = Callable[[], float]
 
 class RunNotFoundError(DetentError, LookupError):
     """The journal has no such run."""
+
+
+class RunExistsError(JournalConflictError):
+    """The journal has a run of that id already. Nothing was written."""
+
+    def __init__(self, found: JournalConflictError) -> None:
+        super().__init__(found.run_id, found.expected, found.found)
+
+    def __str__(self) -> str:
+        return (
+            f"the journal already has a run {self.run_id!r}, with {self.found} entries; go on with "
+            f"it by agent.resume({self.run_id!r}), or give the new run another run_id"
+        )
 
 
 @frozen
@@ -82,9 +101,12 @@ class Recorder:
         """Write down a run to which nothing has happened yet.
 
         Raises:
-            JournalConflictError: there is a run of that id.
+            RunExistsError: there is a run of that id.
         """
-        self._append(run, [(STARTED, snapshot_of(self._spec, run).to_dict())])
+        try:
+            self._append(run, [(STARTED, snapshot_of(self._spec, run).to_dict())])
+        except JournalConflictError as conflict:
+            raise RunExistsError(conflict) from None
 
     def __call__(self, events: Sequence[Event], run: Run[Any]) -> None:
         """Write down events, and, now and then, the whole run after them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
@@ -69,6 +70,9 @@ def drive(
                 _receive(session, mail.get(), flying)
             else:
                 return session.close()
+    except Exception:
+        _wait_for(flying, session, mail)
+        raise
     finally:
         _drop(flying, flying.keys(), drop)
 
@@ -93,6 +97,16 @@ def _drop(
         effect = flying.pop(key)
         if drop is not None:
             drop(effect)
+
+
+def _wait_for(flying: dict[EffectKey, Effect], session: Session[S], mail: Inbox) -> None:
+    """Hear the work out that cannot be stopped, and keep what can be kept.
+
+    Whoever goes on with the run, because its journal could not be written, would do it again.
+    """
+    while flying:
+        with suppress(Exception):  # the first one is on its way
+            _receive(session, mail.get(), flying)
 
 
 def _receive(session: Session[S], item: Event | Landed, flying: dict[EffectKey, Effect]) -> None:

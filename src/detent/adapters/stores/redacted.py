@@ -1,0 +1,66 @@
+"""A journal that some things never reach: what goes into another store is redacted on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from attrs import evolve, field, frozen
+
+from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun
+
+Redact = Callable[[str], str]
+"""What is kept of a text."""
+
+
+@frozen
+class RedactedJournal:
+    """Keeps runs in `journal`, with `redact` applied to every text in their data.
+
+    Names of entries, as ``"arguments"``, stay; so do numbers. A run that goes on has the redacted
+    texts in place of those that were there: its model reads them, and a call that had not begun is
+    run with them. A text that names something (a tool, an id, a kind) must come out as it was, or
+    the run cannot go on: redact what looks like a card number, not what looks like a word.
+    """
+
+    journal: Journal
+    redact: Redact = field(repr=False)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        kept = [evolve(entry, data=self._redacted(entry.data)) for entry in entries]
+        if checkpoint is not None:
+            checkpoint = evolve(checkpoint, data=self._redacted(checkpoint.data))
+        self.journal.append(run_id, kept, checkpoint)
+
+    def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
+        """As the port says."""
+        return self.journal.read(run_id, start)
+
+    def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
+        """As the port says."""
+        return self.journal.checkpoints(run_id)
+
+    def runs(self) -> Sequence[StoredRun]:
+        """As the port says."""
+        return self.journal.runs()
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        self.journal.delete(run_id)
+
+    def _redacted(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return cast("dict[str, Any]", self._kept(data))
+
+    def _kept(self, value: object) -> object:
+        match value:
+            case str():
+                return self.redact(value)
+            case dict():
+                return {name: self._kept(item) for name, item in value.items()}
+            case list():
+                return [self._kept(item) for item in value]
+            case _:
+                return value
