@@ -26,6 +26,7 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.drivers.telling import UnheardError
 from detent.testing import JumpingClock, Pieces
 
 Runner: TypeAlias = Callable[..., AgentResult[Any]]
@@ -154,7 +155,7 @@ def test_what_broke_off_is_taken_back(run: Runner) -> None:
 
 
 def test_nobody_hears_what_comes_when_nobody_waits_any_longer() -> None:
-    """A generator that goes on in its thread after the run was cancelled is not listened to."""
+    """A generator that goes on in its thread after the run was cancelled is stopped there."""
     heard: list[StreamingChunk] = []
     inbox: SimpleQueue[Any] = SimpleQueue()
     release, done = threading.Event(), threading.Event()
@@ -166,7 +167,8 @@ def test_nobody_hears_what_comes_when_nobody_waits_any_longer() -> None:
             streaming_callback(StreamingChunk("early"))
             inbox.put(CancelRequested("enough"))
             assert release.wait(10)
-            streaming_callback(StreamingChunk("late"))
+            with pytest.raises(UnheardError, match="nobody waits"):
+                streaming_callback(StreamingChunk("late"))
             done.set()
             return ChatReply(ChatMessage.from_assistant("late"))
 

@@ -8,12 +8,16 @@ import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
+from queue import SimpleQueue
 
 import httpx
 import pytest
 
+from detent.adapters.agent import Agent
+from detent.adapters.drivers.threads import Inbox
 from detent.adapters.http.caller import Timeouts, as_timeouts, host_of
 from detent.adapters.openai.chat import OpenAIChatGenerator
+from detent.core.events import CancelRequested
 from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
@@ -246,6 +250,28 @@ def test_cancelling_closes_the_connection(serve: Serve) -> None:
         assert await asyncio.to_thread(hung_up.wait, 5)
 
     asyncio.run(cancel_at_the_first_piece())
+
+
+def test_cancelling_a_blocking_run_closes_the_connection_at_the_next_piece(serve: Serve) -> None:
+    """A thread cannot be stopped while it waits; as soon as it hears something it stops."""
+    cancelled, hung_up = threading.Event(), threading.Event()
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        begin(handler)
+        send(handler, SAID)
+        assert cancelled.wait(5)
+        send(handler, SAID)
+        assert handler.rfile.read(1) == b""
+        hung_up.set()
+        handler.close_connection = True
+
+    inbox: Inbox = SimpleQueue()
+    with OpenAIChatGenerator("m", api_base_url=serve(play)) as generator:
+        agent = Agent(chat_generator=generator)
+        result = agent.run("hi", lambda _: inbox.put(CancelRequested("enough")), inbox=inbox)
+        cancelled.set()
+        assert hung_up.wait(5)
+    assert result.exit_reason == "cancelled"
 
 
 def test_an_error_of_the_callback_closes_the_connection_and_comes_through(serve: Serve) -> None:

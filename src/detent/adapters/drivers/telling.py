@@ -57,6 +57,10 @@ class Teller:
             self.error = self.error or error
 
 
+class UnheardError(Exception):
+    """Nobody waits for an answer any longer. It stops the chat generator that still gives it."""
+
+
 class Pieces:
     """The pieces of one attempt to get an answer, until nobody waits for it any longer."""
 
@@ -70,18 +74,24 @@ class Pieces:
         return None if self._tell is None else self
 
     def __call__(self, chunk: StreamingChunk) -> None:
-        """Pass a piece on."""
-        if self._tell is not None and not self._ended:
+        """Pass a piece on.
+
+        Raises:
+            UnheardError: nobody waits any longer, so that the generator gives its connection up.
+        """
+        if self._ended:
+            raise UnheardError("nobody waits for this answer any longer")
+        if self._tell is not None:
             self._were_told = True
             self._tell(chunk)
 
     def end(self) -> None:
-        """Pass nothing on from now on."""
+        """Nobody waits from now on."""
         self._ended = True
 
     def take_back(self) -> None:
         """Tell that what was passed on does not count: the attempt has failed."""
-        if self._were_told:
+        if self._were_told and not self._ended:
             self(StreamingChunk(finish_reason="discarded"))
 
 
