@@ -24,7 +24,15 @@ import pytest
 from attrs import frozen
 from pydantic import BaseModel
 
-from detent.core.checks import classes_of, is_list, is_type, item_classes_of, misfit, type_name
+from detent.core.checks import (
+    classes_of,
+    is_list,
+    is_type,
+    item_classes_of,
+    misfit,
+    takes,
+    type_name,
+)
 from detent.core.log import Log
 
 
@@ -186,3 +194,12 @@ state.set("messages", [ChatMessage.from_user("hi")]).to_dict
 assert not {"typeguard", "cattrs"} & set(sys.modules), sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_function_takes_is_told_as_far_as_it_tells() -> None:
+    """One that is built in may have no signature."""
+    assert takes(lambda one, two=2: one, 1)
+    assert takes(lambda *some: some, 3)
+    assert takes(max, 2)
+    assert not takes(lambda one, *, two: one, 1)
+    assert not takes(lambda one: one, 2)

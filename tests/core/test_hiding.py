@@ -68,6 +68,8 @@ NEEDS_Q = {**Q, "required": ["q"]}
         ({"patternProperties": {"^user$": {}, "^x-": {}}}, {"patternProperties": {"^x-": {}}}),
         ({"propertyNames": {"enum": ["q", "user"]}}, {"propertyNames": {"enum": ["q"]}}),
         ({"propertyNames": {"enum": ["user"]}}, {"propertyNames": False}),
+        ({"propertyNames": {"pattern": "^u"}}, {"propertyNames": {"pattern": "^u"}}),
+        ({"propertyNames": True}, {"propertyNames": True}),
         (
             {"default": {"q": "a", "user": "b"}, "examples": [{"user": "b"}, 1]},
             {"default": {"q": "a"}, "examples": [{}, 1]},

@@ -399,6 +399,7 @@ TYPED = st.one_of(
     st.tuples(st.just(Page[Colour]), st.builds(Page, st.lists(st.sampled_from(Colour)))),
     st.tuples(st.just(Numbers), st.builds(Numbers, st.just([1]), st.builds(Page, st.just([1])))),
     st.tuples(st.just(Box[Point, str]), st.builds(Box, POINTS, st.text())),
+    st.tuples(st.just(Page), st.builds(Page, st.lists(st.text()))),
     st.tuples(st.just(Box), st.builds(Box, st.integers(), st.integers())),
     st.tuples(st.just(Both[Point]), st.fixed_dictionaries({"one": POINTS})),
     st.tuples(st.just(Twins[Point]), st.builds(Twins, POINTS, POINTS)),

@@ -236,9 +236,9 @@ def _loose(value: Iterable[object], declared: Any) -> list[object]:
 
 
 def _is_open(declared: Any) -> bool:
-    is_class = isinstance(declared, type) and get_origin(declared) is None
-    is_record = is_class and (has(declared) or is_dataclass(declared))
-    return is_record and bool(getattr(declared, "__parameters__", ()))
+    """Whether it is a generic attrs class that was not given its types."""
+    is_attrs = isinstance(declared, type) and has(declared)
+    return is_attrs and bool(getattr(declared, "__parameters__", ()))
 
 
 def _has_numbers_as_keys(declared: Any) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from inspect import isroutine, signature
 from types import NoneType, UnionType
 from typing import (
-    Annotated,
     Any,
     Literal,
     Union,
@@ -18,6 +17,7 @@ from typing import (
 
 from detent.core.checks import is_list, type_name
 from detent.core.fields import PARTLESS, field_names
+from detent.core.forms import undecorated
 from detent.core.handlers import merge_lists, replace_values
 from detent.core.keys import Key
 
@@ -142,15 +142,8 @@ def _is_builtin(kind: type) -> bool:
 
 def _bare(declared: Any) -> Any:
     """The type without annotations and further names."""
-    while True:
-        if get_origin(declared) is Annotated:
-            declared = get_args(declared)[0]
-        elif hasattr(declared, "__supertype__"):
-            declared = declared.__supertype__
-        elif hasattr(declared, "__value__"):
-            declared = declared.__value__
-        else:
-            return NoneType if declared is None else declared
+    kind = undecorated(declared)
+    return NoneType if kind is None else kind
 
 
 def _options(declared: Any) -> tuple[Any, ...]:
