@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from decimal import Decimal
+from math import inf
 from typing import Any
 
 import pytest
@@ -39,6 +41,8 @@ class Foreign:
         ({"type": "number"}, Le(timedelta(minutes=1)), {"maximum": 60.0}),
         ({"type": "string", "format": "date"}, Ge(date(2026, 1, 1)), {}),
         (NUMBER, Predicate(bool), {}),
+        (NUMBER, Interval(ge=-inf, le=inf), {}),
+        (TEXT, StringConstraints(pattern=re.compile("^a")), {"pattern": "^a"}),
         ({"$ref": "#/$defs/A"}, MinLen(1), {}),
         (NUMBER, Foreign(), {}),
         (NUMBER, "a text", {}),
@@ -95,6 +99,8 @@ def test_what_cannot_be_checked_is_not_passed_over(note: object) -> None:
         (4, Le(3), "must be at most 3"),
         (3, Lt(3), "must be less than 3"),
         (3, MultipleOf(2), "must be a multiple of 2"),
+        (0.35, MultipleOf(0.1), "must be a multiple of 0.1"),
+        (timedelta(seconds=3), MultipleOf(timedelta(seconds=2)), "must be a multiple of 0:00:02"),
         ("a", MinLen(2), "must have a length of at least 2"),
         ([1, 2], MaxLen(1), "must have a length of at most 1"),
         ("b", Field(pattern="^a"), "must match ^a"),
@@ -113,3 +119,5 @@ def test_what_a_value_does_not_meet_is_said(value: Any, note: object, expected: 
 def test_what_a_value_meets_is_not_said() -> None:
     """Nothing to say."""
     assert list(unmet(4, [Ge(3), Field(lt=5, multiple_of=2), Predicate(bool), "text"])) == []
+    assert list(unmet(0.3, [MultipleOf(0.1)])) == []
+    assert list(unmet(timedelta(4), [MultipleOf(timedelta(2))])) == []

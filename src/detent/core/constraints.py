@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
+from fractions import Fraction
+from math import inf
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
@@ -26,19 +28,25 @@ KEYWORDS: Mapping[str, Mapping[str, str]] = {
 }
 """For each type of JSON the constraints that a schema can say, with its words for them."""
 
+
+def _is_multiple(value: Any, rule: Any) -> bool:
+    if isinstance(value, timedelta):
+        return not value % rule
+    return (Fraction(str(value)) / Fraction(str(rule))).denominator == 1
+
+
 CHECKS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {
     "ge": (ge, "be at least {}"),
     "gt": (gt, "be more than {}"),
     "le": (le, "be at most {}"),
     "lt": (lt, "be less than {}"),
-    "multiple_of": (lambda value, rule: value % rule == 0, "be a multiple of {}"),
+    "multiple_of": (_is_multiple, "be a multiple of {}"),
     "min_length": (lambda value, rule: len(value) >= rule, "have a length of at least {}"),
     "max_length": (lambda value, rule: len(value) <= rule, "have a length of at most {}"),
     "pattern": (lambda value, rule: re.search(rule, value), "match {}"),
     "func": (lambda value, rule: rule(value), "satisfy {}"),
 }
 """For each constraint how it is checked, and what a value that does not meet it must do."""
-
 
 UNCHECKED = ("max_digits", "decimal_places", "strip_whitespace", "to_upper", "to_lower")
 """What pydantic's notes may ask for as well, and only its models do."""
@@ -59,7 +67,8 @@ def rules_of(notes: Iterable[object]) -> Iterator[Rule]:
             others = any(getattr(note, name, None) for name in UNCHECKED) or hasattr(note, "tz")
             if others or (library == "pydantic" and found["func"]):
                 raise TypeError(f"{note!r} cannot be checked here; do it in the function")
-            yield from ((name, rule) for name, rule in found.items() if rule is not None)
+            bounds = ((name, rule) for name, rule in found.items() if rule is not None)
+            yield from ((name, rule) for name, rule in bounds if rule not in (inf, -inf))
 
 
 def constrained(schema: Json, notes: Iterable[object]) -> Json:
@@ -98,4 +107,6 @@ def _plain(rule: Any) -> object:
     """A bound as JSON has it."""
     if isinstance(rule, timedelta):
         return rule.total_seconds()
+    if isinstance(rule, re.Pattern):
+        return rule.pattern
     return float(rule) if isinstance(rule, Decimal) else rule
