@@ -118,7 +118,7 @@ WORD = {"type": "string"}
         (
             {"anyOf": [{"minimum": 5}, {"maximum": 1, "multipleOf": 7}]},
             3,
-            "'x' fits none of its 2 forms; the nearest one says: 'x' must be at least 5, got 3",
+            "'x' must fit one of 2 forms; the nearest one says: 'x' must be at least 5, got 3",
         ),
         (
             {"oneOf": [WORD, {"maxLength": 3}]},

@@ -120,7 +120,7 @@ def _nearest(value: object, options: Sequence[Schema], place: Place) -> Iterator
         yield from said[0]
     elif said:
         told = "; ".join(sorted(said, key=len)[0])  # noqa: FURB192 - mypy cannot type min here
-        yield f"{place} fits none of its {len(options)} forms; the nearest one says: {told}"
+        yield f"{place} must fit one of {len(options)} forms; the nearest one says: {told}"
     else:
         expected = " or ".join(dict.fromkeys(_expected(option, place) for option in direct))
         yield f"{place} must be {expected}, got {shown(value)}"
