@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import ConfirmationPolicy as ConfirmationPolicy
     from detent.adapters.confirmation.strategies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.drivers.aio import drive_async as drive_async
+    from detent.adapters.drivers.errand import Errand as Errand
     from detent.adapters.drivers.pay import Purse as Purse
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
     from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
@@ -247,6 +248,7 @@ _HOMES = {
         "AlwaysAskPolicy BlockingConfirmationStrategy ConfirmationPolicy NeverAskPolicy"
     ),
     "adapters.drivers.aio": "drive_async",
+    "adapters.drivers.errand": "Errand",
     "adapters.drivers.pay": "Purse",
     "adapters.drivers.recording": "RunExistsError RunNotFoundError",
     "adapters.drivers.runs": "Runs",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, TypeAlias
@@ -291,15 +290,6 @@ def test_a_result_tells_what_the_run_did(run: Runner) -> None:
     assert result.tool_call_counts == {"pay": 2}
 
 
-def test_an_exit_tool_and_the_last_step_end_a_run(run: Runner) -> None:
-    """Each gives its own reason, and every call has its answer."""
-    exited = run(agent_of(calling(("pay", 1)), exit_conditions=["pay"])[0], "go")
-    stopped = run(agent_of(calling(("note", 1)), max_agent_steps=1)[0], "go")
-
-    assert (exited.exit_reason, told(exited)) == ("pay", ["paid 1"])
-    assert (stopped.exit_reason, told(stopped)) == ("max_agent_steps", ["nobody: 1"])
-
-
 def spending(*lines: ChatMessage) -> list[ChatReply]:
     """Replies that cost a hundred tokens each."""
     return [ChatReply(line, usage=Usage(90, 10), model="m-1") for line in lines]
@@ -330,35 +320,6 @@ def test_a_run_ends_when_it_has_spent_what_it_may(
     assert (result.exit_reason, told(result)) == (reason, ["paid 1", "paid 2"])
     assert (result.text, len(chat.calls)) == (("so far", 3) if last else (None, 2))
     assert result.cost == pytest.approx(0.0002 * len(chat.calls) if limits.price else 0)
-
-
-def test_a_run_ends_when_its_time_is_up(run: Runner) -> None:
-    """Nobody waits for a tool that hangs; what has ended by then is kept."""
-    clock, hung = ManualClock(), threading.Event()
-
-    @tool
-    def hang(n: int) -> str:
-        """Hang."""
-        clock.advance(60)
-        assert hung.wait(10)
-        return "late"
-
-    agent, _ = agent_of(
-        calling(("pay", 1)),
-        calling(("hang", 1)),
-        tools=[pay, hang],
-        limits=Limits(max_seconds=60),
-        clock=clock,
-    )
-
-    result = run(agent, "go")
-    hung.set()
-
-    assert result.exit_reason == "max_seconds"
-    assert told(result) == [
-        "paid 1",
-        "Tool 'hang' was running when the run's time was up. Its outcome is unknown.",
-    ]
 
 
 def test_a_run_that_waits_for_a_human_does_not_wait_for_its_time(run: Runner) -> None:
@@ -406,16 +367,6 @@ def test_an_error_has_the_run_in_it(run: Runner) -> None:
         ended: Any = caught.value.run
         assert isinstance(ended.outcome, Failed)
         assert len(ended.messages) == 3
-
-
-def test_a_failing_tool_is_told_to_the_model(run: Runner) -> None:
-    """The run goes on."""
-    result = run(agent_of(calling(("fail", 1)), "sorry")[0], "go")
-
-    assert told(result) == [
-        "Failed to invoke Tool `fail` with parameters {'n': 1}. Error: ValueError: no 1"
-    ]
-    assert result.text == "sorry"
 
 
 @pytest.mark.parametrize(
@@ -592,21 +543,6 @@ def test_a_call_that_nobody_decides_about_stays_pending(
 
     assert (result.exit_reason, told(result)) == (None, [])
     assert [slot.call.arguments for slot in result.run.slots] == [{"n": 5}]
-
-
-def test_a_ui_that_raises_is_heard_by_the_caller(run: Runner) -> None:
-    """End of input at the terminal, say."""
-
-    class HungUp(Human):
-        def get_user_confirmation(
-            self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-        ) -> ConfirmationUIResult:
-            raise EOFError
-
-    agent, _ = agent_of(calling(("pay", 5)), confirmation_strategies=asking(HungUp(), "pay"))
-
-    with pytest.raises(EOFError):
-        run(agent, "go")
 
 
 # --- watching ---------------------------------------------------------------------------

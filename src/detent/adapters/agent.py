@@ -263,6 +263,32 @@ class Agent(Generic[S, T]):
         )
         return await errand.go_async(inbox, raises=raise_at_break_point)
 
+    def begin(
+        self,
+        messages: Messages = (),
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> Errand[S]:
+        """As `run`, for a loop of one's own: the run's session and what it is paid from."""
+        return self._assembly.begun(
+            messages,
+            streaming_callback,
+            break_point,
+            snapshot=snapshot,
+            generation_kwargs=generation_kwargs,
+            system_prompt=system_prompt,
+            tools=tools,
+            run_id=run_id,
+            state=state,
+        )
+
     def stream(
         self,
         messages: Messages = (),

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 @frozen
 class Errand(Generic[S]):
-    """A session, the ports that it is paid from, its breakpoints and its recorder."""
+    """A session, the purse that it is paid from, its breakpoints and its recorder.
+
+    For a loop of one's own: `take` from the session, `pay` from the purse, `land` in the session,
+    until nothing is under way; then `result`.
+    """
 
     session: Session[S]
     purse: Purse
@@ -35,7 +39,7 @@ class Errand(Generic[S]):
         from detent.adapters.drivers.threads import drive
 
         drive(self.session, self.purse.pay, drop=self.purse.drop, inbox=inbox)
-        return self._result(raises=raises)
+        return self.result(raises=raises)
 
     async def go_async(self, inbox: AsyncInbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """As `go`, in the running event loop."""
@@ -46,9 +50,20 @@ class Errand(Generic[S]):
         await drive_async(self.session, self.purse.pay_async, inbox=inbox)
         if self.purse.teller is not None:
             await self.purse.teller.told()
-        return self._result(raises=raises)
+        return self.result(raises=raises)
 
-    def _result(self, *, raises: bool) -> AgentResult[S, Any]:
+    def result(self, *, raises: bool = True) -> AgentResult[S, Any]:
+        """What the run has come to, when it is no longer driven.
+
+        Args:
+            raises: whether a run that a breakpoint has stopped raises.
+
+        Raises:
+            BreakpointException: a breakpoint has stopped the run.
+            ChatGeneratorError: the model gave no answer.
+            ToolInvocationError: a tool failed in a run that ends when one does.
+            StreamingCallbackError: the streaming callback has raised.
+        """
         result = self._come_to(raises=raises)
         if self.purse.teller is not None and self.purse.teller.error is not None:
             raise StreamingCallbackError(result) from self.purse.teller.error
