@@ -8,7 +8,13 @@ from threading import Lock
 
 
 class SystemChance:
-    """Real chance: the ids are unlike those of any other process."""
+    """Real chance: the ids are unlike those of any other process.
+
+    The generator that the module `random` shares with everybody is left alone.
+    """
+
+    def __init__(self) -> None:
+        self._random = random.Random()  # noqa: S311 - spreads attempts; nothing is secret
 
     def new_id(self) -> str:
         """Sixteen hexadecimal digits."""
@@ -16,7 +22,7 @@ class SystemChance:
 
     def number(self) -> float:
         """A number from 0 up to 1."""
-        return random.random()  # noqa: S311 - spreads attempts; nothing is secret
+        return self._random.random()
 
 
 class SeededChance:

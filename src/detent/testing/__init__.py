@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from detent.adapters.testing.spies import SpiedTool as SpiedTool
     from detent.adapters.testing.spies import ToolUse as ToolUse
     from detent.adapters.testing.spies import spy as spy
+    from detent.adapters.testing.strategies import Schedule as Schedule
+    from detent.adapters.testing.strategies import agents as agents
+    from detent.adapters.testing.strategies import given_run as given_run
+    from detent.adapters.testing.strategies import schedules as schedules
+    from detent.adapters.testing.strategies import scripts as scripts
     from detent.adapters.testing.transcripts import transcript as transcript
     from detent.ports.laws import check_chance as check_chance
     from detent.ports.laws import check_chat_generator as check_chat_generator
@@ -68,6 +73,7 @@ _HOMES = {
     "adapters.testing.simulation": "Broken Case InvariantBroken Report Simulation simulate",
     "adapters.testing.scrubbing": "scrub_secrets",
     "adapters.testing.spies": "SpiedTool ToolUse spy",
+    "adapters.testing.strategies": "Schedule agents given_run schedules scripts",
     "adapters.testing.transcripts": "transcript",
     "ports.laws": (
         "check_chance check_chat_generator check_clock check_confirmation_ui check_handler "
