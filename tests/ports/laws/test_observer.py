@@ -20,7 +20,7 @@ def test_an_observer_is_shown_every_kind_of_event() -> None:
 
     assert {type(event) for _, event, _ in seen} == set(get_args(Event))
     assert [event for before, event, after in seen if before == after] == []
-    assert sum(after.outcome is not None for *_, after in seen) == 2
+    assert sum(after.outcome is not None for *_, after in seen) == 3
 
 
 def test_an_observer_that_raises_is_found_out() -> None:

@@ -26,6 +26,7 @@ from detent.core.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
+    SentBack,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -90,9 +91,10 @@ def schedules(draw: DrawFn, of: Of[S], *, events_max: int = 30) -> Schedule[S]:
     events: list[Event] = []
     for _ in range(draw(st.integers(0, events_max))):
         owed = due(spec, run)
-        if not owed:
+        if not owed and not likely(rng, 0.2):
             break
-        event = _stray(events, rng) if likely(rng, 0.15) else _answer(run, rng.choice(owed), rng)
+        stray = not owed or likely(rng, 0.15)
+        event = _stray(run, events, rng) if stray else _answer(run, rng.choice(owed), rng)
         events.append(event)
         run = step(spec, run, event)
     return Schedule(spec, begun, tuple(events))
@@ -165,8 +167,10 @@ def _decision(tool: Tool, rng: random.Random) -> Decision:
     return rng.choice(decisions)
 
 
-def _stray(events: Sequence[Event], rng: random.Random) -> Event:
-    """What comes without being owed: another process, the end, or again what has come before."""
+def _stray(run: Run[Any], events: Sequence[Event], rng: random.Random) -> Event:
+    """What comes without being owed, or after the end: or again what has come before."""
+    if run.outcome is not None:
+        return SentBack(run.turn, "Are you sure?")
     if likely(rng, 0.5):
         return Resumed(f"process {len(events)}")
     return rng.choice([CancelRequested("enough"), *events])
