@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
-from detent import LocalChatGenerator, OpenAIChatGenerator, chat_generator
+from detent import Agent, LocalChatGenerator, OpenAIChatGenerator, chat_generator, tool
 from detent.adapters.http.generator import HttpChatGenerator
 from detent.adapters.providers import PROVIDERS
 
@@ -13,6 +14,12 @@ NEEDED = {
     "AZURE_OPENAI_ENDPOINT": "https://example.openai.azure.com",
     "GOOGLE_CLOUD_PROJECT": "p",
 }
+
+
+@tool
+def double(n: int) -> int:
+    """Double a number."""
+    return 2 * n
 
 
 def test_a_name_says_provider_and_model() -> None:
@@ -69,3 +76,34 @@ def test_what_a_provider_needs_beside_a_key_is_named(
     monkeypatch.delenv(missing, raising=False)
     with pytest.raises(ValueError, match=missing):
         chat_generator(name)
+
+
+ANSWERS: dict[str, str] = {
+    "anthropic": '{"type": "message", "content": [{"type": "text", "text": "4"}]}',
+    "bedrock": '{"output": {"message": {"content": [{"text": "4"}]}}, "stopReason": "end_turn"}',
+    "cohere": '{"message": {"content": [{"text": "4"}]}, "finish_reason": "COMPLETE"}',
+    "gemini": '{"candidates": [{"content": {"parts": [{"text": "4"}]}, "finishReason": "STOP"}]}',
+    "ollama": '{"message": {"content": "4"}, "done": true}',
+    "openai-responses": (
+        '{"status": "completed", "output": '
+        '[{"type": "message", "content": [{"type": "output_text", "text": "4"}]}]}'
+    ),
+}
+ANSWERS["vertex"] = ANSWERS["gemini"]
+LIKE_OPENAI = '{"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}'
+
+
+@pytest.mark.parametrize("provider", sorted(PROVIDERS.keys() - {"local"}))
+def test_one_agent_runs_on_every_provider_by_a_change_of_one_word(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of the provider; tools, options and the result stay what they are."""
+    for name, value in NEEDED.items():
+        monkeypatch.setenv(name, value)
+    answer = ANSWERS.get(provider, LIKE_OPENAI)
+    wire = httpx.MockTransport(lambda _: httpx.Response(200, content=answer))
+
+    with httpx.Client(transport=wire) as client:
+        model = chat_generator(f"{provider}:some-model", api_key="k", http_client=client)
+        agent = Agent(chat_generator=model, tools=[double], generation_kwargs={"max_tokens": 99})
+        assert agent.run("What is 2 + 2?").text == "4"

@@ -86,3 +86,11 @@ def test_a_plain_string_becomes_a_secret() -> None:
 def test_secrets_are_taken_out_of_texts() -> None:
     """What a server echoes does not reach a message."""
     assert redacted("the key sk-1 is wrong, sk-1", ["sk-1"]) == "the key *** is wrong, ***"
+
+
+def test_a_value_is_never_pickled() -> None:
+    """A secret of the environment is: what is stored is where it was sought."""
+    with pytest.raises(TypeError, match=r"Secret\.from_env_var"):
+        pickle.dumps(Secret("sk-1"))
+    named = Secret.from_env_var("KEY_A", "KEY_B")
+    assert pickle.loads(pickle.dumps(named)) == named  # noqa: S301 - our own

@@ -46,6 +46,14 @@ class Secret:
             raise SecretError(f"the {origin} holds a character that no key has; copy it anew")
         return value
 
+    def __reduce__(self) -> tuple[Callable[..., Secret], tuple[str, ...]]:
+        """What is pickled: the names of variables, never a value."""
+        if self._value is not None:
+            raise TypeError(
+                "a secret that holds its value is not pickled; make it with Secret.from_env_var"
+            )
+        return Secret.from_env_var, self.env_vars
+
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.env_vars))
         return f"Secret.from_env_var({names})" if names else "Secret('***')"
