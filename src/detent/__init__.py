@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from detent.core.effects import AskHuman as AskHuman
     from detent.core.effects import AskModel as AskModel
     from detent.core.effects import Effect as Effect
+    from detent.core.effects import Judge as Judge
     from detent.core.effects import Reconcile as Reconcile
     from detent.core.effects import RunTool as RunTool
     from detent.core.effects import WaitUntil as WaitUntil
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
     from detent.core.events import ClockTicked as ClockTicked
     from detent.core.events import Event as Event
     from detent.core.events import HumanDecided as HumanDecided
+    from detent.core.events import Judged as Judged
     from detent.core.events import ModelFailed as ModelFailed
     from detent.core.events import ModelReplied as ModelReplied
     from detent.core.events import Resumed as Resumed
@@ -150,6 +152,7 @@ if TYPE_CHECKING:
     from detent.core.idempotency import NEVER_RAN as NEVER_RAN
     from detent.core.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.invocation import Invocation as Invocation
+    from detent.core.judging import judge as judge
     from detent.core.keys import Key as Key
     from detent.core.keys import Write as Write
     from detent.core.limits import Limits as Limits
@@ -288,15 +291,15 @@ _HOMES = {
     "core.declarations": "Added Appended Field Highest Latest Lowest Merged Replaced Unique United",
     "core.documents": "Document",
     "core.due": "due",
-    "core.effects": "AskHuman AskModel Effect Reconcile RunTool WaitUntil",
+    "core.effects": "AskHuman AskModel Effect Judge Reconcile RunTool WaitUntil",
     "core.errors": (
         "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
         "StreamingCallbackError ToolDefinitionError ToolInvocationError "
         "UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
-        "CancelRequested ClockTicked Event HumanDecided ModelFailed ModelReplied Resumed "
-        "SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
+        "CancelRequested ClockTicked Event HumanDecided Judged ModelFailed ModelReplied "
+        "Resumed SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
     "core.handlers": (
@@ -306,6 +309,7 @@ _HOMES = {
     "core.hooks": "Hook HookError after_model after_tool before_model before_tool on_exit",
     "core.idempotency": "IdempotencyKey NEVER_RAN",
     "core.invocation": "Invocation",
+    "core.judging": "judge",
     "core.keys": "Key Write",
     "core.limits": "Limits Price Prices",
     "core.messages": (

@@ -14,11 +14,11 @@ import pytest
 from detent import (
     Agent,
     AgentResult,
-    AlwaysAskPolicy,
     Appended,
     BlockingConfirmationStrategy,
     ChatMessage,
     ConfirmationUIResult,
+    NeverAskPolicy,
     ScriptedChatGenerator,
     Tool,
     ToolCall,
@@ -254,12 +254,12 @@ def test_a_human_answers_for_a_call_of_unknown_outcome() -> None:
         ) -> ConfirmationUIResult:
             return ConfirmationUIResult("respond", "it was paid")
 
-    journal, _ = recorded()
-    kinds = [entry.kind for entry in entries_of(journal)]
-    found = cut(journal, kinds.index("ToolStarted") + 2)
-    rule = BlockingConfirmationStrategy(AlwaysAskPolicy(), Human())
+    rules = {"pay": BlockingConfirmationStrategy(NeverAskPolicy(), Human())}
+    journal, _ = recorded(confirmation_strategies=rules)
+    begun = [one.kind == "ToolStarted" and one.data["ref"] == [1, 0] for one in entries_of(journal)]
+    found = cut(journal, begun.index(True) + 1)
 
-    result = agent_of(found, confirmation_strategies={"pay": rule}).resume("r")
+    result = agent_of(found, confirmation_strategies=rules).resume("r")
 
     assert result.exit_reason == "text"
     assert result.messages[2].tool_call_results[0].text == "it was paid"
@@ -481,5 +481,5 @@ def test_a_run_whose_open_call_needs_a_missing_tool_is_refused() -> None:
     found = cut(journal, kinds.index("ModelReplied") + 1)
     poorer = Agent(chat_generator=ScriptedChatGenerator(), state_schema=Ledger, journal=found)
 
-    with pytest.raises(StoredDataError, match="tool"):
+    with pytest.raises(StoredDataError, match="it has no tool 'pay', 'note'"):
         poorer.resume("r")

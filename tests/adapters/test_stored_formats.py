@@ -20,7 +20,9 @@ from attrs import frozen
 from detent import (
     Agent,
     AgentResult,
+    BlockingConfirmationStrategy,
     ChatMessage,
+    ConfirmationUIResult,
     DirectoryJournal,
     Effect,
     Event,
@@ -173,6 +175,49 @@ def test_the_files_are_of_their_format(version: int) -> None:
     first = json.loads((STORED / f"runs_{version}" / "r.jsonl").read_text().splitlines()[0])
 
     assert first[0]["data"]["format"] == version
+
+
+class Above:
+    """A policy that looks at the amount."""
+
+    def should_ask(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> bool:
+        """Ask about more than one."""
+        return bool(tool_params["n"] > 1)
+
+
+class Human:
+    """Somebody who says yes."""
+
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
+        """Confirm."""
+        return ConfirmationUIResult("confirm")
+
+
+def test_a_question_of_format_2_is_still_asked(tmp_path: Path) -> None:
+    """What the policy said stood in the model's reply: of two calls it asked about one."""
+    folder = shutil.copytree(STORED / "runs_2", tmp_path / "runs")
+    paid: list[int] = []
+
+    def pay(n: int) -> str:
+        """Pay."""
+        paid.append(n)
+        return f"paid {n}"
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator("done"),
+        tools=[create_tool_from_function(pay)],
+        confirmation_strategies={"pay": BlockingConfirmationStrategy(Above(), Human())},
+        journal=DirectoryJournal(folder),
+    )
+
+    result = agent.resume("asked")
+
+    assert result.text == "done"
+    assert paid == [2]
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from detent import (
     Confirmed,
     FrozenDict,
     HumanDecided,
+    Judge,
+    Judged,
     Limits,
     ModelReplied,
     Run,
@@ -25,6 +27,7 @@ from detent import (
     ToolCall,
     ToolStarted,
     due,
+    judge,
     start,
     step,
 )
@@ -40,12 +43,21 @@ SPEC = AgentSpec(
 START = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
 
 
+def judged(spec: AgentSpec[State], run: Run[State]) -> Run[State]:
+    """The run when every policy has been asked."""
+    while asked := [effect for effect in due(spec, run) if isinstance(effect, Judge)]:
+        for effect in asked:
+            said = judge(effect)
+            assert isinstance(said, Judged)
+            run = step(spec, run, said)
+    return run
+
+
 def calling(*names: str) -> Run[State]:
     """The run after the model has called these tools."""
     calls = [ToolCall(name, {}, str(place)) for place, name in enumerate(names)]
-    return step(
-        SPEC, START, ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=calls)))
-    )
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    return judged(SPEC, step(SPEC, START, ModelReplied(1, 1, reply)))
 
 
 def kinds(spec: AgentSpec[State], run: Run[State]) -> list[tuple[str, int]]:

@@ -1,46 +1,71 @@
-"""Opening a turn: once it is settled which calls may run, no policy is asked again."""
+"""Opening a turn: a call that cannot run is answered at once, whoever guards its tool."""
 
 from __future__ import annotations
 
-from typing import Any
+import pytest
 
 from detent import (
     AgentSpec,
     Allow,
-    Ask,
+    CallRef,
     ChatMessage,
     ChatReply,
     FrozenDict,
-    ModelReplied,
-    Run,
+    RunOptions,
     State,
     Tool,
     ToolCall,
     start,
-    step,
 )
-from detent.core.decisions import Verdict
-from detent.core.opening import settled
+from detent.core.opening import open_slots
+from detent.core.run import NO_OPTIONS
+from detent.core.slots import Faulted, Ready, Unjudged
 from detent.core.tools import by_name
 
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+SPEC = AgentSpec(
+    State({}),
+    by_name([Tool(name, "", NUMBER, print) for name in ("note", "pay")]),
+    policies=FrozenDict({"pay": lambda call, tool, run: Allow()}),
+)
 
-def test_a_policy_is_asked_once() -> None:
-    """What it said stays with the event, whatever it would say later."""
-    verdicts: list[Verdict] = [Ask("money")]
 
-    def policy(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-        return verdicts.pop() if verdicts else Allow()
+def opened(call: ToolCall, options: RunOptions = NO_OPTIONS) -> object:
+    """The status of a call that has just been made."""
+    run = start(SPEC, [], run_id="r", options=options)
+    (slot,) = open_slots(SPEC, run, ChatReply(ChatMessage.from_assistant(tool_calls=[call])))
+    assert slot.ref == CallRef(1, 0)
+    return slot.status
 
-    spec = AgentSpec(
-        State({}),
-        by_name([Tool("pay", "", {"type": "object"}, print)]),
-        policies=FrozenDict({"pay": policy}),
-    )
-    run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
-    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("pay", id="a")]))
 
-    event = settled(spec, run, ModelReplied(1, 1, reply))
+def test_a_call_that_nobody_guards_is_ready() -> None:
+    """Nobody is asked anything."""
+    assert opened(ToolCall("note", {"n": 1})) == Ready()
 
-    assert step(spec, run, event) == step(spec, run, event)
-    assert "AwaitingDecision" in repr(step(spec, run, event).slots)
-    assert settled(spec, run, event) is event
+
+def test_a_guarded_call_waits_for_its_policy() -> None:
+    """Which is asked by a driver, not here."""
+    assert opened(ToolCall("pay", {"n": 1})) == Unjudged()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (ToolCall("refund", {"n": 1}), "unknown_tool"),
+        (ToolCall("pay", {"n": "all"}), "invalid_arguments"),
+    ],
+)
+def test_no_policy_sees_what_cannot_run(call: ToolCall, kind: str) -> None:
+    """The model is told."""
+    status = opened(call)
+
+    assert isinstance(status, Faulted)
+    assert status.fault.kind == kind
+
+
+def test_a_tool_that_was_not_chosen_is_unknown() -> None:
+    """Also a guarded one."""
+    status = opened(ToolCall("pay", {"n": 1}), RunOptions(("note",)))
+
+    assert isinstance(status, Faulted)
+    assert "Available tools: note" in status.fault.message

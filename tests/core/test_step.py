@@ -32,6 +32,8 @@ from detent import (
     Finished,
     FrozenDict,
     HumanDecided,
+    Judge,
+    Judged,
     Limits,
     ModelFailed,
     ModelFailure,
@@ -59,6 +61,7 @@ from detent import (
     WaitUntil,
     Write,
     due,
+    judge,
     replay,
     start,
     step,
@@ -108,6 +111,16 @@ def call(tool: str, n: object = 1, call_id: str | None = "c1") -> ToolCall:
 def returned(place: int, value: int, turn: int = 1) -> ToolReturned:
     """A note tool gave a number."""
     return ToolReturned(CallRef(turn, place), 1, result_of(NOTE, value))
+
+
+def judged(spec: AgentSpec[State], run: Run[State]) -> Run[State]:
+    """The run when every policy has been asked."""
+    while asked := [effect for effect in due(spec, run) if isinstance(effect, Judge)]:
+        for effect in asked:
+            said = judge(effect)
+            assert isinstance(said, Judged)
+            run = step(spec, run, said)
+    return run
 
 
 def digest_at(run: Run[State], place: int) -> str:
@@ -544,7 +557,7 @@ def test_cancelling_keeps_what_has_been_done() -> None:
 
 def test_a_guarded_call_asks_a_human_and_does_not_run() -> None:
     """The policy's reason is in the question; other calls go on."""
-    run = step(SPEC, START, said(call("note", 1, "a"), call("pay", 2, "b")))
+    run = judged(SPEC, step(SPEC, START, said(call("note", 1, "a"), call("pay", 2, "b"))))
 
     human, tool = due(SPEC, run)
 
@@ -558,14 +571,14 @@ def test_a_policy_may_allow() -> None:
     """Then the call runs at once."""
     spec = evolve(SPEC, policies=FrozenDict({"pay": lambda call, tool, run: Allow()}))
 
-    (effect,) = due(spec, step(spec, START, said(call("pay"))))
+    (effect,) = due(spec, judged(spec, step(spec, START, said(call("pay")))))
 
     assert isinstance(effect, RunTool)
 
 
 def test_a_confirmed_call_runs_as_it_is() -> None:
     """Exactly the arguments that were shown."""
-    run = step(SPEC, START, said(call("pay", 5)))
+    run = judged(SPEC, step(SPEC, START, said(call("pay", 5))))
 
     (effect,) = due(SPEC, step(SPEC, run, decided(run, 0, Confirmed())))
 
@@ -575,7 +588,7 @@ def test_a_confirmed_call_runs_as_it_is() -> None:
 
 def test_a_modified_call_runs_with_the_new_arguments_and_says_so() -> None:
     """The conversation holds what was run; the result tells the model who changed it."""
-    run = step(SPEC, START, said(call("pay", 5)))
+    run = judged(SPEC, step(SPEC, START, said(call("pay", 5))))
     run = step(SPEC, run, decided(run, 0, Modified({"n": 3}, "less")))
 
     run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
@@ -587,14 +600,14 @@ def test_a_modified_call_runs_with_the_new_arguments_and_says_so() -> None:
 
 def test_a_modification_that_does_not_fit_the_tool_changes_nothing() -> None:
     """The call stays pending."""
-    run = step(SPEC, START, said(call("pay", 5)))
+    run = judged(SPEC, step(SPEC, START, said(call("pay", 5))))
 
     assert step(SPEC, run, decided(run, 0, Modified({"n": "all"}))) == run
 
 
 def test_a_rejected_call_is_answered_with_the_feedback() -> None:
     """It never runs."""
-    run = step(SPEC, START, said(call("pay", 5)))
+    run = judged(SPEC, step(SPEC, START, said(call("pay", 5))))
 
     run = step(SPEC, run, decided(run, 0, Rejected("too much")))
 
@@ -606,7 +619,7 @@ def test_a_rejected_call_is_answered_with_the_feedback() -> None:
 
 def test_a_human_may_answer_in_the_tools_place() -> None:
     """The model reads the answer as the tool's."""
-    run = step(SPEC, START, said(call("pay", 5)))
+    run = judged(SPEC, step(SPEC, START, said(call("pay", 5))))
 
     run = step(SPEC, run, decided(run, 0, Answered("paid by hand")))
 
@@ -615,13 +628,56 @@ def test_a_human_may_answer_in_the_tools_place() -> None:
 
 def test_a_decision_for_other_arguments_counts_for_nothing() -> None:
     """Neither does one for another call of the same tool, nor one that was used already."""
-    run = step(SPEC, START, said(call("pay", 5, "a"), call("pay", 6, "b")))
+    run = judged(SPEC, step(SPEC, START, said(call("pay", 5, "a"), call("pay", 6, "b"))))
     crossed = HumanDecided(CallRef(1, 0), digest_at(run, 1), Confirmed())
     good = decided(run, 0, Confirmed())
 
     assert step(SPEC, run, crossed) == run
     after = step(SPEC, run, good)
     assert step(SPEC, after, good) == after
+
+
+def test_a_policy_is_asked_once() -> None:
+    """What it has said stands, whatever it would say later; in the model's order."""
+    run = step(SPEC, START, said(call("pay", 5, "a"), call("pay", 6, "b")))
+    (first,) = due(SPEC, run)
+    assert isinstance(first, Judge)
+    assert (first.ref, first.call.arguments, first.run) == (CallRef(1, 0), {"n": 5}, run)
+
+    run = step(SPEC, run, Judged(first.ref, Allow()))
+
+    assert step(SPEC, run, Judged(first.ref, Ask("changed my mind"))) is run
+    assert [effect.key for effect in due(SPEC, run)] == [("judge", 1, 1, 1), ("tool", 1, 0, 1)]
+
+
+def test_policies_are_asked_at_once_where_they_are_several() -> None:
+    """Only what one of them has said before may matter to it."""
+    more = FrozenDict({**SPEC.policies, "note": lambda call, tool, run: Allow()})
+    spec = evolve(SPEC, policies=more)
+
+    run = step(spec, START, said(call("pay", 1, "a"), call("note", 2, "b"), call("note", 3, "c")))
+
+    assert [effect.key for effect in due(spec, run)] == [("judge", 1, 0, 1), ("judge", 1, 1, 1)]
+
+
+def test_a_call_whose_policy_is_gone_is_asked_about() -> None:
+    """Another process may have another agent."""
+    run = step(SPEC, START, said(call("pay", 5)))
+    poorer = evolve(SPEC, policies=FrozenDict())
+
+    (human,) = due(poorer, judged(poorer, run))
+
+    assert isinstance(human, AskHuman)
+    assert "this agent has none for 'pay'" in human.reason
+
+
+def test_a_tool_that_nobody_has_judged_is_not_started() -> None:
+    """Nor does it give a result, nor does a human decide about it."""
+    run = step(SPEC, START, said(call("pay", 5)))
+    asked = judged(SPEC, run)
+
+    for event in (ToolStarted(CallRef(1, 0), 1), returned(0, 1), decided(asked, 0, Confirmed())):
+        assert step(SPEC, run, event) is run
 
 
 # --- what answers nothing ---------------------------------------------------------------
@@ -668,9 +724,8 @@ def test_an_answer_to_what_was_never_asked_is_refused(event: Event) -> None:
 
 def test_every_order_of_arrival_gives_the_same_run() -> None:
     """Results are folded in the model's order, whoever comes first."""
-    run = step(
-        SPEC, START, said(*(call(t, n, str(n)) for n, t in enumerate(["note", "pay", "note"])))
-    )
+    calls = [call(tool, n, str(n)) for n, tool in enumerate(["note", "pay", "note"])]
+    run = judged(SPEC, step(SPEC, START, said(*calls)))
     paid = ToolReturned(CallRef(1, 1), 1, result_of(PAY, "paid"))
     events: list[list[Event]] = [
         [returned(0, 10)],
@@ -704,6 +759,7 @@ EVENTS = st.one_of(
     st.builds(
         ToolRaised, REFS, st.just(1), st.builds(ToolFault, st.just("raised"), st.text(max_size=3))
     ),
+    st.builds(Judged, REFS, st.sampled_from([Allow(), Ask("why")])),
     st.builds(CancelRequested, st.just("stop")),
 )
 

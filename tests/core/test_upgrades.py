@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.core.errors import StoredDataError
-from detent.core.upgrades import AS_IN_1, FORMAT, upgraded_event, upgraded_run
+from detent.core.upgrades import AS_IN_1, FORMAT, upgraded_events, upgraded_run
 
 VALUES = {"plain": {"value": [1]}, "typed": {"value": "2026-01-02", "as": "key"}}
 STATE = {
@@ -45,13 +45,35 @@ def test_the_writes_of_an_event_of_format_1_move() -> None:
     """As those of a run do; events without any stay as they are."""
     event = {"is": "ToolReturned", "result": {"content": "x"}, "writes": [WRITE]}
 
-    assert upgraded_event(event, 1)["result"]["writes"] == [NEW_WRITE]
-    assert upgraded_event({"is": "Resumed"}, 1) == {"is": "Resumed"}
+    (again,) = upgraded_events(event, 1)
+
+    assert again["result"]["writes"] == [NEW_WRITE]
+    assert upgraded_events({"is": "Resumed"}, 1) == [{"is": "Resumed"}]
+
+
+def test_what_the_policies_said_in_format_2_becomes_events() -> None:
+    """It stood in the model's reply."""
+    slots = [
+        {"ref": [1, 0], "status": {"$type": "Ready"}},
+        {"ref": [1, 1], "status": {"$type": "AwaitingDecision", "digest": "d", "reason": "money"}},
+        {"ref": [1, 2], "status": {"is": "AwaitingDecision", "digest": "d"}},
+        {"ref": [1, 3], "status": {"$type": "Faulted", "fault": {}}},
+    ]
+
+    reply, *said = upgraded_events({"$type": "ModelReplied", "turn": 1, "slots": slots}, 2)
+
+    assert reply == {"$type": "ModelReplied", "turn": 1}
+    assert said == [
+        {"$type": "Judged", "ref": [1, 0], "verdict": {"$type": "Allow"}},
+        {"$type": "Judged", "ref": [1, 1], "verdict": {"$type": "Ask", "reason": "money"}},
+        {"$type": "Judged", "ref": [1, 2], "verdict": {"$type": "Ask", "reason": ""}},
+    ]
 
 
 def test_the_present_format_stays_as_it_is() -> None:
     """There is nothing to do."""
-    assert upgraded_run({"a": 1}, FORMAT) == upgraded_event({"a": 1}, FORMAT) == {"a": 1}
+    assert upgraded_run({"a": 1}, FORMAT) == {"a": 1}
+    assert upgraded_events({"a": 1}, FORMAT) == [{"a": 1}]
 
 
 @pytest.mark.parametrize("version", [0, FORMAT + 1, "1", True, None, 1.0])
@@ -60,10 +82,23 @@ def test_a_format_that_is_not_known_is_refused(version: object) -> None:
     with pytest.raises(StoredDataError, match="this Detent reads 1 to"):
         upgraded_run({}, version)
     with pytest.raises(StoredDataError, match="this Detent reads 1 to"):
-        upgraded_event({}, version)
+        upgraded_events({}, version)
 
 
-NAMES = ("phase", "slots", "ref", "status", "result", "writes", "state", "value", "as", "key")
+NAMES = (
+    "phase",
+    "digest",
+    "fault",
+    "slots",
+    "ref",
+    "status",
+    "result",
+    "writes",
+    "state",
+    "value",
+    "as",
+    "key",
+)
 JSON: Any = st.recursive(
     st.none() | st.integers() | st.text(max_size=3),
     lambda inner: (
@@ -77,4 +112,4 @@ JSON: Any = st.recursive(
 def test_upgrades_are_total(data: dict[str, Any]) -> None:
     """Whatever stands there, they raise nothing; the reader judges what comes of it."""
     assert isinstance(upgraded_run(data, 1), dict)
-    assert isinstance(upgraded_event(data, 1), dict)
+    assert all(isinstance(one, dict) for one in upgraded_events(data, 1))

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import field, frozen
 from attrs.validators import instance_of, optional
 
-from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, Reconcile, RunTool, WaitUntil
+from detent.core.effects import (
+    AskHuman,
+    AskModel,
+    Effect,
+    EffectKey,
+    Judge,
+    Reconcile,
+    RunTool,
+    WaitUntil,
+)
 from detent.core.errors import DetentError
 from detent.core.run import Run
 from detent.core.slots import (
@@ -19,6 +28,7 @@ from detent.core.slots import (
     Ready,
     Refused,
     Slot,
+    Unjudged,
 )
 
 if TYPE_CHECKING:
@@ -192,6 +202,8 @@ def _told(effect: Effect) -> str:
             return f"ask the model (turn {effect.turn})"
         case RunTool():
             return f"run {effect.tool.name}({dict(effect.call.arguments)})"
+        case Judge():
+            return f"ask the policy about {effect.tool.name}({dict(effect.call.arguments)})"
         case AskHuman():
             return f"ask a human about {effect.tool.name}({dict(effect.call.arguments)})"
         case Reconcile():
@@ -213,7 +225,7 @@ def _require_component(break_point: Breakpoint) -> None:
 
 def _has_begun(slot: Slot) -> bool:
     match slot.status:
-        case AwaitingDecision() | Ready(1) | Refused() | Accepted() | Misfit():
+        case Unjudged() | AwaitingDecision() | Ready(1) | Refused() | Accepted() | Misfit():
             return False
         case Faulted(fault):
             return fault.kind not in NEVER_BEGUN

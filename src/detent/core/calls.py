@@ -1,4 +1,4 @@
-"""What becomes of one call: after a failed attempt, when its time is up, when a human decides."""
+"""What becomes of one call: when it fails, is late, is judged, is decided."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from typing import Any
 from attrs import evolve
 
 from detent.core.arguments import argument_faults
-from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected
+from detent.core.decisions import (
+    Allow,
+    Answered,
+    Ask,
+    Confirmed,
+    Decision,
+    Modified,
+    Rejected,
+    Verdict,
+    digest,
+)
 from detent.core.events import ClockTicked, ToolRaised
 from detent.core.outcomes import Cancelled, Exhausted
 from detent.core.results import ToolFault, text_of
 from detent.core.slots import (
     AnsweredByHuman,
+    AwaitingDecision,
     Faulted,
     Ready,
     Refused,
@@ -48,6 +59,16 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
     if event.at is None or not pause_s:
         return Ready(event.attempt + 1)
     return Resting(event.attempt + 1, event.at + pause_s)
+
+
+def judged(spec: AgentSpec[Any], run_id: str, slot: Slot, verdict: Verdict) -> Slot:
+    """The slot as a policy has said: it may run, or a human must decide."""
+    match verdict:
+        case Allow():
+            return evolve(slot, status=Ready())
+        case Ask(reason):
+            bound = digest(run_id, *slot.ref, slot.call, spec.tools[slot.call.tool_name])
+            return evolve(slot, status=AwaitingDecision(bound, reason))
 
 
 def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:

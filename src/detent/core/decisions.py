@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,8 +30,16 @@ class Ask:
 
 
 Verdict: TypeAlias = Allow | Ask
-Policy: TypeAlias = "Callable[[ToolCall, Tool, Run[Any]], Verdict]"
-"""Answers, once for each call, whether a human must be asked. Its verdict is kept in the run."""
+Policy: TypeAlias = "Callable[[ToolCall, Tool, Run[Any]], Verdict | Awaitable[Verdict]]"
+"""Answers, once for each call, whether a human must be asked. Its verdict is kept in the run.
+
+It is given the call with its validated arguments, the tool, and the run as it stands.
+"""
+
+
+def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+    """For a call that was to be judged, and whose policy the agent at hand has no longer: ask."""
+    return Ask(f"a policy was to judge this call, and this agent has none for '{tool.name}'")
 
 
 @frozen

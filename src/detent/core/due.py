@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from detent.core.effects import AskHuman, AskModel, Effect, Reconcile, RunTool, WaitUntil
+from detent.core.decisions import Policy, unguarded
+from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import key_of_call
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
-from detent.core.slots import AwaitingDecision, CallRef, Ready, Resting, Running, Unknown
+from detent.core.slots import AwaitingDecision, CallRef, Ready, Resting, Running, Unjudged, Unknown
 from detent.core.spec import AgentSpec, S
 from detent.core.tools import ToolSpec
 
@@ -34,6 +35,7 @@ def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
             return (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Acting():
             return (
+                *_judgements(spec, run),
                 *_humans_to_ask(spec, run),
                 *_tools_to_run(spec, run),
                 *_lookups(spec, run),
@@ -57,6 +59,17 @@ def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
     if chosen is None:
         return spec.offered
     return tuple(tool.spec for name, tool in spec.tools.items() if name in chosen)
+
+
+def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
+    """One for each policy: what it has said of the calls before may matter to the next."""
+    asked: list[Policy] = []
+    for slot in run.slots:
+        if isinstance(slot.status, Unjudged):
+            policy = spec.policies.get(slot.call.tool_name, unguarded)
+            if not any(policy is one for one in asked):
+                asked.append(policy)
+                yield Judge(slot.ref, slot.call, spec.tools[slot.call.tool_name], policy, run)
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:

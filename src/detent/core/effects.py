@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
+from detent.core.decisions import Policy
 from detent.core.events import ModelReplied, ToolReturned
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply
 from detent.core.results import result_of
+from detent.core.run import Run
 from detent.core.slots import CallRef
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
@@ -92,6 +94,22 @@ class Reconcile:
 
 
 @frozen
+class Judge:
+    """Have `policy` say whether a human must decide about a call; `run` is the run as it stands."""
+
+    ref: CallRef
+    call: ToolCall
+    tool: Tool
+    policy: Policy = field(repr=False)
+    run: Run[Any] = field(repr=False)
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey("judge", *self.ref, 1)
+
+
+@frozen
 class AskHuman:
     """Ask a human whether a call may run. The decision must carry `digest`."""
 
@@ -126,4 +144,4 @@ class WaitUntil:
         return EffectKey(self.reason, *self.ref, self.attempt)
 
 
-Effect: TypeAlias = AskModel | RunTool | Reconcile | AskHuman | WaitUntil
+Effect: TypeAlias = AskModel | RunTool | Reconcile | Judge | AskHuman | WaitUntil

@@ -6,24 +6,22 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from detent.core.decisions import Decision
+from detent.core.decisions import Decision, Verdict
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.results import ToolFault, ToolResult
-from detent.core.slots import CallRef, Slot
+from detent.core.slots import CallRef
 
 
 @frozen
 class ModelReplied:
     """The model answered what `AskModel` asked in this turn and attempt.
 
-    `slots` are its calls as they were opened when it happened; without them they are opened now.
     `cost` is what the reply has cost, where there is a price list.
     """
 
     turn: int
     attempt: int
     reply: ChatReply
-    slots: tuple[Slot, ...] = ()
     cost: float = 0.0
 
 
@@ -87,6 +85,14 @@ class ClockTicked:
 
 
 @frozen
+class Judged:
+    """A policy said whether a human must decide about a call. It is not asked again."""
+
+    ref: CallRef
+    verdict: Verdict
+
+
+@frozen
 class HumanDecided:
     """A human decided about one call. It counts only with the digest of that very call."""
 
@@ -141,6 +147,7 @@ Event: TypeAlias = (
     | ToolReturned
     | ToolRaised
     | ClockTicked
+    | Judged
     | HumanDecided
     | ToolNeverRan
     | Resumed

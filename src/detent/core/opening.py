@@ -1,4 +1,4 @@
-"""Opening a turn: the model's calls are checked and held against the policies, once."""
+"""Opening a turn: the model's calls are checked before anything runs or anybody is asked."""
 
 from __future__ import annotations
 
@@ -10,24 +10,13 @@ from attrs import evolve
 
 from detent.core.arguments import argument_faults, without_hidden
 from detent.core.conversion import ConversionError
-from detent.core.decisions import Allow, Ask, digest
-from detent.core.events import Event, ModelReplied
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
 from detent.core.results import ToolFault
-from detent.core.run import Run, Thinking
-from detent.core.slots import Accepted, AwaitingDecision, CallRef, Faulted, Misfit, Ready, Slot
+from detent.core.run import Run
+from detent.core.slots import Accepted, CallRef, Faulted, Misfit, Ready, Slot, Unjudged
 from detent.core.spec import AgentSpec, S
-
-
-def settled(spec: AgentSpec[S], run: Run[S], event: Event) -> Event:
-    """The event with everything in it that a policy decides, so that no policy is asked again."""
-    if not isinstance(event, ModelReplied) or event.slots:
-        return event
-    if event.turn != run.turn or run.phase != Thinking(event.attempt):
-        return event
-    return evolve(event, slots=open_slots(spec, run, with_call_ids(event.reply, run.turn)))
 
 
 def open_slots(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> tuple[Slot, ...]:
@@ -37,7 +26,7 @@ def open_slots(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> tuple[Slot,
 
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
-    """The slot of a call that the model has just made: checked, then held against the policy."""
+    """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
     if spec.output is not None and call.tool_name == spec.output.name:
         return Slot(ref, call, _held_against(spec.output, call))
     chosen = run.options.tools
@@ -51,13 +40,7 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
         fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
         return Slot(ref, call, Faulted(fault))
-    policy = spec.policies.get(tool.name)
-    match policy(call, tool, run) if policy is not None else Allow():
-        case Allow():
-            return Slot(ref, call, Ready())
-        case Ask(reason):
-            bound = digest(run.id, ref.turn, ref.place, call, tool)
-            return Slot(ref, call, AwaitingDecision(bound, reason))
+    return Slot(ref, call, Unjudged() if tool.name in spec.policies else Ready())
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:

@@ -18,6 +18,11 @@ class CallRef(NamedTuple):
 
 
 @frozen
+class Unjudged:
+    """A policy has not said yet whether a human must decide."""
+
+
+@frozen
 class AwaitingDecision:
     """A human must decide. Only a decision that carries `digest` counts."""
 
@@ -96,7 +101,7 @@ class Misfit:
 
 
 Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman | Accepted | Misfit
-Open: TypeAlias = AwaitingDecision | Ready | Running | Unknown | Resting
+Open: TypeAlias = Unjudged | AwaitingDecision | Ready | Running | Unknown | Resting
 Status: TypeAlias = Open | Settled
 
 
@@ -118,7 +123,7 @@ def is_settled(slot: Slot) -> bool:
 def answer(slot: Slot) -> ToolCallResult | None:
     """What the model is told about the call; None while it is open."""
     match slot.status:
-        case AwaitingDecision() | Ready() | Running() | Unknown() | Resting():
+        case Unjudged() | AwaitingDecision() | Ready() | Running() | Unknown() | Resting():
             return None
         case Succeeded(result):
             return ToolCallResult(_noted(slot.note, result.content), slot.call)

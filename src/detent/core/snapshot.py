@@ -283,6 +283,7 @@ def _break_point(rule: Hold | None) -> Json:
 
 def _word(slot: Slot) -> str:
     words = {
+        "Unjudged": "waits for its policy",
         "AwaitingDecision": "waits for a human",
         "Ready": "ready to run",
         "Running": "running",

@@ -13,13 +13,14 @@ from operator import is_
 from attrs import evolve
 
 from detent.core.answers import answered
-from detent.core.calls import after_fault, after_tick, decided
+from detent.core.calls import after_fault, after_tick, decided, judged
 from detent.core.errors import UnknownEffectError
 from detent.core.events import (
     CancelRequested,
     ClockTicked,
     Event,
     HumanDecided,
+    Judged,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -43,6 +44,7 @@ from detent.core.slots import (
     Running,
     Slot,
     Succeeded,
+    Unjudged,
     Unknown,
 )
 from detent.core.spec import AgentSpec, S
@@ -80,7 +82,7 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
     return reduce(lambda current, event: step(spec, current, event), journal, run)
 
 
-def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901 - a case an event
+def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
     """The run after `event`.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing.
@@ -103,6 +105,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
             return _on_clock_ticked(spec, run, event)
+        case Judged():
+            return _on_judged(spec, run, event)
         case HumanDecided():
             return _on_human_decided(spec, run, event)
         case ToolNeverRan():
@@ -123,7 +127,7 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     calls = reply.message.tool_calls
     if not calls:
         return answered(spec, run, reply)
-    slots = event.slots or open_slots(spec, run, reply)
+    slots = open_slots(spec, run, reply)
     counts = dict(run.tool_call_counts)
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
@@ -180,6 +184,13 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     if deadline != run.deadline:
         run = evolve(run, deadline=deadline)
     return _with_slots(spec, run, [recovered(spec, run, slot, event) for slot in run.slots])
+
+
+def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or not isinstance(slot.status, Unjudged):
+        return run
+    return _change(spec, run, judged(spec, run.id, slot, event.verdict))
 
 
 def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:

@@ -12,7 +12,7 @@ from detent.core.errors import StoredDataError
 
 Json: TypeAlias = dict[str, Any]
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format that is written. Every earlier one is read."""
 
 AS_IN_1 = "as in format 1"
@@ -20,10 +20,10 @@ AS_IN_1 = "as in format 1"
 
 
 class Steps(NamedTuple):
-    """How a run and an event of one format become those of the next."""
+    """How a run and an event of one format become those of the next: an event one or several."""
 
     run: Callable[[Json], Json]
-    event: Callable[[Json], Json]
+    events: Callable[[Json], list[Json]]
 
 
 def upgraded_run(data: Mapping[str, Any], version: object) -> Json:
@@ -38,12 +38,12 @@ def upgraded_run(data: Mapping[str, Any], version: object) -> Json:
     return run
 
 
-def upgraded_event(data: Mapping[str, Any], version: object) -> Json:
-    """An event that was stored in format `version`, in the present one. Raises as above."""
-    event = dict(data)
+def upgraded_events(data: Mapping[str, Any], version: object) -> list[Json]:
+    """What an event that was stored in format `version` is in the present one. Raises as above."""
+    events = [dict(data)]
     for step in _steps(version):
-        event = step.event(event)
-    return event
+        events = [after for event in events for after in step.events(event)]
+    return events
 
 
 def _steps(version: object) -> list[Steps]:
@@ -78,12 +78,12 @@ def _slot_of_1(slot: object, writes: Mapping[str, object]) -> object:
             return slot
 
 
-def _event_of_1(event: Json) -> Json:
+def _events_of_1(event: Json) -> list[Json]:
     match event:
         case {"writes": writes, "result": dict(result), **rest}:
-            return rest | {"result": result | {"writes": _writes_of_1(writes)}}
+            return [rest | {"result": result | {"writes": _writes_of_1(writes)}}]
         case _:
-            return event
+            return [event]
 
 
 def _writes_of_1(writes: object) -> object:
@@ -111,5 +111,34 @@ def _value_of_1(stored: object) -> object:
             return stored
 
 
-STEPS: Mapping[int, Steps] = {1: Steps(_run_of_1, _event_of_1)}
+def _run_of_2(run: Json) -> Json:
+    return run
+
+
+def _events_of_2(event: Json) -> list[Json]:
+    """In format 2 the model's reply said what the policies had said of its calls."""
+    match event:
+        case {"slots": list(slots), **rest}:
+            said = [{"$type": "Judged", **told} for slot in slots if (told := _verdict_of_2(slot))]
+            return [rest, *said]
+        case _:
+            return [event]
+
+
+def _verdict_of_2(slot: object) -> Json | None:
+    match slot:
+        case {"ref": ref, "status": {"digest": _, **asked}}:
+            return {"ref": ref, "verdict": {"$type": "Ask", "reason": asked.get("reason", "")}}
+        case {"ref": ref, "status": {"fault": _}}:
+            return None
+        case {"ref": ref}:
+            return {"ref": ref, "verdict": {"$type": "Allow"}}
+        case _:
+            return None
+
+
+STEPS: Mapping[int, Steps] = {
+    1: Steps(_run_of_1, _events_of_1),
+    2: Steps(_run_of_2, _events_of_2),
+}
 """For each earlier format the step to the next."""

@@ -24,6 +24,8 @@ from detent import (
     Finished,
     FrozenDict,
     HumanDecided,
+    Judge,
+    Judged,
     ModelReplied,
     RunTool,
     Session,
@@ -81,6 +83,8 @@ def payer(
         match effect:
             case AskModel():
                 return replied(effect, *(calls if effect.turn == 1 else ()))
+            case Judge():
+                return Judged(effect.ref, Ask())
             case RunTool():
                 await tool(effect)
                 return ToolReturned(effect.ref, 1, ToolResult("done"))
@@ -192,7 +196,12 @@ def test_events_that_are_there_already_are_heard_first() -> None:
         assert ended.phase == Done(Cancelled("never mind"))
 
     play(main())
-    assert [type(event) for event in events] == [ModelReplied, HumanDecided, CancelRequested]
+    assert [type(event) for event in events] == [
+        ModelReplied,
+        Judged,
+        HumanDecided,
+        CancelRequested,
+    ]
 
 
 def test_what_another_run_left_in_the_inbox_is_not_taken_for_ours() -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from detent import (
+    Ask,
     AskHuman,
     AskModel,
     CallRef,
@@ -23,11 +24,14 @@ from detent import (
     FrozenDict,
     FunctionToolExecutor,
     HumanDecided,
+    Judge,
+    Judged,
     ManualClock,
     ModelFailed,
     ModelFailure,
     ModelReplied,
     Purse,
+    Run,
     RunTool,
     ScriptedChatGenerator,
     State,
@@ -39,6 +43,7 @@ from detent import (
     ToolReturned,
     Write,
 )
+from detent.core.decisions import Verdict
 
 Pay: TypeAlias = Callable[[Purse, Effect], Event | None]
 
@@ -321,3 +326,20 @@ def test_a_blocking_port_does_not_block_the_event_loop(effect: Effect) -> None:
         return await Purse(slow, slow, {"note": slow}).pay_async(effect)
 
     assert isinstance(asyncio.run(main()), ModelReplied | ToolReturned | HumanDecided)
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+def test_a_policy_of_either_colour_is_asked(pay: Pay, colour: str) -> None:
+    """Its verdict is the event."""
+
+    def policy(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        return Ask(f"{tool.name} in {run.id}")
+
+    async def later(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        return policy(call, tool, run)
+
+    tool = Tool("note", "notes", NUMBER, print)
+    run = Run("r", STATE)
+    effect = Judge(CallRef(1, 0), CALL, tool, later if colour == "async" else policy, run)
+
+    assert pay(purse(), effect) == Judged(CallRef(1, 0), Ask("note in r"))

@@ -11,19 +11,24 @@ from attrs import evolve
 from detent import (
     Agent,
     Allow,
-    Ask,
     ChatMessage,
     FrozenDict,
+    FunctionToolExecutor,
     Limits,
+    Purse,
     ScriptedChatGenerator,
+    Session,
     StateError,
     ToolCall,
+    drive,
+    start,
     tool,
 )
 from detent.adapters.drivers import recording
+from detent.adapters.drivers.recording import Loaded, Recorder
 from detent.adapters.drivers.runs import Runs
 from detent.adapters.stores.memory import MemoryJournal
-from detent.core.decisions import Policy, Verdict
+from detent.core.decisions import Verdict
 from detent.core.errors import StoredDataError
 
 
@@ -70,13 +75,28 @@ def test_a_run_is_seen_as_it_was_after_each_entry(runs: Runs[Any]) -> None:
 
 
 def test_a_run_made_again_of_its_events_is_the_same_run(runs: Runs[Any]) -> None:
-    """Also where a policy would now say something else."""
+    """With checkpoints and without."""
     assert len(list(runs.journal.checkpoints("r"))) > 1
-    verdicts: list[Verdict] = [Allow(), Ask()]
-    rules: FrozenDict[str, Policy] = FrozenDict({"look": lambda *asked: verdicts.pop()})
 
     assert runs.replay("r") == runs.at("r")
-    assert evolve(runs, spec=evolve(runs.spec, policies=rules)).replay("r") == runs.at("r")
+
+
+def test_no_policy_is_asked_when_a_run_is_made_again() -> None:
+    """Also where it would now say something else."""
+    verdicts: list[Verdict] = [Allow(), Allow()]
+    spec = evolve(agent_of().spec, policies=FrozenDict({"look": lambda *asked: verdicts.pop()}))
+    journal = MemoryJournal()
+    run = start(spec, [ChatMessage.from_user("look")], run_id="r")
+    recorder = Recorder(journal, spec, lambda: 0.0, Loaded(run, 0))
+    recorder.begin(run)
+    session = Session(spec, run, record=recorder)
+    purse = Purse(ScriptedChatGenerator(*[answer] * 9), FunctionToolExecutor())
+
+    ended = drive(session, purse.pay)
+
+    assert [entry.kind for entry in journal.read("r")].count("Judged") == 2
+    assert verdicts == []
+    assert Runs(journal, spec).replay("r") == ended
 
 
 def test_other_rules_are_found_out_at_the_first_difference(runs: Runs[Any]) -> None:

@@ -20,6 +20,8 @@ from detent import (
     Event,
     FrozenDict,
     HumanDecided,
+    Judge,
+    Judged,
     Limits,
     ModelReplied,
     Modified,
@@ -34,6 +36,7 @@ from detent import (
     ToolReturned,
     ToolStarted,
     WaitUntil,
+    due,
     start,
 )
 from detent.core.tools import by_name
@@ -54,10 +57,12 @@ def calling(*names: str) -> ModelReplied:
 
 
 def session_after(event: Event) -> Session[State]:
-    """A session whose model has answered."""
+    """A session whose model has answered, and whose policies have been asked."""
     session = Session(SPEC, START)
     (asked,) = session.take()
     session.land(asked, event)
+    while questions := [one for one in due(SPEC, session.run) if isinstance(one, Judge)]:
+        session.feed(*(Judged(one.ref, Ask("money")) for one in questions))
     return session
 
 

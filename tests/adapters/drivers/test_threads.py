@@ -27,6 +27,8 @@ from detent import (
     Finished,
     FrozenDict,
     HumanDecided,
+    Judge,
+    Judged,
     ModelReplied,
     RunTool,
     Session,
@@ -76,6 +78,8 @@ def payer(
         match effect:
             case AskModel():
                 return replied(effect, *(calls if effect.turn == 1 else ()))
+            case Judge():
+                return Judged(effect.ref, Ask())
             case RunTool():
                 tool(effect)
                 return ToolReturned(effect.ref, 1, ToolResult("done"))

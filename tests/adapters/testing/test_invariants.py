@@ -10,6 +10,7 @@ from attrs import evolve
 from detent import (
     Acting,
     AgentSpec,
+    Allow,
     Ask,
     AskHuman,
     CallRef,
@@ -23,6 +24,7 @@ from detent import (
     Finished,
     FrozenDict,
     HumanDecided,
+    Judged,
     Limits,
     ModelReplied,
     Retries,
@@ -48,14 +50,21 @@ from detent.adapters.testing.trace import (
     Broke,
     Folded,
     Happening,
-    Judged,
     Opened,
     Performed,
     Rested,
     Said,
     Wrote,
 )
-from detent.core.slots import AwaitingDecision, Faulted, Ready, Running, Slot, Succeeded
+from detent.core.slots import (
+    AwaitingDecision,
+    Faulted,
+    Ready,
+    Running,
+    Slot,
+    Succeeded,
+    Unjudged,
+)
 from detent.core.tools import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -126,8 +135,8 @@ class Story:
 def good() -> list[Happening]:
     """A run in which all is well: a look, which fails once, and a payment that is approved."""
     story = Story()
-    story.trace += [Judged(1, "b", asks=True)]
     story.hear(SAID)
+    story.hear(Judged(PAID, Ask()))
     story.perform(LOOKED, ToolRaised(LOOKED, 1, ToolFault("raised", "no", retryable=True)))
     story.entries.append(entry(len(story.entries), "ToolStarted", LOOKED, 2))
     story.trace.append(Wrote((story.entries[-1],)))
@@ -165,7 +174,7 @@ def change(before: Run[Any], after: Run[Any], event: Event = TICK) -> Folded:
 
 SEEN = Succeeded(result_of(LOOK, "seen"))
 RAN = Performed(1, effect_of(step(SPEC, START, SAID), RunTool, LOOKED), returned(LOOKED, "seen"))
-QUESTION = step(SPEC, START, SAID)
+QUESTION = step(SPEC, step(SPEC, START, SAID), Judged(PAID, Ask()))
 APPROVED = step(
     SPEC,
     QUESTION,
@@ -196,7 +205,6 @@ BAD: dict[str, list[Happening]] = {
     "an_intent_is_stored_first": [RAN],
     "nothing_guarded_runs_unapproved": [change(START, QUESTION), PAYS],
     "a_policy_is_heeded": [
-        Judged(1, "b", asks=True),
         change(START, acting(slot(PAID, Ready())), SAID),
     ],
     "limits_hold": [change(START, evolve(START, turn=4))],
@@ -241,6 +249,9 @@ HEARD = change(START, QUESTION)
 TICKED = Folded(1, START, TICK, START)
 
 
+LATER = acting(slot(LOOKED, SEEN), slot(PAID, Unjudged()))
+
+
 @pytest.mark.parametrize(
     ("invariant", "trace"),
     [
@@ -249,6 +260,15 @@ TICKED = Folded(1, START, TICK, START)
         other_trace(
             "limits_hold",
             *[change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, Ready(2))))] * 2,
+        ),
+        other_trace(
+            "a_policy_is_heeded",
+            change(LATER, QUESTION),
+            change(LATER, QUESTION, Judged(PAID, Ask())),
+        ),
+        other_trace(
+            "a_policy_is_heeded",
+            change(LATER, QUESTION, Judged(PAID, Allow())),
         ),
         other_trace(
             "what_is_safe_is_never_lost",

@@ -29,6 +29,6 @@ def test_an_observer_that_raises_is_found_out() -> None:
     def observe(before: Run[Any], event: Any, after: Run[Any]) -> None:
         str(event.reply.message)
 
-    law = r"it takes every event, got AttributeError: .*; with ToolStarted\("
+    law = r"it takes every event, got AttributeError: .*; with Judged\("
     with pytest.raises(AssertionError, match=f"the observer breaks a law: {law}"):
         check_observer(lambda: observe)

@@ -8,21 +8,31 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import cast
+from typing import Any, cast
 
 from attrs import Factory, field, frozen
 
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.telling import Pieces, Teller
 from detent.adapters.functions import in_a_thread, in_background
-from detent.core.effects import AskHuman, AskModel, Effect, EffectKey, Reconcile, RunTool, WaitUntil
+from detent.core.effects import (
+    AskHuman,
+    AskModel,
+    Effect,
+    EffectKey,
+    Judge,
+    Reconcile,
+    RunTool,
+    WaitUntil,
+)
 from detent.core.events import (
     ClockTicked,
     Event,
     HumanDecided,
+    Judged,
     ModelFailed,
     ToolNeverRan,
     ToolRaised,
@@ -31,6 +41,7 @@ from detent.core.events import (
 from detent.core.frozen import thaw
 from detent.core.idempotency import NeverRan
 from detent.core.invocation import Invocation
+from detent.core.judging import judge
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.tools import Tool
 from detent.ports.chat import (
@@ -104,6 +115,8 @@ class Purse:
                 return _reconciled(effect)
             case WaitUntil():
                 return self._wait(effect)
+            case Judge():
+                return _judged(judge(effect))
             case AskHuman():
                 ui = self.uis.get(effect.tool.name)
                 return None if ui is None else _decided(effect, _consult(ui, effect))
@@ -120,6 +133,9 @@ class Purse:
             case WaitUntil():
                 await self.clock.wait_async(effect.at)
                 return self._ticked(effect)
+            case Judge():
+                said = await in_a_thread(partial(judge, effect))
+                return said if isinstance(said, Judged) else await said
             case AskHuman():
                 ui = self.uis.get(effect.tool.name)
                 if ui is None:
@@ -277,6 +293,10 @@ def _consult(ui: ConfirmationUI, effect: AskHuman) -> ConfirmationUIResult:
     shown = {name: thaw(value) for name, value in effect.call.arguments.items()}
     told = "\n".join(filter(None, (effect.tool.description, effect.reason)))
     return ui.get_user_confirmation(effect.tool.name, told, shown)
+
+
+def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
+    return said if isinstance(said, Judged) else in_background(said).result()
 
 
 def _reconciled(effect: Reconcile) -> Event:

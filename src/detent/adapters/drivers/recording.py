@@ -11,7 +11,7 @@ from detent.core.breakpoints import place_of, told
 from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_of, joined, rest_of
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
-from detent.core.events import Event, Resumed
+from detent.core.events import Event, ModelReplied, Resumed
 from detent.core.journal import event_from_json, event_to_json, mark_of, status_of
 from detent.core.recovery import rebound
 from detent.core.run import Run
@@ -25,8 +25,8 @@ from detent.core.snapshot import (
 )
 from detent.core.spec import AgentSpec, S
 from detent.core.state import lists_in
-from detent.core.step import step
-from detent.core.upgrades import FORMAT, upgraded_event
+from detent.core.step import replay
+from detent.core.upgrades import FORMAT, upgraded_events
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -216,7 +216,8 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
     data: dict[str, Any] = dict(entry.data)
     mark, format_ = data.pop("mark", None), data.pop("format", now.format)
     try:
-        run = step(spec, now.run, event_from_json(spec, upgraded_event(data, format_)))
+        events = [event_from_json(spec, one) for one in upgraded_events(data, format_)]
+        run = replay(spec, now.run, events)
     except DetentError as error:
         raise StoredDataError(
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) cannot be followed: "
@@ -225,10 +226,17 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
     if mark is not None and mark != mark_of(run):
         raise StoredDataError(
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) left the run at "
-            f"{mark!r:.200}, "
-            f"and with this agent at {mark_of(run)!r}: the agent's rules have changed since"
+            f"{mark!r:.200}, and with this agent at {mark_of(run)!r}: the agent's rules have "
+            f"changed since{_lack(spec, events[0])}"
         )
     return evolve(now, run=run, length=now.length + 1, passed=(), format=format_)
+
+
+def _lack(spec: AgentSpec[Any], event: Event) -> str:
+    """Which of the tools that the model has called this agent has not got, to end a sentence."""
+    calls = event.reply.message.tool_calls if isinstance(event, ModelReplied) else ()
+    names = dict.fromkeys(call.tool_name for call in calls if call.tool_name not in spec.tools)
+    return f"; it has no tool {', '.join(map(repr, names))}" if names else ""
 
 
 def _held(entry: Entry) -> Iterable[object]:

@@ -11,7 +11,6 @@ from detent.core.due import due
 from detent.core.effects import Effect, EffectKey, RunTool, WaitUntil
 from detent.core.events import Event, ToolStarted
 from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
-from detent.core.opening import settled
 from detent.core.run import Run
 from detent.core.spec import AgentSpec, S
 from detent.core.step import step
@@ -155,9 +154,8 @@ class Session(Generic[S]):
         folded: list[tuple[Run[S], Event, Run[S]]] = []
         run = self.run
         for event in events:
-            kept = event if self._record is None else settled(self.spec, run, event)
-            before, run = run, step(self.spec, run, kept)
-            folded.append((before, kept, run))
+            before, run = run, step(self.spec, run, event)
+            folded.append((before, event, run))
             if self._hooks and run is not before and (back := sent_back(self._hooks, run)):
                 before, run = run, step(self.spec, run, back)
                 folded.append((before, back, run))

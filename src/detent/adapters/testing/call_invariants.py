@@ -9,7 +9,6 @@ from attrs import evolve
 
 from detent.adapters.testing.trace import (
     Folded,
-    Judged,
     Opened,
     Performed,
     Said,
@@ -18,11 +17,19 @@ from detent.adapters.testing.trace import (
     changes,
     slot_at,
 )
-from detent.core.decisions import Confirmed, Decision, Modified
+from detent.core.decisions import Allow, Ask, Confirmed, Decision, Modified
 from detent.core.effects import AskHuman
-from detent.core.events import ModelReplied, ToolReturned
+from detent.core.events import Judged, ToolReturned
 from detent.core.messages import ToolCall
-from detent.core.slots import AwaitingDecision, CallRef, is_settled
+from detent.core.slots import (
+    AwaitingDecision,
+    CallRef,
+    Faulted,
+    Ready,
+    Slot,
+    Unjudged,
+    is_settled,
+)
 from detent.core.spec import AgentSpec
 from detent.ports.journal import Entry
 
@@ -127,19 +134,24 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
 
 
 def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """A call waits for a human if, and only if, the policy has said so when the call came."""
-    asks: dict[tuple[int, str | None], bool] = {}
-    for happening in trace:
-        match happening:
-            case Judged(turn, call_id, yes):
-                asks[turn, call_id] = yes
-            case Folded(_, _, ModelReplied(), after) if happening.is_change:
-                for slot in after.slots:
-                    waits = isinstance(slot.status, AwaitingDecision)
-                    if waits != asks.get((slot.ref.turn, slot.call.id), False):
-                        yield f"call {slot.ref} is {slot.status}, against its policy"
-            case _:
-                pass
+    """A guarded call waits for its policy's verdict, and goes on as that says."""
+    for before, event, after in changes(trace):
+        for slot in after.slots:
+            was = slot_at(before, slot.ref)
+            is_open = was is None or isinstance(was.status, Unjudged)
+            if is_open and slot.call.tool_name in spec.policies and not _heeds(event, slot):
+                yield f"call {slot.ref} is {slot.status}, against its policy"
+
+
+def _heeds(event: object, slot: Slot) -> bool:
+    """Whether a call that its policy had not judged before `event` may stand as it does now."""
+    match event:
+        case Judged(ref, Allow()) if ref == slot.ref:
+            return isinstance(slot.status, Ready)
+        case Judged(ref, Ask()) if ref == slot.ref:
+            return isinstance(slot.status, AwaitingDecision)
+        case _:
+            return isinstance(slot.status, Unjudged | Faulted)
 
 
 def _starts(entries: Sequence[Entry]) -> Iterator[Entry]:

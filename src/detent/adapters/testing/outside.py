@@ -10,7 +10,7 @@ from attrs import frozen
 
 from detent.adapters.drivers.pay import Purse
 from detent.adapters.testing.players import Players
-from detent.core.effects import AskHuman, AskModel, Effect, Reconcile, RunTool, WaitUntil
+from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.events import Event
 from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply
@@ -44,7 +44,7 @@ class Outside:
         match effect:
             case AskHuman() if self._is_attended:
                 uis = {effect.tool.name: payer}
-            case AskModel() | RunTool() | Reconcile() | WaitUntil() | AskHuman():
+            case AskModel() | RunTool() | Reconcile() | WaitUntil() | Judge() | AskHuman():
                 pass
         try:
             return Purse(payer, payer, uis, clock=clock, chance=lambda: 0.5).pay(effect)

@@ -70,15 +70,6 @@ class Said:
 
 
 @frozen
-class Judged:
-    """A policy was asked about a call."""
-
-    turn: int
-    call_id: str | None
-    asks: bool
-
-
-@frozen
 class Happened:
     """Something else, for people to read: a process dies, an answer is lost."""
 
@@ -103,9 +94,7 @@ class Rested:
 
 LONGEST = 60
 
-Happening: TypeAlias = (
-    Opened | Wrote | Folded | Performed | Said | Judged | Happened | Broke | Rested
-)
+Happening: TypeAlias = Opened | Wrote | Folded | Performed | Said | Happened | Broke | Rested
 Trace: TypeAlias = Sequence[Happening]
 
 
@@ -157,8 +146,6 @@ def _line(happening: Happening) -> str:
             return f"  in the world: {_call(effect)} attempt {effect.attempt}: {told(came)}"
         case Said(effect, decision):
             return f"  a human decides about {_call(effect)}: {decision}"
-        case Judged(turn, call_id, asks):
-            return f"  the policy says of {call_id} in turn {turn}: {'ask' if asks else 'allow'}"
         case Happened(what):
             return f"* {what}"
         case Broke(error):

@@ -24,24 +24,22 @@ from detent.adapters.testing.trace import (
     Folded,
     Happened,
     Happening,
-    Judged,
     Opened,
     Performed,
     Rested,
     Said,
     Wrote,
 )
-from detent.core.decisions import Ask, Confirmed, Policy, Verdict
+from detent.core.decisions import Confirmed
 from detent.core.due import due
 from detent.core.effects import AskHuman, Effect, Reconcile, RunTool
 from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
 from detent.core.frozen import FrozenDict
-from detent.core.messages import ChatMessage, ToolCall
+from detent.core.messages import ChatMessage
 from detent.core.run import Run
 from detent.core.slots import AwaitingDecision, CallRef
 from detent.core.spec import AgentSpec
 from detent.core.step import start
-from detent.core.tools import Tool
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.tool_execution import ToolExecutor
 
@@ -99,7 +97,7 @@ class World:
         self._stage = stage
         self._moves = moves
         self._outside = Outside(stage.players, stage.executor, is_attended=stage.is_attended)
-        self._spec = _witnessed(stage.spec, self._outside, self.trace)
+        self._spec = _within_reach(stage.spec, self._outside)
         self._started = 0
         self._processes: list[Process] = []
         self._air: list[Flight] = []
@@ -357,20 +355,10 @@ def _is_work(effect: Effect) -> bool:
     return isinstance(effect, RunTool | Reconcile)
 
 
-def _witnessed(spec: AgentSpec[Any], outside: Outside, trace: list[Happening]) -> AgentSpec[Any]:
-    """The same agent, which looks calls up in this world, and whose policies are overheard."""
+def _within_reach(spec: AgentSpec[Any], outside: Outside) -> AgentSpec[Any]:
+    """The same agent, which looks calls up in this world."""
     tools = {
         name: evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool
         for name, tool in spec.tools.items()
     }
-    policies = {name: _overheard(policy, trace) for name, policy in spec.policies.items()}
-    return evolve(spec, tools=FrozenDict(tools), policies=FrozenDict(policies))
-
-
-def _overheard(policy: Policy, trace: list[Happening]) -> Policy:
-    def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-        said = policy(call, tool, run)
-        trace.append(Judged(run.turn, call.id, isinstance(said, Ask)))
-        return said
-
-    return verdict
+    return evolve(spec, tools=FrozenDict(tools))

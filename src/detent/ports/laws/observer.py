@@ -15,6 +15,7 @@ from detent.core.events import (
     ClockTicked,
     Event,
     HumanDecided,
+    Judged,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -48,7 +49,8 @@ def check_observer(make: Callable[[], Observer]) -> None:
         AssertionError: it raises something.
     """
     spec = _spec()
-    for events in (_an_eventful_life(spec), (ModelFailed(1, 1, FAILURE),)):
+    lives = (_an_eventful_life(spec), (ModelFailed(1, 1, FAILURE),), (DONE, SentBack(1, "More.")))
+    for events in lives:
         run = start(spec, [ChatMessage.from_user("Go on.")], run_id=RUN_ID)
         observe = make()
         for event in events:
@@ -66,6 +68,7 @@ def _show(observe: Observer, before: Run[Any], event: Event, after: Run[Any]) ->
 
 RUN_ID = "observed"
 FAILURE = ModelFailure("connection", "nobody is there")
+DONE = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("Done.")))
 PAY, LOOK = CallRef(1, 0), CallRef(1, 1)
 
 
@@ -90,6 +93,7 @@ def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
     bound = digest(RUN_ID, *PAY, calls[0], spec.tools["pay"])
     return (
         ModelReplied(1, 1, reply),
+        Judged(PAY, Ask("it costs money")),
         ToolStarted(LOOK, 1, at=0.0),
         ToolRaised(LOOK, 1, ToolFault("raised", "not yet", retryable=True), at=0.0, chance=0.5),
         ClockTicked(3600.0),
