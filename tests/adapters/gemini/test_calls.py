@@ -50,3 +50,10 @@ def test_a_call_that_has_not_ended_is_never_run() -> None:
     assert (call.made().arguments, call.made().unreadable) == ({}, '{"a": 4}')
     call.take({})
     assert (call.made().arguments, call.made().unreadable) == ({"a": 4}, None)
+
+
+def test_a_piece_without_a_place_is_passed_over() -> None:
+    """It says nothing."""
+    call = Call(0, "add", {})
+    call.take({"name": "add", "partialArgs": [{"numberValue": 1}]})
+    assert call.made().arguments == {}
