@@ -20,7 +20,7 @@ STORED = Path(__file__).parent / "stored"
 def stopped() -> AgentSnapshot:
     agent = Agent(chat_generator=ScriptedChatGenerator())
     return agent.run(
-        "hello", run_id="a/b", break_point=every_step, raise_at_break_point=False
+        "hello \ud800", run_id="a/b", break_point=every_step, raise_at_break_point=False
     ).snapshot
 
 

@@ -24,6 +24,7 @@ from detent import (
 from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint
 from detent.core.effects import EffectKey
 from detent.core.errors import StoredDataError
+from detent.core.records import dump
 from detent.core.snapshot import (
     AgentSnapshot,
     SnapshotMismatchError,
@@ -77,6 +78,29 @@ def test_a_snapshot_can_be_read_by_people() -> None:
     )
 
 
+def test_a_snapshot_says_what_the_components_are_given() -> None:
+    """As attributes, under the names that users know."""
+    assert SNAPSHOT.component_visits == {"chat_generator": 1, "tool_invoker": 0}
+    asked, called = SNAPSHOT.component_inputs.values()
+    assert asked["messages"] == [dump(message) for message in RUN.messages]
+    assert called["messages"] == [dump(ChatMessage.from_assistant(tool_calls=CALLS))]
+    assert called["state"] == SNAPSHOT.to_dict()["run"]["state"]["data"]
+    assert SNAPSHOT.messages == tuple(RUN.messages)
+    assert SNAPSHOT.state["messages"] == asked["messages"]
+    assert SNAPSHOT.timestamp is None
+
+
+def test_a_snapshot_before_the_model_has_no_reply() -> None:
+    """Nobody has been asked yet."""
+    begun = start(SPEC, [], run_id="r")
+    snapshot = snapshot_of(SPEC, begun, due(SPEC, begun), at=86400.5)
+
+    assert snapshot.component_visits == {"chat_generator": 0, "tool_invoker": 0}
+    assert snapshot.component_inputs["tool_invoker"]["messages"] == []
+    assert snapshot.timestamp == "1970-01-02T00:00:00.500000+00:00"
+    assert snapshot_from(snapshot.to_json()) == snapshot
+
+
 def test_the_calls_to_show_to_a_human() -> None:
     """Those that the breakpoint names, or all."""
     calls, texts = get_tool_calls_and_descriptions_from_snapshot(SNAPSHOT)
@@ -114,6 +138,8 @@ def test_an_agent_that_lacks_something_is_told_what() -> None:
         ({"held": [["tool", 1]]}, "'held' has something that is no place"),
         ({"held": 3}, "'held' must be an array"),
         ({"break_point": 3}, "'break_point' or 'about_to'"),
+        ({"at": "now"}, "'at' is no time"),
+        ({"at": 1e300}, "'at' is no time"),
     ],
 )
 def test_what_is_no_snapshot_is_refused(change: dict[str, object], text: str) -> None:
@@ -151,6 +177,7 @@ def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: obje
     try:
         snapshot = AgentSnapshot.from_dict(data)
         snapshot.summary()
+        _ = (snapshot.component_visits, snapshot.component_inputs, snapshot.messages)
         get_tool_calls_and_descriptions_from_snapshot(snapshot)
         run_of(SPEC, snapshot)
     except StoredDataError:

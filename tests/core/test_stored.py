@@ -202,3 +202,12 @@ def test_the_forms_of_types_are_worked_out_once(monkeypatch: pytest.MonkeyPatch)
     to_json([Document("a")], list[Document])
     monkeypatch.setattr(Codec, "__init__", lambda self, types: pytest.fail("worked out again"))
     assert to_json([Document("b")], list[Document]) == [{"title": "b", "tags": []}]
+
+
+def test_an_integer_that_python_would_not_print_is_refused() -> None:
+    """When it is stored, and when a file has one."""
+    with pytest.raises(UnstorableError, match="more than 14000 bits"):
+        to_json({"n": 1 << 14001}, Any)
+    with pytest.raises(StoredDataError, match="more than 3500 hexadecimal digits"):
+        from_json({"$type": "int", "value": "0x1" + "0" * 3600}, Any)
+    assert stored(-(1 << 13999), Any) == -(1 << 13999)

@@ -47,7 +47,13 @@ def ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any
 
 
 def stopped(
-    spec: AgentSpec[S], run: Run[S], held: tuple[Effect, ...], rules: Holds, *, raises: bool
+    spec: AgentSpec[S],
+    run: Run[S],
+    held: tuple[Effect, ...],
+    rules: Holds,
+    *,
+    at: float,
+    raises: bool,
 ) -> AgentResult[S, Any]:
     """The result of a run that waits for a human, or that `rules` have stopped before `held`.
 
@@ -55,7 +61,7 @@ def stopped(
         BreakpointException: a breakpoint has stopped it, and `raises` is set.
     """
     rule = rules.first(run, held[0]) if held else None
-    take_snapshot = partial(snapshot_of, spec, run, held, rule)
+    take_snapshot = partial(snapshot_of, spec, run, held, rule, at)
     result = AgentResult(run, held, take_snapshot, partial(output_of, spec, run))
     if held and raises:
         raise BreakpointException(result, held, rule)

@@ -26,8 +26,9 @@ def save_snapshot(snapshot: AgentSnapshot, directory: str | Path) -> Path:
     path = folder / f"{run}_{snapshot.turn}_{os.urandom(4).hex()}.json"
     new = path.with_suffix(".new")
     try:
-        with new.open("x", encoding="utf-8") as file:
-            file.write(snapshot.to_json())
+        with new.open("xb") as file:
+            # Half a character pair is no text, but a tool may have given it.
+            file.write(snapshot.to_json().encode("utf-8", "surrogatepass"))
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)

@@ -58,9 +58,25 @@ SCALARS: Mapping[type, Form] = {
 }
 """Types that are written as one text or number."""
 
+HEX_DIGITS_MAX = 3500
+"""Python neither prints nor reads much larger integers in tens."""
+
+
+def _hex(value: int) -> str:
+    if value.bit_length() > 4 * HEX_DIGITS_MAX:
+        raise OverflowError(f"an integer has more than {4 * HEX_DIGITS_MAX} bits")
+    return hex(value)
+
+
+def _from_hex(data: str) -> int:
+    if len(data) > HEX_DIGITS_MAX + len("-0x"):
+        raise ValueError(f"an integer has more than {HEX_DIGITS_MAX} hexadecimal digits")
+    return int(data, 16)
+
+
 ESCAPES: Mapping[type, Form] = {
     str: Form(lambda value: json.dumps(value)[1:-1], lambda data: json.loads(f'"{data}"')),
-    int: Form(hex, lambda data: int(data, 16)),
+    int: Form(_hex, _from_hex),
     float: Form(repr, float),
     bool: Form(bool, bool),
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Self, TypeAlias, cast
 
 from attrs import field, frozen
 
 from detent.core.breakpoints import (
+    CHAT_GENERATOR,
+    TOOL_INVOKER,
     AgentBreakpoint,
     Breakpoint,
     Hold,
@@ -22,14 +25,16 @@ from detent.core.effects import Effect, EffectKey
 from detent.core.errors import StoredDataError
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.journal import run_from_json, run_to_json
-from detent.core.messages import ToolCall, frozen_mapping
+from detent.core.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.records import dump, load
-from detent.core.run import Acting, Phase, Run, Thinking
+from detent.core.run import Acting, Phase, Run, RunOptions, Thinking
 from detent.core.slots import AwaitingDecision, Slot, is_settled
 from detent.core.spec import AgentSpec, S
 from detent.core.upgrades import FORMAT, upgraded_run
 
 Json: TypeAlias = dict[str, Any]
+LATEST = 253402300800.0
+"""The first time, in seconds since 1970, that has no date: the year 10000."""
 
 
 class SnapshotMismatchError(StoredDataError):
@@ -52,6 +57,7 @@ class AgentSnapshot:
         held: the places of the effects that were about to happen; going on passes them once.
         about_to: what was about to happen, for people.
         break_point: the breakpoint that stopped it, where it is one that JSON can say.
+        at: when it stopped, in seconds since 1970.
         format: the version of the format.
     """
 
@@ -60,6 +66,7 @@ class AgentSnapshot:
     held: tuple[EffectKey, ...] = ()
     about_to: str = ""
     break_point: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    at: float | None = None
     format: int = FORMAT
 
     @property
@@ -73,16 +80,55 @@ class AgentSnapshot:
         return self.run.get("turn", 1)
 
     @property
+    def timestamp(self) -> str | None:
+        """When it stopped, as ISO 8601 in UTC."""
+        return None if self.at is None else datetime.fromtimestamp(self.at, UTC).isoformat()
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """What the state holds, by key, as plain JSON."""
+        return cast("Mapping[str, Any]", self.run["state"]["data"])
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The conversation up to the open turn."""
+        return load(self.state["messages"], tuple[ChatMessage, ...])
+
+    @property
+    def component_visits(self) -> dict[str, int]:
+        """How often the model has answered, and in how many turns tools have run."""
+        before = cast(int, self.turn) - 1
+        return {CHAT_GENERATOR: before + bool(self.slots), TOOL_INVOKER: before}
+
+    @property
+    def component_inputs(self) -> dict[str, Json]:
+        """What the model and the tools are given, as plain JSON."""
+        options, phase = load(self.run.get("options", {}), RunOptions), self.phase
+        said = [dump(phase.reply.message, ChatMessage)] if isinstance(phase, Acting) else []
+        return {
+            CHAT_GENERATOR: {
+                "messages": thaw(self.state["messages"]),
+                "generation_kwargs": thaw(options.generation_kwargs),
+            },
+            TOOL_INVOKER: {"messages": said, "state": thaw(self.state)},
+        }
+
+    @property
+    def phase(self) -> Phase:
+        """What the run was at: the model's answer, its tool calls, or the end."""
+        stored = self.run.get("phase")  # left out while the model is to answer
+        return Thinking() if stored is None else load(stored, cast(type[Phase], Phase))
+
+    @property
     def slots(self) -> tuple[Slot, ...]:
         """The calls of the open turn, each with how far it has come."""
-        stored = self.run.get("phase")  # left out while the model is to answer
-        phase = Thinking() if stored is None else load(stored, cast(type[Phase], Phase))
+        phase = self.phase
         return phase.slots if isinstance(phase, Acting) else ()
 
     def summary(self) -> str:
         """What has happened, what was about to happen and why it has not, for people."""
-        messages = self.run["state"]["data"]["messages"]
-        lines = [f"run {self.run_id}: turn {self.turn}, {len(messages)} messages"]
+        count = len(self.state["messages"])
+        lines = [f"run {self.run_id}: turn {self.turn}, {count} messages"]
         if self.about_to:
             lines.append(f"stopped before: {self.about_to}")
         for slot in self.slots:
@@ -100,6 +146,7 @@ class AgentSnapshot:
             "held": held,
             "about_to": self.about_to,
             "break_point": thaw(self.break_point),
+            "at": self.at,
             "agent": thaw(self.agent),
             "run": thaw(self.run),
         }
@@ -111,7 +158,11 @@ class AgentSnapshot:
         Raises:
             StoredDataError: `data` is no snapshot, or a later Detent wrote it.
         """
-        return cls(*_parts_of(data))
+        parts = _parts_of(data)
+        try:
+            return cls(*parts)
+        except RecursionError:
+            raise StoredDataError("the snapshot is nested too deeply") from None
 
     def to_json(self) -> str:
         """As text."""
@@ -133,7 +184,7 @@ class AgentSnapshot:
 
 def _parts_of(
     data: Mapping[str, Any],
-) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any]]:
+) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any], float | None]:
     """What the fields of a snapshot are made of, in the present format."""
     if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
         raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
@@ -147,7 +198,7 @@ def _parts_of(
     break_point, about_to = data.get("break_point"), data.get("about_to")
     if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
         raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
-    return run, cast(Json, agent), held, about_to, break_point
+    return run, cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
 
 
 def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
@@ -156,14 +207,18 @@ def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
     Raises:
         StoredDataError: `data` is no snapshot, or a later Detent wrote it.
     """
-    run, agent, held, about_to, break_point = _parts_of(data)
-    return AgentSnapshot(FrozenDict(run), agent, held, about_to, break_point)
+    run, *rest = _parts_of(data)
+    return AgentSnapshot(FrozenDict(run), *rest)  # type: ignore[arg-type]  # mypy loses their types
 
 
 def snapshot_of(
-    spec: AgentSpec[Any], run: Run[Any], held: Sequence[Effect] = (), rule: Hold | None = None
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    held: Sequence[Effect] = (),
+    rule: Hold | None = None,
+    at: float | None = None,
 ) -> AgentSnapshot:
-    """A snapshot of `run`, which has stopped before the effects in `held`, by `rule`.
+    """A snapshot of `run`, which has stopped before the effects in `held`, by `rule`, at a time.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
@@ -174,6 +229,7 @@ def snapshot_of(
         tuple(map(place_of, held)),
         told(held),
         _break_point(rule),
+        at,
     )
 
 
@@ -311,6 +367,12 @@ def key_from_json(value: object) -> EffectKey:
             raise StoredDataError("stored data is damaged: 'held' has something that is no place")
 
 
+def _time(value: object) -> float | None:
+    if value is None or (type(value) in (int, float) and 0 <= cast(float, value) < LATEST):
+        return cast("float | None", value)
+    raise StoredDataError("the snapshot is damaged: 'at' is no time")
+
+
 def _listed(value: object) -> list[object]:
     if not isinstance(value, list):
         raise StoredDataError("the snapshot is damaged: 'held' must be an array")
@@ -319,8 +381,8 @@ def _listed(value: object) -> list[object]:
 
 def _is_run(value: object) -> bool:
     match value:
-        case {"id": str(), "state": {"data": {"messages": list()}}}:
-            return True
+        case {"id": str(), "state": {"data": {"messages": list()}}, **rest}:
+            return type(rest.get("turn", 1)) is int
         case _:
             return False
 
@@ -334,8 +396,5 @@ def _is_agent(value: object) -> bool:
 
 
 def _is_tool(value: object) -> bool:
-    match value:
-        case {"schema": str(), "description": str()}:
-            return True
-        case _:
-            return False
+    entries = ("schema", "description")
+    return isinstance(value, dict) and all(isinstance(value.get(one), str) for one in entries)

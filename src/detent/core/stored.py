@@ -47,7 +47,7 @@ def to_json(
     except NoFormError as error:
         where = place + (_way_to(error.value, value) or "")
         raise UnstorableError(f"{where} cannot be stored: {shown(error.value)}; {error}") from None
-    except RefusedError as error:
+    except (RefusedError, OverflowError) as error:
         raise UnstorableError(f"{place} cannot be stored: {error}") from None
 
 

@@ -17,6 +17,7 @@ from detent import (
     DirectoryJournal,
     Entry,
     Journal,
+    ManualClock,
     MemoryJournal,
     Runs,
     SQLiteJournal,
@@ -26,6 +27,7 @@ from detent import (
 )
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.recording import loaded
+from detent.core.breakpoints import every_step
 
 KILOBYTE = 1000
 
@@ -86,6 +88,31 @@ class Counting(MemoryJournal):
 def bytes_in(place: Path) -> int:
     """What a store has written, without what it only needs while it is open."""
     return sum(one.stat().st_size for one in place.rglob("*") if not one.name.endswith("-shm"))
+
+
+class Backwards(ManualClock):
+    """Each look at it is a day before the last one."""
+
+    def now(self) -> float:
+        """Earlier and earlier."""
+        self._day = getattr(self, "_day", 20_000) - 1
+        return self._day * 86_400.0
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_clock_that_jumps_backwards_orders_nothing(store: str, tmp_path: Path) -> None:
+    """Entries keep their order, and a run that stopped goes on."""
+    stop: dict[str, Any] = {"break_point": every_step, "raise_at_break_point": False}
+    agent = agent_of(STORES[store](tmp_path), 3, clock=Backwards())
+    agent.run("go", run_id="r", **stop)
+
+    result = agent_of(STORES[store](tmp_path), 3, clock=Backwards()).resume("r")
+
+    times = [entry.at for entry in STORES[store](tmp_path).read("r")]
+    assert result.text == "done"
+    assert times == sorted(times[:2], reverse=True) + times[2:]
+    assert times[1:] != sorted(times[1:])
+    assert Runs(STORES[store](tmp_path), agent.spec).replay("r") == result.run
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -10,22 +10,29 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-from kill_table import STORES  # type: ignore[import-not-found]  # beside this script
 
 from detent import (
     NEVER_RAN,
     Agent,
     ChatMessage,
+    DirectoryJournal,
+    Journal,
+    PostgresJournal,
     ScriptedChatGenerator,
+    SQLiteJournal,
     ToolCall,
     create_tool_from_function,
 )
 from detent.adapters.drivers.recording import RunNotFoundError
 
+STORES: dict[str, Callable[[Path], Journal]] = {
+    "directory": lambda place: DirectoryJournal(place / "runs"),
+    "sqlite": lambda place: SQLiteJournal(place / "runs.db"),
+    "postgres": lambda place: PostgresJournal(os.environ["DETENT_TEST_POSTGRES"]),
+}
 TURNS = 4
 RUN = "in turn"
 

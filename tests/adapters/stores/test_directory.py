@@ -142,3 +142,41 @@ def test_no_id_leads_out_of_the_directory(tmp_path: Path) -> None:
 
     assert sorted(run.run_id for run in journal.runs()) == sorted(ids)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_directory_that_is_gone_is_an_error_until_it_is_back(tmp_path: Path) -> None:
+    """Nothing is written to a place where nobody will find it."""
+    journal, _ = filled(tmp_path / "here", 1)
+    (tmp_path / "here").rename(tmp_path / "away")
+
+    with pytest.raises(JournalError, match="could not be written"):
+        journal.append("a", entries(1, 1))
+
+    (tmp_path / "away").rename(tmp_path / "here")
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)
+
+
+@pytest.mark.parametrize("line", [b"{}\n", b"no\n", b'{"position": 1, "offset": -1, "data": 3}\n'])
+def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(line: bytes, tmp_path: Path) -> None:
+    """Without the file the run is read from its start."""
+    journal, _ = filled(tmp_path)
+    journal.append("a", entries(3, 1), Checkpoint(4, {}))
+    (tmp_path / "a.checkpoints").write_bytes(line)
+
+    with pytest.raises(JournalDamagedError, match="damaged"):
+        journal.checkpoints("a")
+
+
+@pytest.mark.parametrize("cut", [1, 5, 30])
+def test_a_checkpoint_that_is_cut_off_was_never_written(cut: int, tmp_path: Path) -> None:
+    """The next one takes its place."""
+    journal, _ = filled(tmp_path)
+    journal.append("a", entries(3, 1), Checkpoint(4, {"n": 1}))
+    journal.append("a", entries(4, 1), Checkpoint(5, {"n": 2}))
+    path = tmp_path / "a.checkpoints"
+    path.write_bytes(path.read_bytes()[:-cut])
+
+    assert journal.checkpoints("a") == [Checkpoint(4, {"n": 1})]
+    journal.append("a", entries(5, 1), Checkpoint(6, {"n": 3}))
+    assert journal.checkpoints("a") == [Checkpoint(4, {"n": 1}), Checkpoint(6, {"n": 3})]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
+import psycopg
 import pytest
 
 from detent.adapters.stores.postgres import PostgresJournal
@@ -60,3 +63,43 @@ def test_no_password_is_in_a_message() -> None:
         PostgresJournal("postgresql://me:sesame@127.0.0.1:1/none?connect_timeout=1")
 
     assert "sesame" not in str(caught.value)
+
+
+FULL = """
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'could not extend file: No space left' USING ERRCODE = '53100'; END $$;
+CREATE TRIGGER full_disk BEFORE INSERT ON detent_entries EXECUTE FUNCTION refuse()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (FULL, "DROP TRIGGER full_disk ON detent_entries", "No space left"),
+        (
+            "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on",
+            "SET default_transaction_read_only = off; ALTER ROLE CURRENT_USER RESET ALL",
+            "read-only",
+        ),
+    ],
+    ids=["full", "read-only"],
+)
+def test_a_server_that_cannot_write_is_an_error(
+    before: str, after: str, told: str, url: str
+) -> None:
+    """What is there stays and can be read; afterwards the same entry can be written."""
+    PostgresJournal(url).append("a", entries(0, 1))
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute(before)
+        try:
+            journal = PostgresJournal.__new__(PostgresJournal)  # it makes no tables then
+            journal._url, journal._lock, journal._db = url, Lock(), None
+            assert list(journal.read("a")) == entries(0, 1)
+            with pytest.raises(JournalError, match=f"could not be written: .*{told}"):
+                journal.append("a", entries(1, 1))
+        finally:
+            other.execute(after)
+
+    journal.close()
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)

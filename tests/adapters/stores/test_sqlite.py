@@ -78,3 +78,48 @@ def test_a_journal_that_was_closed_opens_again(tmp_path: Path) -> None:
     journal.append("a", entries(1, 1))
     assert list(journal.read("a")) == entries(0, 2)
     journal.close()
+
+
+def test_a_file_that_may_only_be_read_is_an_error(tmp_path: Path) -> None:
+    """What is there can be read; afterwards the same entry can be written."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    with journal._connected("read") as db:
+        db.execute("PRAGMA query_only = ON")
+
+    assert list(journal.read("a")) == entries(0, 1)
+    with pytest.raises(JournalError, match=r"could not be written: .*readonly"):
+        journal.append("a", entries(1, 1))
+
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)
+
+
+def test_a_file_with_a_damaged_page_is_an_error(tmp_path: Path) -> None:
+    """Never other entries than those that were written."""
+    path = tmp_path / "x.db"
+    journal = SQLiteJournal(path)
+    for position in range(200):
+        journal.append("a", entries(position, 1))
+    journal.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * 4096 + whole[12288:])
+
+    with pytest.raises(JournalDamagedError):
+        list(SQLiteJournal(path).read("a"))
+
+
+def test_a_file_that_is_gone_is_an_error_until_it_is_back(tmp_path: Path) -> None:
+    """Nothing is written to a file that nobody will find."""
+    folder, away = tmp_path / "here", tmp_path / "away"
+    folder.mkdir()
+    journal = SQLiteJournal(folder / "x.db")
+    journal.append("a", entries(0, 1))
+    folder.rename(away)
+
+    with pytest.raises(JournalError, match="could not be written"):
+        journal.append("a", entries(1, 1))
+
+    away.rename(folder)
+    journal.append("a", entries(1, 1))
+    assert list(SQLiteJournal(folder / "x.db").read("a")) == entries(0, 2)

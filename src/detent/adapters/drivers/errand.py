@@ -75,4 +75,5 @@ class Errand(Generic[S]):
             return ended(self.session.spec, run, self.purse.errors)
         if held and self.recorder is not None:
             self.recorder.stop(run, held)
-        return stopped(self.session.spec, run, held, self.rules, raises=raises)
+        at = self.purse.clock.now()
+        return stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)

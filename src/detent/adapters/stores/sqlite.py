@@ -57,6 +57,7 @@ class SQLiteJournal:
         self._path = str(path)
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         with self._connected("opened"):
             pass
 
@@ -116,9 +117,7 @@ class SQLiteJournal:
         """The connection, for one caller at a time. A transaction that fails is undone."""
         with self._lock:
             try:
-                if self._db is None:
-                    self._db = _opened(self._path)
-                yield self._db
+                yield self._connection()
             except sqlite3.Error as error:
                 self._drop()
                 kind = JournalDamagedError if _is_damage(error) else JournalError
@@ -127,6 +126,15 @@ class SQLiteJournal:
                 if self._db is not None and self._db.in_transaction:
                     self._db.execute("ROLLBACK")
 
+    def _connection(self) -> sqlite3.Connection:
+        """The connection, as long as the file is where it was: SQLite would go on elsewhere."""
+        if self._file is not None and _identity(self._path) != self._file:
+            self._drop()
+        if self._db is None:
+            self._db = _opened(self._path, "rwc" if self._file is None else "rw")
+            self._file = _identity(self._path)
+        return self._db
+
     def _drop(self) -> None:
         """Close the connection: the next call makes a new one, by then perhaps with success."""
         if self._db is not None:
@@ -134,8 +142,21 @@ class SQLiteJournal:
             self._db = None
 
 
-def _opened(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file is there, if any."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _opened(path: str, mode: str) -> sqlite3.Connection:
+    """A connection; the file is made when it is not there, and `mode` has a "c"."""
+    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(
+        uri, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=True
+    )
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
