@@ -33,110 +33,157 @@ class Edit:
     after: str
 
 
-@frozen
 class Bug:
-    """What somebody might get wrong."""
+    """What somebody might get wrong: the edits that make it so."""
 
-    name: str
-    edits: tuple[Edit, ...]
-
-
-def bug(name: str, *edits: str) -> Bug:
-    """A bug, from the module, the text and its replacement of each edit, one after the other."""
-    parts = [edits[at : at + 3] for at in range(0, len(edits), 3)]
-    return Bug(name, tuple(Edit(*part) for part in parts))
+    def __init__(self, name: str, *edits: Edit) -> None:
+        self.name = name
+        self.edits = edits
 
 
 BUGS = (
-    bug(
+    Bug(
         "results are merged in the order of arrival",
-        *(
+        Edit(
             "core/step.py",
-            "    return _change(spec, run, evolve(slot, status=Succeeded(event.result)))",
+            "_change(spec, run, evolve(slot, status=Succeeded(event.result)))",
+            "_change(spec, evolve(run, state=run.state.update(event.result.writes)),"
+            " evolve(slot, status=Succeeded(event.result)))",
         ),
-        "    run = evolve(run, state=run.state.update(event.result.writes))\n"
-        "    return _change(spec, run, evolve(slot, status=Succeeded(event.result)))",
-        *("core/turns.py", "return state.update(slot.status.result.writes), slot"),
-        "return state, slot",
+        Edit(
+            "core/turns.py",
+            "return state.update(slot.status.result.writes), slot",
+            "return state, slot",
+        ),
     ),
-    bug(
+    Bug(
         "a decision is matched by its place, not by its digest",
-        *("core/step.py", " or awaited.digest != event.digest:", ":"),
-    ),
-    bug(
-        "a tool runs before its intent is stored",
-        *("adapters/drivers/session.py", "        self.feed(*starts)\n", ""),
-    ),
-    bug(
-        "one step more than the limit",
-        *("core/turns.py", "run.turn >= spec.limits.max_agent_steps"),
-        "run.turn > spec.limits.max_agent_steps",
-    ),
-    bug(
-        "a policy is asked again when the run is resumed",
-        *("adapters/drivers/session.py", "kept = event if self._record is None else settled("),
-        "kept = event if True else settled(",
-    ),
-    bug(
-        "the journal accepts a stale position",
-        *("adapters/stores/memory.py", "            require_next(", "            len("),
-    ),
-    bug(
-        "a retry forgets to count",
-        *("core/calls.py", "return Ready(event.attempt + 1)", "return Ready(event.attempt)"),
-        *("core/calls.py", "Resting(event.attempt + 1,", "Resting(event.attempt,"),
-    ),
-    bug(
-        "a call of unknown outcome is run again though its tool does not say so",
-        *("core/recovery.py", 'case "rerun":', 'case "rerun" | "ask":'),
-    ),
-    bug(
-        "a cancelled run loses what was settled",
-        *(
+        Edit(
             "core/step.py",
-            "[slot if is_settled(slot) else cancelled(slot) for",
-            "[cancelled(slot) for",
+            " or awaited.digest != event.digest:",
+            ":",
         ),
     ),
-    bug(
+    Bug(
+        "a tool runs before its intent is stored",
+        Edit(
+            "adapters/drivers/session.py",
+            "        self.feed(*starts)\n",
+            "",
+        ),
+    ),
+    Bug(
+        "one step more than the limit",
+        Edit(
+            "core/limits.py",
+            "turn >= self.max_agent_steps",
+            "turn > self.max_agent_steps",
+        ),
+    ),
+    Bug(
+        "a policy is asked again when the run is resumed",
+        Edit(
+            "core/recovery.py",
+            "    if not isinstance(slot.status, Running):\n",
+            "    if isinstance(slot.status, AwaitingDecision):\n"
+            "        from detent.core.slots import Unjudged\n"
+            "        return evolve(slot, status=Unjudged())\n"
+            "    if not isinstance(slot.status, Running):\n",
+        ),
+    ),
+    Bug(
+        "the journal accepts a stale position",
+        Edit(
+            "adapters/stores/memory.py",
+            "            require_next(",
+            "            len(",
+        ),
+    ),
+    Bug(
+        "a retry forgets to count",
+        Edit(
+            "core/calls.py",
+            "return Ready(event.attempt + 1)",
+            "return Ready(event.attempt)",
+        ),
+        Edit(
+            "core/calls.py",
+            "Resting(event.attempt + 1,",
+            "Resting(event.attempt,",
+        ),
+    ),
+    Bug(
+        "a call of unknown outcome is run again though its tool does not say so",
+        Edit(
+            "core/recovery.py",
+            'case "rerun":',
+            'case "rerun" | "ask":',
+        ),
+    ),
+    Bug(
+        "a cancelled run loses what was settled",
+        Edit(
+            "core/turns.py",
+            "slot if is_settled(slot) else given_up(",
+            "given_up(",
+        ),
+    ),
+    Bug(
         "a late answer overwrites a settled one",
-        *(
+        Edit(
             "core/step.py",
             "    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):",
+            "    if slot is not None and isinstance(slot.status, Succeeded):\n        return slot\n"
+            "    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):",
         ),
-        "    if slot is not None and is_settled(slot):\n        return slot\n"
-        "    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):",
     ),
-    bug(
+    Bug(
         "a checkpoint misses how often tools were called",
-        *(
+        Edit(
             "core/journal.py",
             "dump(run, Run, spec)",
             'dump(run, Run, spec) | {"tool_call_counts": {}}',
         ),
     ),
-    bug(
+    Bug(
         "a line that a crash has cut off is written on to",
-        *("adapters/stores/directory.py", "    file.truncate(end)\n    try:", "    try:"),
+        Edit(
+            "adapters/stores/directory.py",
+            "    file.truncate(end)\n    try:",
+            "    try:",
+        ),
     ),
-    bug(
+    Bug(
         "an approval from before a crash counts after it",
-        *("core/recovery.py", "AwaitingDecision(_bound(bound, event.by), REASON)"),
-        "AwaitingDecision(bound, REASON)",
+        Edit(
+            "core/recovery.py",
+            "AwaitingDecision(_bound(bound, event.by), REASON)",
+            "AwaitingDecision(bound, REASON)",
+        ),
     ),
-    bug(
+    Bug(
         "what a human has changed about a call is not what runs",
-        *("core/calls.py", "evolve(slot, call=call, status=Ready(), note=note)"),
-        "evolve(slot, status=Ready(), note=note)",
+        Edit(
+            "core/calls.py",
+            "evolve(slot, call=call, status=Ready(), note=note)",
+            "evolve(slot, status=Ready(), note=note)",
+        ),
     ),
-    bug(
+    Bug(
         "more tools at once than allowed",
-        *("core/due.py", "in owed[: spec.limits.parallel_tool_calls]", "in owed"),
+        Edit(
+            "core/due.py",
+            "in owed[: spec.limits.parallel_tool_calls]",
+            "in owed",
+        ),
     ),
-    bug(
+    Bug(
         "an exit tool ends the run though it has failed",
-        *("core/turns.py", "isinstance(slot.status, Succeeded) and slot.call.tool_name in"),
-        "is_settled(slot) and slot.call.tool_name in",
+        Edit(
+            "core/turns.py",
+            "isinstance(slot.status, Succeeded) and slot.call.tool_name in",
+            "is_settled(slot) and slot.call.tool_name in",
+        ),
     ),
 )
 

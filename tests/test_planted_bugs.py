@@ -37,8 +37,9 @@ def test_a_bug_can_be_planted(bug: object, tmp_path: Path) -> None:
 def test_code_that_has_moved_is_told(tmp_path: Path) -> None:
     """A bug that is no longer planted is no success."""
     shutil.copytree(planted_bugs.PACKAGE / "core", tmp_path / "core")
+    bug = planted_bugs.Bug("b", planted_bugs.Edit("core/step.py", "xyz", ""))
     with pytest.raises(planted_bugs.CodeHasMovedError, match=r"'b': core/step.py has 'xyz' 0"):
-        planted_bugs.plant(planted_bugs.bug("b", "core/step.py", "xyz", ""), tmp_path)
+        planted_bugs.plant(bug, tmp_path)
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
@@ -53,4 +54,4 @@ def test_without_a_bug_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     """It is the bug that is found."""
     monkeypatch.setattr(planted_bugs, "SEEDS", 50)
 
-    assert planted_bugs.search(planted_bugs.bug("none")).found == ""
+    assert planted_bugs.search(planted_bugs.Bug("none")).found == ""

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from detent.adapters.testing.assertions import assert_ended as assert_ended
     from detent.adapters.testing.assertions import assert_not_called as assert_not_called
     from detent.adapters.testing.assertions import calls_of as calls_of
+    from detent.adapters.testing.checking import Proof as Proof
+    from detent.adapters.testing.checking import Refuted as Refuted
+    from detent.adapters.testing.checking import check as check
+    from detent.adapters.testing.claims import Claim as Claim
+    from detent.adapters.testing.claims import Wrong as Wrong
+    from detent.adapters.testing.claims import always as always
+    from detent.adapters.testing.claims import always_ends_within as always_ends_within
+    from detent.adapters.testing.claims import budget_never_exceeded as budget_never_exceeded
+    from detent.adapters.testing.claims import never_runs_unapproved as never_runs_unapproved
     from detent.adapters.testing.human import Question as Question
     from detent.adapters.testing.human import ScriptedHuman as ScriptedHuman
     from detent.adapters.testing.invariants import INVARIANTS as INVARIANTS
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
     from detent.adapters.testing.scripted import When as When
     from detent.adapters.testing.scrubbing import scrub_secrets as scrub_secrets
+    from detent.adapters.testing.shrinking import shrink as shrink
     from detent.adapters.testing.simulation import Broken as Broken
     from detent.adapters.testing.simulation import Case as Case
     from detent.adapters.testing.simulation import InvariantBroken as InvariantBroken
@@ -40,6 +50,8 @@ if TYPE_CHECKING:
     from detent.adapters.testing.spies import SpiedTool as SpiedTool
     from detent.adapters.testing.spies import ToolUse as ToolUse
     from detent.adapters.testing.spies import spy as spy
+    from detent.adapters.testing.stories import Story as Story
+    from detent.adapters.testing.stories import story_of as story_of
     from detent.adapters.testing.strategies import Schedule as Schedule
     from detent.adapters.testing.strategies import agents as agents
     from detent.adapters.testing.strategies import given_run as given_run
@@ -65,19 +77,25 @@ _HOMES = {
     "adapters.testing.assertions": (
         "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
     ),
+    "adapters.testing.checking": "Proof Refuted check",
+    "adapters.testing.claims": (
+        "Claim Wrong always always_ends_within budget_never_exceeded never_runs_unapproved"
+    ),
     "adapters.testing.human": "Question ScriptedHuman",
     "adapters.testing.invariants": "INVARIANTS",
     "adapters.testing.moves": "Move",
     "adapters.testing.recorded": "RecordingChatGenerator ReplayingChatGenerator recorded",
     "adapters.testing.scripted": "After Asked Pieces ScriptedChatGenerator When",
-    "adapters.testing.simulation": "Broken Case InvariantBroken Report Simulation simulate",
     "adapters.testing.scrubbing": "scrub_secrets",
+    "adapters.testing.shrinking": "shrink",
+    "adapters.testing.simulation": "Broken Case InvariantBroken Report Simulation simulate",
     "adapters.testing.spies": "SpiedTool ToolUse spy",
+    "adapters.testing.stories": "Story story_of",
     "adapters.testing.strategies": "Schedule agents given_run schedules scripts",
     "adapters.testing.transcripts": "transcript",
     "ports.laws": (
-        "check_chance check_chat_generator check_clock check_confirmation_ui check_handler "
-        "check_journal check_observer check_tool_executor"
+        "check_chance check_chat_generator check_clock check_confirmation_ui "
+        "check_handler check_journal check_observer check_tool_executor"
     ),
     "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
 }

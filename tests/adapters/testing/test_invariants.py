@@ -207,7 +207,8 @@ BAD: dict[str, list[Happening]] = {
     "a_policy_is_heeded": [
         change(START, acting(slot(PAID, Ready())), SAID),
     ],
-    "limits_hold": [change(START, evolve(START, turn=4))],
+    "limits_hold": [change(START, evolve(START, phase=Thinking(4)))],
+    "what_is_spent_is_spent": [change(evolve(START, turn=3), evolve(START, turn=4))],
     "a_conversation_is_valid": [
         change(START, evolve(START, state=START.state.update([Write("messages", CALLS[:0])]))),
         change(
@@ -246,7 +247,6 @@ def other_trace(name: str, *trace: Happening) -> Any:
 
 
 HEARD = change(START, QUESTION)
-TICKED = Folded(1, START, TICK, START)
 
 
 LATER = acting(slot(LOOKED, SEEN), slot(PAID, Unjudged()))
@@ -256,7 +256,10 @@ LATER = acting(slot(LOOKED, SEEN), slot(PAID, Unjudged()))
     ("invariant", "trace"),
     [
         other_trace("limits_hold", change(START, acting(*[slot(LOOKED, Running())] * 3))),
-        other_trace("limits_hold", TICKED, TICKED, change(START, evolve(START, phase=Thinking(4)))),
+        other_trace(
+            "what_is_spent_is_spent",
+            change(evolve(START, deadline=0.5), evolve(START, phase=Thinking(2))),
+        ),
         other_trace(
             "limits_hold",
             *[change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, Ready(2))))] * 2,

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.adapters.testing.shrinking import fewest
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    Cancelled,
+    CancelRequested,
+    ChatMessage,
+    Confirmed,
+    MemoryJournal,
+    Run,
+    ToolCall,
+    tool,
+)
+from detent.adapters.testing.shrinking import fewest, shrink
+from detent.adapters.testing.stories import Story, story_of
+from detent.testing import ScriptedChatGenerator, ScriptedHuman
 
 
 @given(st.sets(st.integers(0, 60), max_size=5))
@@ -26,3 +43,106 @@ def test_no_single_item_can_be_left_out() -> None:
 
     assert fails(left)
     assert not any(fails(left[:at] + left[at + 1 :]) for at in range(len(left)))
+
+
+@tool
+def look(city: str) -> str:
+    """Look up the weather."""
+    return f"{city}: rain"
+
+
+@tool
+def pay(amount: int) -> str:
+    """Pay."""
+    if amount == 13:
+        raise ValueError("no luck")
+    return f"paid {amount}"
+
+
+def calls(*made: ToolCall) -> ChatMessage:
+    """What the model says when it makes calls."""
+    return ChatMessage.from_assistant(tool_calls=made)
+
+
+def agent_in(journal: MemoryJournal) -> Agent[Any]:
+    """An agent that has a long day, in which one payment fails."""
+    model = ScriptedChatGenerator(
+        calls(ToolCall("look", {"city": "Oslo"}), ToolCall("look", {"city": "Rome"})),
+        calls(
+            ToolCall("look", {"city": "Bonn"}),
+            ToolCall("pay", {"amount": 5}),
+            ToolCall("pay", {"amount": 7}),
+        ),
+        calls(ToolCall("pay", {"amount": 13}), ToolCall("pay", {"amount": 1})),
+        calls(ToolCall("look", {"city": "Kiel"})),
+        "That was all.",
+    )
+    human = BlockingConfirmationStrategy(AlwaysAskPolicy(), ScriptedHuman(*[Confirmed()] * 4))
+    return Agent(
+        chat_generator=model,
+        tools=[look, pay],
+        confirmation_strategies={"pay": human},
+        journal=journal,
+    )
+
+
+def has_failed(run: Run[Any]) -> bool:
+    """Whether the model was told that a payment has failed."""
+    answers = [one for message in run.messages for one in message.tool_call_results]
+    return any("no luck" in one.text for one in answers)
+
+
+def kept_story() -> Story[Any]:
+    """What the journal of such a day says."""
+    journal = MemoryJournal()
+    agent = agent_in(journal)
+    agent.run("Go.", run_id="day")
+    return story_of(journal, agent.spec, "day")
+
+
+def test_a_story_is_what_the_journal_says() -> None:
+    """It can be played, told and kept as text."""
+    story = kept_story()
+
+    assert story.play().outcome is not None
+    assert len(list(story.runs())) == len(story.events) + 1
+    assert Story.from_json(story.spec, story.to_json()) == story
+    assert "ToolRaised" in str(story)
+    assert "assistant  That was all." in str(story)
+
+
+def test_a_stored_run_that_fails_is_made_small() -> None:
+    """One turn, one call, and the human's yes to it, which counts for the call as it is now."""
+    story = kept_story()
+
+    small = shrink(story, has_failed)
+
+    names = [type(event).__name__ for event in small.events]
+    assert len(story.events) > 20
+    assert names == ["ModelReplied", "Judged", "HumanDecided", "ToolRaised"]
+    assert has_failed(small.play())
+    assert [one.call.arguments for one in list(small.runs())[1].slots] == [{"amount": 13}]
+    assert shrink(small, has_failed) == small
+
+
+def test_a_failure_at_the_start_needs_no_event() -> None:
+    """Nothing has to happen for it."""
+    assert shrink(kept_story(), lambda run: True).events == ()
+
+
+def test_a_story_without_a_failure_is_refused() -> None:
+    """Most likely the predicate is wrong."""
+    with pytest.raises(ValueError, match="no run of this story fails"):
+        shrink(kept_story(), lambda run: False)
+
+
+def test_events_without_a_place_are_left_where_they_are() -> None:
+    """A cancelled run, for one."""
+    story = kept_story()
+    ends = [*story.events[:-3], CancelRequested("enough")]
+    cancelled = Story(story.spec, story.start, tuple(ends))
+
+    small = shrink(cancelled, lambda run: isinstance(run.outcome, Cancelled) and has_failed(run))
+
+    assert [type(event).__name__ for event in small.events][-1] == "CancelRequested"
+    assert len(small.events) == 5

@@ -213,10 +213,9 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
     if entry.kind == STOPPED:
         held = tuple(map(key_from_json, _held(entry)))
         return evolve(now, length=now.length + 1, passed=held)
-    data: dict[str, Any] = dict(entry.data)
-    mark, format_ = data.pop("mark", None), data.pop("format", now.format)
+    mark = entry.data.get("mark")
     try:
-        events = [event_from_json(spec, one) for one in upgraded_events(data, format_)]
+        events, format_ = events_of(spec, entry, now.format)
         run = replay(spec, now.run, events)
     except DetentError as error:
         raise StoredDataError(
@@ -230,6 +229,17 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
             f"changed since{_lack(spec, events[0])}"
         )
     return evolve(now, run=run, length=now.length + 1, passed=(), format=format_)
+
+
+def events_of(spec: AgentSpec[Any], entry: Entry, format_: object) -> tuple[list[Event], object]:
+    """The events that an entry has kept, and the format from then on; `format_` is that so far.
+
+    Raises:
+        StoredDataError: there is none, or it names what this agent does not have.
+    """
+    data = {name: value for name, value in entry.data.items() if name not in ("mark", "format")}
+    format_ = entry.data.get("format", format_)
+    return [event_from_json(spec, one) for one in upgraded_events(data, format_)], format_
 
 
 def _lack(spec: AgentSpec[Any], event: Event) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from detent.adapters.testing.trace import Folded, Trace, slot_at
+from detent.adapters.testing.trace import Trace, changes, slot_at
+from detent.core.events import Event
 from detent.core.run import Done, Run
 
 
@@ -20,16 +21,19 @@ class Edge(NamedTuple):
 
 def edges_of(trace: Trace) -> Iterator[Edge]:
     """Every change of the run's phase, and of a call, in a trace."""
-    for happening in trace:
-        if isinstance(happening, Folded) and happening.is_change:
-            event = type(happening.event).__name__
-            before, after = happening.before, happening.after
-            yield Edge("run", phase_of(before), event, phase_of(after))
-            for slot in after.slots:
-                was = slot_at(before, slot.ref)
-                if was is not slot:
-                    name = "[*]" if was is None else type(was.status).__name__
-                    yield Edge("call", name, event, type(slot.status).__name__)
+    for before, event, after in changes(trace):
+        yield from edges_between(before, event, after)
+
+
+def edges_between(before: Run[Any], event: Event, after: Run[Any]) -> Iterator[Edge]:
+    """What one event has changed."""
+    name = type(event).__name__
+    yield Edge("run", phase_of(before), name, phase_of(after))
+    for slot in after.slots:
+        was = slot_at(before, slot.ref)
+        if was is not slot:
+            earlier = "[*]" if was is None else type(was.status).__name__
+            yield Edge("call", earlier, name, type(slot.status).__name__)
 
 
 def phase_of(run: Run[Any]) -> str:

@@ -28,11 +28,12 @@ from detent.adapters.testing.trace import (
     changes,
     slot_at,
 )
-from detent.core.effects import AskHuman
+from detent.core.effects import AskHuman, Effect, WaitUntil
 from detent.core.errors import StateError
 from detent.core.events import (
     CancelRequested,
     ClockTicked,
+    Event,
     HumanDecided,
     ModelFailed,
     ModelReplied,
@@ -69,11 +70,9 @@ def nothing_breaks(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
 
 
 def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """No more turns, tools at once or attempts than the agent allows."""
+    """No more tools at once and no more attempts than the agent allows."""
     failed: Counter[CallRef] = Counter()
     for before, event, after in changes(trace):
-        if after.turn > spec.limits.max_agent_steps:
-            yield f"turn {after.turn} of {spec.limits.max_agent_steps}"
         if isinstance(after.phase, Thinking | Pausing):
             most = spec.model_retries.times + 1
             if after.phase.attempt > most:
@@ -89,6 +88,21 @@ def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
                 failed[was.ref] += 1
                 if failed[was.ref] > spec.tools[was.call.tool_name].retries.times:
                     yield f"call {was.ref} is tried again after {failed[was.ref]} failures"
+
+
+def what_is_spent_is_spent(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Once steps, tokens, money or time are spent, the model is asked no more, or one last time."""
+    last_words = False
+    for before, event, after in changes(trace):
+        if after.outcome is not None:
+            continue
+        reached = spent(spec, before.turn, after)
+        if after.turn > before.turn and reached:
+            if last_words or not spec.limits.final_answer:
+                yield f"turn {after.turn} begins, and there is {sorted(reached)}"
+            last_words = True
+        if isinstance(event, ClockTicked) and (before.deadline or event.at) < event.at:
+            yield f"it is {event.at}, and the run goes on after {before.deadline}"
 
 
 def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
@@ -178,7 +192,7 @@ def a_run_ends_or_waits(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
             pass
         case Rested(run, owed) if run.outcome is not None and not owed:
             pass
-        case Rested(_, owed) if owed and all(isinstance(effect, AskHuman) for effect in owed):
+        case Rested(_, owed) if waits_for_a_human(owed):
             pass
         case last:
             yield f"it does neither: {last}"
@@ -189,12 +203,11 @@ def an_end_has_its_reason(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     for before, event, after in changes(trace):
         if before.turn == after.turn and after.outcome is None:
             continue
-        told = list(after.messages[len(before.messages) :])
-        ends = _reasons(spec, before, event, told)
-        if after.outcome is None and ends:
-            yield f"turn {before.turn} goes on, though there is {ends}"
-        if after.outcome is not None and after.outcome.exit_reason not in ends:
-            yield f"{after.outcome}, and there is {sorted(ends)}"
+        must, may = _reasons(spec, before, event, after)
+        if after.outcome is None and must:
+            yield f"turn {before.turn} goes on, though there is {sorted(must)}"
+        if after.outcome is not None and after.outcome.exit_reason not in must | may:
+            yield f"{after.outcome}, and there is {sorted(must | may)}"
 
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -207,6 +220,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     nothing_guarded_runs_unapproved,
     a_policy_is_heeded,
     limits_hold,
+    what_is_spent_is_spent,
     a_conversation_is_valid,
     a_settled_answer_is_told,
     writes_are_folded_in_call_order,
@@ -217,19 +231,51 @@ INVARIANTS: tuple[Invariant, ...] = (
 )
 
 
+def waits_for_a_human(owed: Sequence[Effect]) -> bool:
+    """Whether all that is owed is decisions, apart from the end of the run's time."""
+    rest = [one for one in owed if not (isinstance(one, WaitUntil) and one.reason == "limit")]
+    return bool(rest) and all(isinstance(effect, AskHuman) for effect in rest)
+
+
+def spent(spec: AgentSpec[Any], turn: int, run: Run[Any]) -> set[str]:
+    """What a run has spent by the end of a turn."""
+    limits = spec.limits
+    reached = {
+        "max_agent_steps": (turn, limits.max_agent_steps),
+        "max_tokens": (run.usage.total_tokens, limits.max_tokens),
+        "max_cost": (run.cost, limits.max_cost),
+    }
+    return {name for name, (used, most) in reached.items() if most is not None and used >= most}
+
+
 def _reasons(
-    spec: AgentSpec[Any], before: Run[Any], event: object, told: Sequence[ChatMessage]
-) -> set[str]:
-    """All that may end a run which has just been told this."""
+    spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[Any]
+) -> tuple[set[str], set[str]]:
+    """What ends a run to which this happens, and what may end it."""
+    limits = {before.exhausted} if before.exhausted else spent(spec, before.turn, after)
+    answers = {"output", "output_tries"} if spec.output is not None else set[str]()
     match event:
         case CancelRequested():
-            return {"cancelled"}
+            return {"cancelled"}, set()
         case ModelFailed():
-            return {"model_failure"}
+            return {"model_failure"}, set()
+        case ClockTicked(at) if before.deadline is not None and before.deadline <= at:
+            return {"max_seconds"}, set()
+        case ModelReplied(_, _, reply) if not reply.message.tool_calls and answers:
+            return set(), answers | limits | {reply.finish_reason}
         case ModelReplied(_, _, reply) if not reply.message.tool_calls:
-            return {"text", reply.finish_reason}
+            return {before.exhausted or "text"}, {reply.finish_reason}
         case _:
             pass
+    must = _ends_of_calls(spec, before, event, list(after.messages[len(before.messages) :]))
+    is_last = before.exhausted is not None or not spec.limits.final_answer
+    return (must | limits, answers) if is_last else (must, answers | limits)
+
+
+def _ends_of_calls(
+    spec: AgentSpec[Any], before: Run[Any], event: Event, told: Sequence[ChatMessage]
+) -> set[str]:
+    """What among the answers to a turn's calls ends the run: an exit tool's, or a fault."""
     results = [result for message in told for result in message.tool_call_results]
     ran = [slot.ref.place for slot in before.slots if _result(slot, event) is not None]
     reasons = {
@@ -245,8 +291,6 @@ def _reasons(
     failed = [place for place, one in enumerate(results) if one.error and place not in refused]
     if spec.fail_on_tool_fault and failed:
         reasons.add("tool_failure")
-    if before.turn >= spec.limits.max_agent_steps:
-        reasons.add("max_agent_steps")
     return reasons
 
 

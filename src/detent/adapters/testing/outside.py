@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -37,7 +37,9 @@ class Outside:
         self._times: Counter[object] = Counter()
         self._done: dict[str, object] = {}
 
-    def pay(self, effect: Effect, clock: Clock) -> Event | Exception | None:
+    def pay(
+        self, effect: Effect, clock: Clock, price: Callable[[ChatReply], float] | None
+    ) -> Event | Exception | None:
         """What comes of an effect: a case for each kind."""
         payer = Payer(self, effect)
         uis = {}
@@ -47,7 +49,8 @@ class Outside:
             case AskModel() | RunTool() | Reconcile() | WaitUntil() | Judge() | AskHuman():
                 pass
         try:
-            return Purse(payer, payer, uis, clock=clock, chance=lambda: 0.5).pay(effect)
+            purse = Purse(payer, payer, uis, clock=clock, chance=lambda: 0.5, price=price)
+            return purse.pay(effect)
         except Exception as error:  # noqa: BLE001 - as the drivers do
             return error
 

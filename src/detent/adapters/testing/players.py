@@ -6,12 +6,14 @@ part is left out thus stays the same in all other parts.
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from detent.adapters.testing.drawing import arguments_for, dice, likely, result_for
+from detent.adapters.testing.drawing import arguments_for, dice, drawn, likely, result_for
 from detent.core.effects import AskHuman, AskModel, RunTool
 from detent.core.idempotency import NEVER_RAN
 from detent.core.messages import ChatMessage, ToolCall
@@ -72,8 +74,8 @@ class Players:
         usage = Usage(rng.randint(1, 50), rng.randint(1, 20))
         tools = effect.tools
         if not tools or likely(rng, self.habits.model_stops):
-            finish = rng.choice(FINISHES)
-            return ChatReply(ChatMessage.from_assistant("enough"), finish, usage, "dice")
+            text = self._answer(rng)
+            return ChatReply(ChatMessage.from_assistant(text), rng.choice(FINISHES), usage, "dice")
         refs = [CallRef(effect.turn, place) for place in range(rng.choice((1, 1, 2, 2, 3, 4)))]
         made = [self._call(ref, tools) for ref in refs]
         calls = [call for ref, call in zip(refs, made, strict=True) if ref not in self.without]
@@ -82,9 +84,9 @@ class Players:
 
     def _call(self, ref: CallRef, tools: Sequence[ToolSpec]) -> ToolCall:
         rng = dice(self.seed, "call", *ref)
-        tool = self.spec.tools[rng.choice(tools).name]
+        offered = rng.choice(tools)
         call_id = f"c{ref.turn}.{ref.place}"
-        call = ToolCall(tool.name, arguments_for(tool, rng), call_id)
+        call = ToolCall(offered.name, drawn(offered.parameters, rng), call_id)
         if not likely(rng, self.habits.call_is_odd):
             return call
         odd: tuple[dict[str, Any], ...] = (
@@ -94,6 +96,12 @@ class Players:
             {"id": None},
         )
         return evolve(call, **rng.choice(odd))
+
+    def _answer(self, rng: random.Random) -> str:
+        """A text; where an answer of a type is wanted, mostly one."""
+        if self.spec.output is None or likely(rng, self.habits.call_is_odd):
+            return "enough"
+        return json.dumps(drawn(self.spec.output.schema, rng))
 
     def result(self, effect: RunTool, arguments: Mapping[str, object], nth: int) -> object:
         """What a tool gives when it is run for the `nth` time for this call. It may raise."""

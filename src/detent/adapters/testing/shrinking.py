@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+from attrs import evolve, frozen
+
+from detent.adapters.testing.stories import Story
+from detent.adapters.testing.trace import turn_of
+from detent.core.events import Event, HumanDecided, ModelReplied
+from detent.core.messages import ToolCall
+from detent.core.run import Run
+from detent.core.slots import AwaitingDecision, CallRef
+from detent.core.step import step
 
 T = TypeVar("T")
 
@@ -29,3 +39,160 @@ def fewest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> tuple[T,
                 at += size
         size = size if removed and size == 1 else size // 2
     return left
+
+
+def shrink(story: Story[Any], fails: Callable[[Run[Any]], object]) -> Story[Any]:
+    """A story as short as could be found at whose end, as in `story`, a run fails.
+
+    Events, calls and whole turns are left out. What is left is played with the agent at hand: its
+    policies may be asked again.
+
+    Args:
+        story: e.g. `story_of` a journal.
+        fails: is true of a run that shows the failure.
+
+    Raises:
+        ValueError: no run of the story fails.
+    """
+    best = _until_it_fails(story, _scenes(story), fails)
+    if best is None:
+        raise ValueError("no run of this story fails, so that there is nothing to shrink")
+    size = len(best) + 1
+    while len(best) < size:
+        size = len(best)
+        best = _smaller(story, best, fails)
+    return _played(story, best)
+
+
+@frozen
+class _Scene:
+    """An event, and whether it is a human's answer to the question that was open."""
+
+    event: Event
+    is_answer: bool = False
+
+
+def _smaller(
+    story: Story[Any], scenes: tuple[_Scene, ...], fails: Callable[[Run[Any]], object]
+) -> tuple[_Scene, ...]:
+    best = scenes
+
+    def still(candidate: Sequence[_Scene]) -> bool:
+        nonlocal best
+        found = _until_it_fails(story, candidate, fails)
+        best = best if found is None else found
+        return found is not None
+
+    fewest(best, still)
+    for turn in range(_turns(best), 0, -1):
+        still([one for scene in best for one in _without_turn(scene, turn)])
+    for ref in [*_calls(best)][::-1]:
+        still([one for scene in best for one in _without_call(scene, ref)])
+    return best
+
+
+def _until_it_fails(
+    story: Story[Any], scenes: Iterable[_Scene], fails: Callable[[Run[Any]], object]
+) -> tuple[_Scene, ...] | None:
+    """The scenes that change the run, up to the first run that fails; None when none does."""
+    run = story.start
+    kept: list[_Scene] = []
+    if fails(run):
+        return ()
+    for scene in scenes:
+        after = _heard(story, run, scene)
+        if after is not run:
+            run = after
+            kept.append(scene)
+            if fails(run):
+                return tuple(kept)
+    return None
+
+
+def _heard(story: Story[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
+    """The run after a scene; the same one where what was left out has made it impossible."""
+    try:
+        return step(story.spec, run, _rebound(scene, run))
+    except Exception:  # noqa: BLE001 - whatever it is
+        return run
+
+
+def _played(story: Story[Any], scenes: Iterable[_Scene]) -> Story[Any]:
+    run = story.start
+    events: list[Event] = []
+    for scene in scenes:
+        events.append(_rebound(scene, run))
+        run = step(story.spec, run, events[-1])
+    return evolve(story, events=tuple(events))
+
+
+def _scenes(story: Story[Any]) -> Iterator[_Scene]:
+    for before, event in zip(story.runs(), story.events, strict=False):
+        yield _Scene(event, _digest_at(before, event) == getattr(event, "digest", None))
+
+
+def _rebound(scene: _Scene, run: Run[Any]) -> Event:
+    """The event; a human's answer is bound to the question as it stands now."""
+    event, digest = scene.event, _digest_at(run, scene.event)
+    if scene.is_answer and isinstance(event, HumanDecided) and digest is not None:
+        return evolve(event, digest=digest)
+    return event
+
+
+def _digest_at(run: Run[Any], event: Event) -> str | None:
+    for slot in run.slots:
+        match slot.status:
+            case AwaitingDecision(digest) if slot.ref == getattr(event, "ref", None):
+                return digest
+            case _:
+                pass
+    return None
+
+
+def _turns(scenes: Iterable[_Scene]) -> int:
+    return max((turn_of(scene.event) or 0 for scene in scenes), default=0)
+
+
+def _calls(scenes: Iterable[_Scene]) -> Iterator[CallRef]:
+    for scene in scenes:
+        if isinstance(scene.event, ModelReplied):
+            for place in range(len(scene.event.reply.message.tool_calls)):
+                yield CallRef(scene.event.turn, place)
+
+
+def _without_turn(scene: _Scene, turn: int) -> Iterator[_Scene]:
+    """The scene in a story that lacks a turn; the turns behind it move up."""
+    event: Any = scene.event
+    its = turn_of(event)
+    if its is None or its < turn:
+        yield scene
+    elif its > turn:
+        yield evolve(scene, event=_in_turn(event, its - 1))
+
+
+def _in_turn(event: Any, turn: int) -> Event:
+    """The event, as if it were about another turn."""
+    if hasattr(event, "ref"):
+        return cast(Event, evolve(event, ref=event.ref._replace(turn=turn)))
+    return cast(Event, evolve(event, turn=turn))
+
+
+def _without_call(scene: _Scene, ref: CallRef) -> Iterator[_Scene]:
+    """The scene in a story in which the model does not make a call; those behind it move up."""
+    event: Any = scene.event
+    its: object = getattr(event, "ref", None)
+    if isinstance(event, ModelReplied) and event.turn == ref.turn:
+        yield evolve(scene, event=_reply_without(event, ref.place))
+    elif isinstance(its, CallRef) and its.turn == ref.turn and its.place >= ref.place:
+        if its.place > ref.place:
+            yield evolve(scene, event=evolve(event, ref=its._replace(place=its.place - 1)))
+    else:
+        yield scene
+
+
+def _reply_without(event: ModelReplied, place: int) -> ModelReplied:
+    message = event.reply.message
+    calls = [part for part in message.content if isinstance(part, ToolCall)]
+    left = [part for part in message.content if part is not calls[place]]
+    reply = evolve(event.reply, message=evolve(message, content=left))
+    return evolve(event, reply=reply)

@@ -12,6 +12,7 @@ from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NEVER_RAN, OnUnknown
 from detent.core.limits import Limits
 from detent.core.messages import ToolCall
+from detent.core.output_type import OutputType
 from detent.core.retries import Retries
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
@@ -39,9 +40,22 @@ def stranger(seed: int) -> AgentSpec[State]:
         tools=tools,
         exit_conditions=frozenset({"text", *exits}),
         policies=FrozenDict({name: moody_policy(seed) for name in guarded}),
-        limits=Limits(rng.randint(1, 5), rng.randint(1, 3)),
+        limits=_limits(rng),
+        output=OutputType(int) if likely(rng, 0.2) else None,
         model_retries=Retries(rng.choice((0, 1, 2)), backoff_s=rng.choice((0.0, 1.0))),
         fail_on_tool_fault=likely(rng, 0.1),
+    )
+
+
+def _limits(rng: random.Random) -> Limits:
+    return Limits(
+        rng.randint(1, 5),
+        rng.randint(1, 3),
+        max_tokens=rng.choice((None, None, 100)),
+        max_cost=rng.choice((None, None, 3.0)),
+        max_seconds=rng.choice((None, None, None, None, 12.0)),
+        final_answer=likely(rng, 0.3),
+        price=lambda reply: 1.0,
     )
 
 

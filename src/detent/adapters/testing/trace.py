@@ -103,6 +103,13 @@ def slot_at(run: Run[Any], ref: CallRef) -> Slot | None:
     return next((slot for slot in run.slots if slot.ref == ref), None)
 
 
+def turn_of(event: Event) -> int | None:
+    """The turn that an event is about, if it is about one."""
+    ref: object = getattr(event, "ref", None)
+    turn: object = ref.turn if isinstance(ref, CallRef) else getattr(event, "turn", None)
+    return turn if isinstance(turn, int) else None
+
+
 def changes(trace: Trace) -> Iterator[tuple[Run[Any], Event, Run[Any]]]:
     """Each event that has changed the run, with the run before and after it."""
     for happening in trace:

@@ -15,6 +15,7 @@ from attrs import define, evolve, frozen
 from detent.adapters.clocks import JumpingClock
 from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
 from detent.adapters.drivers.session import Session
+from detent.adapters.testing.invariants import waits_for_a_human
 from detent.adapters.testing.moves import Kind, Move
 from detent.adapters.testing.outside import Outside
 from detent.adapters.testing.players import Players
@@ -29,6 +30,7 @@ from detent.adapters.testing.trace import (
     Rested,
     Said,
     Wrote,
+    turn_of,
 )
 from detent.core.decisions import Confirmed
 from detent.core.due import due
@@ -37,7 +39,7 @@ from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, CallRef
+from detent.core.slots import AwaitingDecision
 from detent.core.spec import AgentSpec
 from detent.core.step import start
 from detent.ports.journal import Entry, Journal, JournalConflictError
@@ -182,8 +184,7 @@ class World:
     def _waits_in_vain(self) -> bool:
         if self._stage.is_attended or self._run is None or self._air:
             return False
-        owed = due(self._spec, self._run)
-        return all(isinstance(effect, AskHuman) for effect in owed)
+        return waits_for_a_human(due(self._spec, self._run))
 
     def _current(self) -> Process | None:
         """The process that drives the run; a new one when there is none, and the run goes on."""
@@ -215,8 +216,9 @@ class World:
                 record=recorder,
             )
             process = Process(number, session)
+            resumed = Resumed(f"process-{number}", self.clock.now())
             self._processes.append(process)
-            self._within(process, lambda: session.feed(Resumed(f"process-{number}")))
+            self._within(process, lambda: session.feed(resumed))
         except (Died, DiskFullError, JournalConflictError) as error:
             self.tell(f"process {number} does not get far: {error}")
 
@@ -224,7 +226,8 @@ class World:
         try:
             at = loaded(journal, self._spec, RUN_ID)
         except RunNotFoundError:
-            run = start(self._spec, self._stage.messages, run_id=RUN_ID)
+            now = self.clock.now()
+            run = start(self._spec, self._stage.messages, run_id=RUN_ID, at=now)
             self.trace.append(Opened(number, (), run, run))
             return Loaded(run, 0)
         again = loaded(journal, self._spec, RUN_ID, from_start=True).run
@@ -308,7 +311,7 @@ class World:
         run = process.session.run
         if run is not self._run or not self._past:  # it may be about what this process never asked
             return
-        recent = [event for event in self._past if _turn(event) == run.turn]
+        recent = [event for event in self._past if turn_of(event) == run.turn]
         heard = recent if recent and pick % 4 else self._past
         self._feed(process, heard[pick % len(heard)], "again")
 
@@ -329,7 +332,7 @@ class World:
         if flight.is_performed:
             return
         effect = flight.effect
-        flight.came = self._outside.pay(effect, self.clock)
+        flight.came = self._outside.pay(effect, self.clock, self._spec.limits.price)
         flight.is_performed = True
         if isinstance(flight.came, BaseException | None):
             return
@@ -342,13 +345,6 @@ class World:
     def tell(self, what: str) -> None:
         """Note something for people."""
         self.trace.append(Happened(what))
-
-
-def _turn(event: Event) -> int | None:
-    """The turn that an event is about."""
-    ref: object = getattr(event, "ref", None)
-    turn: object = ref.turn if isinstance(ref, CallRef) else getattr(event, "turn", None)
-    return turn if isinstance(turn, int) else None
 
 
 def _is_work(effect: Effect) -> bool:

@@ -1,0 +1,113 @@
+"""Claims: what somebody says of every run of an agent, to be proved or refuted by `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from detent.core.decisions import Confirmed, Modified
+from detent.core.events import Event, HumanDecided
+from detent.core.run import Run
+from detent.core.slots import AwaitingDecision, CallRef, Running
+
+
+@frozen
+class Wrong:
+    """Why a claim does not hold."""
+
+    sentence: str
+
+
+Judge: TypeAlias = Callable[[Any, Run[Any], Event, Run[Any]], Hashable | Wrong]
+"""Is given what it remembers, and an event with the run before and after it. Gives what it
+remembers from now on, or what is wrong. At first it remembers None."""
+
+
+@frozen
+class Claim:
+    """Something said of every run, by name.
+
+    `must_end` says also that wherever a run stands, it can end. `turns` is how many turns must be
+    looked at, at least.
+    """
+
+    name: str
+    judge: Judge
+    must_end: bool = False
+    turns: int = 1
+
+
+def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Claim:
+    """The run is so after every event: `holds` is true of it."""
+    said = name or holds.__name__
+
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+        return None if holds(after) else Wrong(f"{said} does not hold")
+
+    return Claim(said, judge)
+
+
+def never_runs_unapproved(tool: str) -> Claim:
+    """No call of the tool begins without a human's yes to this very call."""
+
+    def judge(
+        memory: frozenset[CallRef] | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> frozenset[CallRef] | Wrong:
+        approved = memory or frozenset()
+        if after.turn != before.turn:
+            approved = frozenset()
+        approved |= _approved(before, event)
+        for slot in after.slots:
+            if isinstance(slot.status, AwaitingDecision):
+                approved -= {slot.ref}
+            runs = isinstance(slot.status, Running) and slot.call.tool_name == tool
+            if runs and slot.ref not in approved:
+                return Wrong(f"{tool} runs for call {slot.ref}, and nobody has approved that")
+        return approved
+
+    return Claim(f"never_runs_unapproved({tool!r})", judge)
+
+
+def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Claim:
+    """When so much is spent the model is asked no more, but for the last answer of its limits.
+
+    What it is spending then is what a reply too many can cost.
+    """
+
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+        asks = after.turn > before.turn and after.outcome is None and after.exhausted is None
+        if asks and tokens is not None and after.usage.total_tokens >= tokens:
+            return Wrong(f"the model is asked when {after.usage.total_tokens} tokens are spent")
+        if asks and cost is not None and after.cost >= cost:
+            return Wrong(f"the model is asked when {after.cost} are spent")
+        return None
+
+    said = ", ".join(
+        f"{name}={most}" for name, most in (("tokens", tokens), ("cost", cost)) if most is not None
+    )
+    return Claim(f"budget_never_exceeded({said})", judge)
+
+
+def always_ends_within(turns: int) -> Claim:
+    """There are so many turns at most, and wherever a run stands, it can end by itself."""
+
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+        return Wrong(f"there is a turn {after.turn}") if after.turn > turns else None
+
+    return Claim(f"always_ends_within({turns})", judge, must_end=True, turns=turns)
+
+
+def _approved(before: Run[Any], event: Event) -> frozenset[CallRef]:
+    """The call to which an event says yes, if it answers the question that is open."""
+    match event:
+        case HumanDecided(ref, digest, Confirmed() | Modified()):
+            open_questions = {
+                slot.ref: slot.status.digest
+                for slot in before.slots
+                if isinstance(slot.status, AwaitingDecision)
+            }
+            return frozenset([ref] if open_questions.get(ref) == digest else [])
+        case _:
+            return frozenset()
