@@ -6,6 +6,7 @@ python3 dev.py test                            every check, the documentation, a
 python3 dev.py test [arguments of pytest]      only the tests that these arguments choose
 python3 dev.py simulate [--seeds N]            thousands of runs in worlds where all goes wrong
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
+python3 dev.py mutate [patterns of mutants]    break the core in small ways: do its tests see it?
 python3 dev.py docs                            build the documentation into site/
 python3 dev.py setup                           only set up .venv, for an editor
 """
@@ -41,6 +42,7 @@ INTERRUPTED = 130
 TAIL_LINES = 15
 GOODBYE_S = 10
 SPACE_NEEDED_MB = 1000
+MUTANTS_FOUND_MIN = 0.9
 
 CHECKS = {
     "ruff check": ("ruff", "check"),
@@ -129,6 +131,28 @@ def bugs(_: list[str]) -> str:
     set_up(FOR_WORK)
     in_sight([PYTHON, str(ROOT / "tests" / "planted_bugs.py")], ROOT)
     return "every bug was found"
+
+
+def mutate(arguments: list[str]) -> str:
+    """Let mutmut break the core in small ways; the core's own tests must find nearly all of them.
+
+    Arguments choose mutants, e.g. ``detent.core.due*``; what was tried before is not tried again.
+    """
+    set_up(FOR_WORK)
+    mutated = ROOT / "mutants" / "src"
+    mutated.mkdir(parents=True, exist_ok=True)
+    os.environ["PYTHONPATH"] = str(mutated)  # for tests that start an interpreter
+    mutmut = [PYTHON, "-m", "mutmut"]
+    in_sight([*mutmut, "run", *arguments], ROOT)
+    in_sight([*mutmut, "results"], ROOT)
+    in_sight([*mutmut, "export-cicd-stats"], ROOT)
+    counts = json.loads((ROOT / "mutants" / "mutmut-cicd-stats.json").read_text())
+    found = sum(counts[how] for how in ("killed", "timeout", "suspicious", "segfault"))
+    tried = found + counts["survived"] + counts["no_tests"]
+    told = f"{found} of {tried} mutants were found; see one with {BIN / 'mutmut'} show NAME"
+    if found < tried * MUTANTS_FOUND_MIN:
+        raise DevError(f"{told}; wanted are {MUTANTS_FOUND_MIN:.0%}")
+    return told
 
 
 def docs(_: list[str]) -> str:

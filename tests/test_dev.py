@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -185,3 +186,31 @@ def test_an_unknown_command_shows_the_known_ones(
     """Only a wrong word is an error."""
     assert dev.main(arguments) == code
     assert "dev.py run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("survived", "told"), [(9, "90 of 100 mutants"), (10, "89 of 100 .*; wanted are 90%")]
+)
+def test_nearly_all_mutants_must_be_found(
+    survived: int, told: str, dev: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine of ten; one that no test runs is not found."""
+    counts = {"killed": 97 - survived, "timeout": 2, "suspicious": 0, "segfault": 0, "no_tests": 1}
+    stats = json.dumps(counts | {"survived": survived, "skipped": 7, "total": 107})
+    started: list[list[str]] = []
+
+    def in_sight(command: list[str], folder: Path) -> None:
+        started.append(command)
+        (folder / "mutants" / "mutmut-cicd-stats.json").write_text(stats)
+
+    monkeypatch.setattr(dev, "set_up", lambda extras: None)
+    monkeypatch.setattr(dev, "in_sight", in_sight)
+    monkeypatch.setenv("PYTHONPATH", "")
+
+    if "wanted" in told:
+        with pytest.raises(dev.DevError, match=told):
+            dev.mutate([])
+    else:
+        assert dev.mutate(["detent.core.due*"]).startswith(told)
+    assert started[0][2:4] == ["mutmut", "run"]
+    assert os.environ["PYTHONPATH"].endswith("src")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from detent.adapters.confirmation.strategies import ConfirmationPolicy as ConfirmationPolicy
     from detent.adapters.confirmation.strategies import NeverAskPolicy as NeverAskPolicy
+    from detent.adapters.drivers.aio import AsyncInbox as AsyncInbox
     from detent.adapters.drivers.aio import drive_async as drive_async
     from detent.adapters.drivers.errand import Errand as Errand
     from detent.adapters.drivers.pay import Purse as Purse
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.runs import Runs as Runs
     from detent.adapters.drivers.session import Session as Session
     from detent.adapters.drivers.streams import Observation as Observation
+    from detent.adapters.drivers.threads import Inbox as Inbox
     from detent.adapters.drivers.threads import drive as drive
     from detent.adapters.functions import FunctionToolExecutor as FunctionToolExecutor
     from detent.adapters.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
@@ -250,14 +252,14 @@ _HOMES = {
     "adapters.confirmation.strategies": (
         "AlwaysAskPolicy BlockingConfirmationStrategy ConfirmationPolicy NeverAskPolicy"
     ),
-    "adapters.drivers.aio": "drive_async",
+    "adapters.drivers.aio": "AsyncInbox drive_async",
     "adapters.drivers.errand": "Errand",
     "adapters.drivers.pay": "Purse",
     "adapters.drivers.recording": "RunExistsError RunNotFoundError",
     "adapters.drivers.runs": "Runs",
     "adapters.drivers.session": "Session",
     "adapters.drivers.streams": "Observation",
-    "adapters.drivers.threads": "drive",
+    "adapters.drivers.threads": "Inbox drive",
     "adapters.functions": "FunctionToolExecutor",
     "adapters.gemini.chat": "GeminiChatGenerator VertexChatGenerator",
     "adapters.http.caller": "Timeouts",

@@ -14,8 +14,8 @@ from detent.core.run import Run
 from detent.core.spec import S
 
 PayAsync: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
-Flight: TypeAlias = "asyncio.Task[Event | Exception | None]"
-AsyncInbox: TypeAlias = "asyncio.Queue[Event | Flight]"
+Flight: TypeAlias = asyncio.Task[Event | Exception | None]
+AsyncInbox: TypeAlias = asyncio.Queue[Event | Flight]
 """Where events from outside reach a run that is being driven: ``inbox.put_nowait(…)``.
 
 Unbounded, and for the event loop's own thread; from another one call ``loop.call_soon_threadsafe``.

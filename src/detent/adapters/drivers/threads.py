@@ -28,7 +28,7 @@ class Landed:
     came: Event | BaseException | None
 
 
-Inbox: TypeAlias = "SimpleQueue[Event | Landed]"
+Inbox: TypeAlias = SimpleQueue[Event | Landed]
 """Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""
 
 

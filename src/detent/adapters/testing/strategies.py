@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from detent.adapters.agent import Agent
+from detent.adapters.functions import in_background
 from detent.adapters.testing.drawing import arguments_for, drawn, likely, result_for
 from detent.adapters.testing.strangers import stranger
-from detent.core.decisions import Allow, Answered, Ask, Confirmed, Decision, Modified, Rejected
+from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Verdict
 from detent.core.due import due
 from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.events import (
@@ -133,8 +134,9 @@ def _answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
             return _of_tool(effect, rng)
         case Reconcile(ref, attempt):
             return ToolNeverRan(ref, attempt) if likely(rng, 0.5) else _of_tool(effect, rng)
-        case Judge(ref):
-            return Judged(ref, rng.choice((Allow(), Ask("better ask"))))
+        case Judge(ref, call, tool, policy):
+            said = policy(call, tool, run)
+            return Judged(ref, said if isinstance(said, Verdict) else in_background(said).result())
         case AskHuman(ref, _, tool, digest):
             return HumanDecided(ref, digest, _decision(tool, rng), by="Ada")
         case WaitUntil():

@@ -105,7 +105,5 @@ def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
         HumanDecided(PAY, bound, Confirmed(), by="Ada"),
         ToolStarted(PAY, 1),
         ToolReturned(PAY, 1, ToolResult("paid")),
-        ModelReplied(2, 1, ChatReply(ChatMessage.from_assistant("Done."))),
-        SentBack(2, "Are you sure?"),
         CancelRequested("enough"),
     )
