@@ -48,7 +48,7 @@ IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),
     *("now", "today", "utcnow"),
 }
-SHARED_ADAPTERS = {"http"}
+SHARED_ADAPTERS = {"functions", "http"}
 COMPOSING_ADAPTERS = {"agent", "assembly", "cli", "drivers", "providers", "testing"}
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")

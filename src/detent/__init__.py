@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.streams import Observation as Observation
     from detent.adapters.drivers.threads import Inbox as Inbox
     from detent.adapters.drivers.threads import drive as drive
+    from detent.adapters.fallback import FallbackChatGenerator as FallbackChatGenerator
     from detent.adapters.functions import FunctionToolExecutor as FunctionToolExecutor
     from detent.adapters.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
     from detent.adapters.gemini.chat import VertexChatGenerator as VertexChatGenerator
@@ -260,6 +261,7 @@ _HOMES = {
     "adapters.drivers.session": "Session",
     "adapters.drivers.streams": "Observation",
     "adapters.drivers.threads": "Inbox drive",
+    "adapters.fallback": "FallbackChatGenerator",
     "adapters.functions": "FunctionToolExecutor",
     "adapters.gemini.chat": "GeminiChatGenerator VertexChatGenerator",
     "adapters.http.caller": "Timeouts",
