@@ -31,6 +31,7 @@ from detent.core.slots import (
     Running,
     Slot,
     Status,
+    moved,
 )
 from detent.core.spec import AgentSpec
 
@@ -39,13 +40,13 @@ def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
     """The slot when it is `event.at`: its pause may be over, or its time up."""
     match slot.status:
         case Resting(attempt, until) if until <= event.at:
-            return evolve(slot, status=Ready(attempt))
+            return moved(slot, Ready(attempt))
         case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
             tool = spec.tools[slot.call.tool_name]
             text = f"Tool '{tool.name}' gave no answer within {tool.timeout_s} s"
             fault = ToolFault("timeout", text, retryable=True)
             raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
-            return evolve(slot, status=after_fault(spec, slot, raised))
+            return moved(slot, after_fault(spec, slot, raised))
         case _:
             return slot
 
@@ -65,10 +66,10 @@ def judged(spec: AgentSpec[Any], run_id: str, slot: Slot, verdict: Verdict) -> S
     """The slot as a policy has said: it may run, or a human must decide."""
     match verdict:
         case Allow():
-            return evolve(slot, status=Ready())
+            return moved(slot, Ready())
         case Ask(reason):
             bound = digest(run_id, *slot.ref, slot.call, spec.tools[slot.call.tool_name])
-            return evolve(slot, status=AwaitingDecision(bound, reason))
+            return moved(slot, AwaitingDecision(bound, reason))
 
 
 def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
@@ -76,7 +77,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     name = slot.call.tool_name
     match decision:
         case Confirmed():
-            return evolve(slot, status=Ready())
+            return moved(slot, Ready())
         case Modified(arguments, feedback):
             call = evolve(slot.call, arguments=arguments)
             if argument_faults(call, spec.tools[name]):
@@ -86,9 +87,9 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             return evolve(slot, call=call, status=Ready(), note=note)
         case Rejected(feedback):
             text = f"Tool execution for '{name}' was rejected by the user."
-            return evolve(slot, status=Refused(_with_feedback(text, feedback)))
+            return moved(slot, Refused(_with_feedback(text, feedback)))
         case Answered(text):
-            return evolve(slot, status=AnsweredByHuman(text))
+            return moved(slot, AnsweredByHuman(text))
 
 
 def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
@@ -99,7 +100,7 @@ def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
         text = f"Tool '{name}' was running when {why}. Its outcome is unknown."
     else:
         text = f"Tool '{name}' was not run: {why}."
-    return evolve(slot, status=Faulted(ToolFault("cancelled", text)))
+    return moved(slot, Faulted(ToolFault("cancelled", text)))
 
 
 def _with_feedback(text: str, feedback: str | None) -> str:

@@ -34,15 +34,24 @@ def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
         case Pausing(attempt, until):
             return (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Acting():
-            return (
-                *_judgements(spec, run),
-                *_humans_to_ask(spec, run),
-                *_tools_to_run(spec, run),
-                *_lookups(spec, run),
-                *_waits(run),
-            )
+            return _owed_to_calls(spec, run)
         case Done():
             return ()
+
+
+def _owed_to_calls(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
+    kinds = {type(slot.status) for slot in run.slots}
+    owed: list[Effect] = []
+    if Unjudged in kinds:
+        owed += _judgements(spec, run)
+    if AwaitingDecision in kinds:
+        owed += _humans_to_ask(spec, run)
+    owed += _tools_to_run(spec, run)
+    if Unknown in kinds:
+        owed += _lookups(spec, run)
+    if Running in kinds or Resting in kinds:
+        owed += _waits(run)
+    return tuple(owed)
 
 
 def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
@@ -85,7 +94,8 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
         (slot, status) for slot in run.slots if isinstance(status := slot.status, Ready | Running)
     ]
     # Started tools first: a call that is approved late waits, and takes the place of none.
-    owed.sort(key=lambda one: isinstance(one[1], Ready))
+    if len(owed) > 1:
+        owed.sort(key=lambda one: isinstance(one[1], Ready))
     return [
         RunTool(
             slot.ref,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
+from operator import is_
 from typing import Any
 
 from attrs import evolve
@@ -70,6 +71,9 @@ def with_call_ids(reply: ChatReply, turn: int) -> ChatReply:
 
 def with_calls(message: ChatMessage, calls: Iterable[ToolCall]) -> ChatMessage:
     """The message with each of its calls, in order, replaced by one of `calls`."""
-    rest = iter(calls)
+    new = tuple(calls)
+    if all(map(is_, new, message.tool_calls)):
+        return message
+    rest = iter(new)
     content = [next(rest) if isinstance(part, ToolCall) else part for part in message.content]
     return evolve(message, content=content)

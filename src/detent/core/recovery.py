@@ -11,7 +11,16 @@ from detent.core.decisions import digest
 from detent.core.events import Resumed
 from detent.core.results import ToolFault
 from detent.core.run import Acting, Phase, Run
-from detent.core.slots import AwaitingDecision, Faulted, Ready, Running, Slot, Status, Unknown
+from detent.core.slots import (
+    AwaitingDecision,
+    Faulted,
+    Ready,
+    Running,
+    Slot,
+    Status,
+    Unknown,
+    moved,
+)
 from detent.core.spec import AgentSpec
 
 REASON = "it was begun, its process ended, and nobody knows whether it was carried out"
@@ -24,7 +33,7 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
     """
     if not isinstance(slot.status, Running):
         return slot
-    return evolve(slot, status=_status(spec, run, slot, slot.status.attempt, event))
+    return moved(slot, _status(spec, run, slot, slot.status.attempt, event))
 
 
 def rebound(phase: Phase, run_id: str) -> Phase:
@@ -37,7 +46,7 @@ def rebound(phase: Phase, run_id: str) -> Phase:
 def _rebound(slot: Slot, run_id: str) -> Slot:
     if not isinstance(slot.status, AwaitingDecision):
         return slot
-    return evolve(slot, status=evolve(slot.status, digest=_bound(slot.status.digest, run_id)))
+    return moved(slot, evolve(slot.status, digest=_bound(slot.status.digest, run_id)))
 
 
 def _bound(digest: str, by: str) -> str:

@@ -115,6 +115,11 @@ class Slot:
     note: str | None = None
 
 
+def moved(slot: Slot, status: Status) -> Slot:
+    """The slot with another status."""
+    return Slot(slot.ref, slot.call, status, slot.note)
+
+
 def is_settled(slot: Slot) -> bool:
     """Whether the slot's call has its answer."""
     return not isinstance(slot.status, Open)

@@ -46,6 +46,7 @@ from detent.core.slots import (
     Succeeded,
     Unjudged,
     Unknown,
+    moved,
 )
 from detent.core.spec import AgentSpec, S
 from detent.core.turns import advance, after_failure, asked_again, cut_short, end
@@ -123,16 +124,19 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     if not _is_asked(run, event):
         return run
     reply = with_call_ids(event.reply, run.turn)
-    run = evolve(run, usage=run.usage + reply.usage, cost=run.cost + event.cost)
     calls = reply.message.tool_calls
-    if not calls:
-        return answered(spec, run, reply)
-    slots = open_slots(spec, run, reply)
     counts = dict(run.tool_call_counts)
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
-    run = evolve(run, tool_call_counts=FrozenDict(counts))
-    return advance(spec, run, reply, slots)
+    run = evolve(
+        run,
+        usage=run.usage + reply.usage,
+        cost=run.cost + event.cost,
+        tool_call_counts=FrozenDict(counts),
+    )
+    if not calls:
+        return answered(spec, run, reply)
+    return advance(spec, run, reply, open_slots(spec, run, reply))
 
 
 def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
@@ -145,21 +149,21 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return run
     limit = spec.tools[slot.call.tool_name].timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
-    return _change(spec, run, evolve(slot, status=Running(event.attempt, deadline)))
+    return _change(spec, run, moved(slot, Running(event.attempt, deadline)))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
     slot = _attempted(run, event)
     if slot is None:
         return run
-    return _change(spec, run, evolve(slot, status=Succeeded(event.result)))
+    return _change(spec, run, moved(slot, Succeeded(event.result)))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
     slot = _attempted(run, event)
     if slot is None:
         return run
-    return _change(spec, run, evolve(slot, status=after_fault(spec, slot, event)))
+    return _change(spec, run, moved(slot, after_fault(spec, slot, event)))
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
@@ -176,7 +180,7 @@ def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> 
     slot = _slot(run, event.ref)
     if slot is None or slot.status != Unknown(event.attempt):
         return run
-    return _change(spec, run, evolve(slot, status=Ready(event.attempt)))
+    return _change(spec, run, moved(slot, Ready(event.attempt)))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:

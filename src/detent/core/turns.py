@@ -16,7 +16,7 @@ from detent.core.opening import with_calls
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
-from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled
+from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled, moved
 from detent.core.spec import AgentSpec, S
 
 
@@ -82,7 +82,8 @@ def folded(
     for slot in slots:
         state, settled = _merged(spec, run, state, slot)
         merged.append(settled)
-    return say(evolve(run, state=state), _turn_messages(reply, merged)), merged
+    said = state.update([Write("messages", _turn_messages(reply, merged))])
+    return evolve(run, state=said), merged
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
@@ -93,7 +94,7 @@ def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, S
         return state.update(slot.status.result.writes), slot
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
-        return state, evolve(slot, status=Faulted(invocation.unmerged(error)))
+        return state, moved(slot, Faulted(invocation.unmerged(error)))
 
 
 def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:

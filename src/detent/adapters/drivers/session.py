@@ -92,7 +92,8 @@ class Session(Generic[S]):
         if self._hooks:
             fresh = [sent for effect in fresh if (sent := self._sent(effect)) is not None]
         starts = [self._started(effect) for effect in fresh if isinstance(effect, RunTool)]
-        self.feed(*starts)
+        if starts:
+            self.feed(*starts)
         self.under_way |= {effect.key: effect for effect in fresh}
         if any(start.at is not None for start in starts):
             waits = self._fresh()
@@ -119,11 +120,15 @@ class Session(Generic[S]):
 
     def _fresh(self) -> list[Effect]:
         owed = {effect.key: effect for effect in due(self.spec, self.run)}
-        self.under_way = {key: self.under_way[key] for key in self.under_way if key in owed}
-        seen = self.under_way.keys() | self._left
-        new = [effect for key, effect in owed.items() if key not in seen]
-        self.held = tuple(effect for effect in new if self._must_wait(effect))
-        return [] if self._raised else [effect for effect in new if effect not in self.held]
+        under_way = {key: effect for key, effect in self.under_way.items() if key in owed}
+        self.under_way = under_way
+        new = [
+            effect for key, effect in owed.items() if key not in under_way and key not in self._left
+        ]
+        if self._hold is not NO_HOLD:
+            self.held = tuple(effect for effect in new if self._must_wait(effect))
+            new = [effect for effect in new if effect not in self.held]
+        return [] if self._raised else new
 
     def put_back(self, effect: Effect) -> None:
         """Give back an effect that was taken and not begun."""
