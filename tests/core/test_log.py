@@ -88,6 +88,17 @@ class LogsAndLists(RuleBasedStateMachine):
 TestLogsAndLists = LogsAndLists.TestCase
 
 
+def test_what_is_new_does_not_depend_on_how_a_log_has_grown() -> None:
+    """A fork copies short lists; what is in them is no newer for that."""
+    log = Log(["a"])
+    grown = log + ["c"]
+    forked = log + ["d"]
+
+    assert grown.beyond(log) == ["c"]
+    assert forked.beyond(log) == ["d"]
+    assert Log(["b"]).beyond(log) == ["b"]
+
+
 def test_a_log_reads_like_a_list() -> None:
     """In all the ways that do not change it."""
     log: Any = Log([3, 1, 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, Never, Self, TypeGuard, TypeVar, cast, overload
 
 from detent.core.frozen import ATOMS, FrozenList
@@ -247,9 +247,14 @@ def _pieces(piece: _Piece | None) -> Iterator[_Piece]:
 
 
 def _shared_length(piece: _Piece, other: _Piece) -> int:
-    """How many leading items two logs have in common, as far as one sees from their buffers."""
-    if piece.buffer is other.buffer:
-        return min(piece.length, other.length)
+    """How many leading items of two logs are the same, whichever buffers they are in.
+
+    A buffer in common saves looking at them.
+    """
     known = {one.buffer: one.length for one in _pieces(other)}
     common = (min(one.length, known[one.buffer]) for one in _pieces(piece) if one.buffer in known)
-    return next(common, 0)
+    shared = next(common, 0)
+    if shared == min(piece.length, other.length):
+        return shared
+    both = zip(_items_from(piece, shared), _items_from(other, shared), strict=False)
+    return shared + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], both))

@@ -288,10 +288,19 @@ def _ends_of_calls(
     refused = [slot.ref.place for slot in before.slots if isinstance(slot.status, Refused)]
     if isinstance(event, HumanDecided):
         refused.append(event.ref.place)
-    failed = [place for place, one in enumerate(results) if one.error and place not in refused]
+    failed = [
+        result
+        for place, result in enumerate(results)
+        if result.error and place not in refused and not _is_an_answer(spec, result)
+    ]
     if spec.fail_on_tool_fault and failed:
         reasons.add("tool_failure")
     return reasons
+
+
+def _is_an_answer(spec: AgentSpec[Any], result: ToolCallResult) -> bool:
+    """Whether it is about the run's answer, and not about a tool."""
+    return spec.output is not None and result.origin.tool_name == spec.output.name
 
 
 def _is_tried_again(was: Slot, event: object, now: Slot) -> bool:
