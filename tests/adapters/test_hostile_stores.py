@@ -12,7 +12,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from time import monotonic
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from hypothesis import strategies as st
 
 from detent import Agent, AgentSnapshot, Checkpoint, Entry, MemoryJournal, Reply, Write, tool
 from detent.adapters.drivers.recording import loaded
+from detent.core import checkpoints, codec, records, shapes, snapshot, stored, upgrades
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.snapshot import get_tool_calls_and_descriptions_from_snapshot, run_of
 from detent.testing import ScriptedChatGenerator
@@ -148,33 +151,48 @@ def test_nesting_without_end_is_refused(place: tuple[str, ...]) -> None:
         run_of(agent().spec, AgentSnapshot.from_dict(data))
 
 
-def fuzz(seconds: float) -> None:
+def fuzz(seconds: int) -> None:
     """For as long as is asked for; what is wrong is raised, with the data."""
     try:
         import atheris  # type: ignore[import-untyped, import-not-found, unused-ignore]  # rarely there
     except ImportError:
-        dice, end, count = Random(), monotonic() + seconds, 0  # noqa: S311 - no secret
-        while monotonic() < end:
-            data = json.loads(dice.choice(texts()))
-            for _ in range(dice.randint(1, 4)):
-                data = changed(data, dice.choice(places(data)), dice.choice(HOSTILE))
-            try:
-                read(data)
-            except BaseException:
-                print(repr(data)[:5000])  # noqa: T201 - what was found
-                raise
-            count += 1
-        print(f"{count} pieces of data: a typed error or a run each time")  # noqa: T201 - the result
-    else:
-        atheris.instrument_all()
-        atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}"], _fuzz_one)
+        fuzz_at_random(seconds)
+        return
+    with TemporaryDirectory() as corpus:
+        for number, text in enumerate(texts()):
+            Path(corpus, str(number)).write_text(text)
+        for module in (checkpoints, codec, records, shapes, snapshot, stored, upgrades):
+            for function in vars(module).values():
+                if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                    function.__code__ = atheris.instrument_func(function).__code__
+        atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", corpus], fuzz_one)
         atheris.Fuzz()
 
 
-def _fuzz_one(data: bytes) -> None:
-    with suppress(ValueError, RecursionError):
-        read(json.loads(data))
+def fuzz_one(data: bytes) -> None:
+    """What the guided search tries."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):  # it is no JSON
+        return
+    read(found)
+
+
+def fuzz_at_random(seconds: int) -> None:
+    """Hostile values at some places of what releases have stored."""
+    dice, end, count = Random(), monotonic() + seconds, 0  # noqa: S311 - no secret
+    while monotonic() < end:
+        data = json.loads(dice.choice(texts()))
+        for _ in range(dice.randint(1, 4)):
+            data = changed(data, dice.choice(places(data)), dice.choice(HOSTILE))
+        try:
+            read(data)
+        except BaseException:
+            print(repr(data)[:5000])  # noqa: T201 - what was found
+            raise
+        count += 1
+    print(f"{count} pieces of data: a typed error or a run each time")  # noqa: T201 - the result
 
 
 if __name__ == "__main__":
-    fuzz(float(sys.argv[1]))
+    fuzz(int(sys.argv[1]))

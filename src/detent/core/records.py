@@ -284,12 +284,12 @@ class _Record:
         names = (*(data if type(data) is dict else an_object(data)),)
         given, rest = self._plans.get(names) or self._plan(names)
         made = object.__new__(self._kind)
-        name = ""
         try:
-            for (name, item), (read, plain, put) in zip(data.items(), given, strict=True):  # noqa: B007 - the error says where
+            for (read, plain, put), item in zip(given, data.values(), strict=True):
                 put(made, item if type(item) is plain else read(item, spec))
         except RefusedError as error:
-            error.path.append(name)
+            unset = (name for name in names if not hasattr(made, name))
+            error.path.append(next(name for name in unset if name not in (TAG, TAG_IN_1)))
             raise
         for put, default in rest:
             put(made, default)
