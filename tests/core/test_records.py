@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ from detent import (
     ToolReturned,
     ToolStarted,
     Usage,
+    Write,
 )
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.events import ClockTicked, Resumed, SentBack, ToolNeverRan
@@ -158,6 +160,46 @@ def test_free_values_come_back_exactly() -> None:
 
     assert again == call
     assert type(again.arguments["pair"]) is tuple
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (ToolResult(3), "must be str or tuple, got int @ data.content"),  # type: ignore[arg-type]  # as below
+        (HumanDecided(REF, "d", "yes"), "must be Confirmed or .*, got str @ data.decision"),  # type: ignore[arg-type]  # it is what is tested
+        (ToolResult("x", (Write("a", 1),)), r"without an agent .* @ data.writes\[0\]"),
+    ],
+    ids=["union", "tagged", "write"],
+)
+def test_a_value_that_fits_no_member_is_not_written(value: object, told: str) -> None:
+    """The error says which there are."""
+    with pytest.raises(UnstorableError, match=told):
+        dump(value)
+
+
+@pytest.mark.parametrize("content", [3, None, {"a": 1}])
+def test_data_that_fits_no_member_is_refused(content: object) -> None:
+    """As above."""
+    with pytest.raises(StoredDataError, match=r"must be str or an array, got .* @ data\.content"):
+        load({"content": content}, ToolResult)
+
+
+def test_names_may_come_in_any_order() -> None:
+    """Whoever wrote them: it is only slower."""
+    told = {"$type": "ModelFailed", "turn": 1, "attempt": 2, "at": None, "chance": 0.5}
+    told["failure"] = {"cause": "server", "message": "no"}
+
+    for names in permutations(told):
+        assert load({name: told[name] for name in names}, Event).chance == 0.5  # type: ignore[arg-type]  # a union is a kind here
+
+
+def test_endless_data_is_refused() -> None:
+    """As a typed error, like everything else."""
+    inner: dict[str, Any] = {}
+    for _ in range(5000):
+        inner = {"a": inner}
+    with pytest.raises(StoredDataError, match=r"too deeply|recursion depth"):
+        load({"tool_name": "pay", "arguments": inner}, ToolCall)
 
 
 def test_what_is_only_there_while_the_process_lives_is_not_stored() -> None:

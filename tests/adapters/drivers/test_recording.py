@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent import (
     Agent,
@@ -17,10 +17,12 @@ from detent import (
     DirectoryJournal,
     Entry,
     Journal,
+    JournalDamagedError,
     ManualClock,
     MemoryJournal,
     Runs,
     SQLiteJournal,
+    StoredDataError,
     Tool,
     ToolCall,
     create_tool_from_function,
@@ -197,3 +199,41 @@ def test_a_large_state_is_not_written_again_and_again() -> None:
     checkpoints = sum(len(json.dumps(one.data)) for one in journal.checkpoints("r"))
     assert 1 < len(journal.checkpoints("r")) < 10
     assert checkpoints < 2 * entries
+
+
+def recorded() -> tuple[MemoryJournal, Agent[Any]]:
+    """A short run."""
+    journal = MemoryJournal()
+    agent = agent_of(journal, 2, size=1)
+    agent.run("go", run_id="r")
+    return journal, agent
+
+
+def with_entries(entries: Sequence[Entry]) -> MemoryJournal:
+    """A journal that has these, whatever their positions."""
+    journal = MemoryJournal()
+    journal._entries["r"] = list(entries)
+    return journal
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda entries: entries[1:], "does not begin with its start"),
+        (lambda entries: [*entries[:2], *entries[3:]], "entry 2 is not there"),
+        (
+            lambda entries: [
+                *entries[:2],
+                evolve(entries[2], data={**entries[2].data, "ref": [7, 0]}),
+            ],
+            r"entry 2 of run 'r' \(.*\) cannot be followed",
+        ),
+    ],
+    ids=["start", "gap", "nonsense"],
+)
+def test_entries_that_make_no_run_are_an_error(change: Any, told: str) -> None:
+    """Never a run that never was."""
+    journal, agent = recorded()
+
+    with pytest.raises((JournalDamagedError, StoredDataError), match=told):
+        loaded(with_entries(change(list(journal.read("r")))), agent.spec, "r")

@@ -228,7 +228,7 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
             f"{mark!r:.200}, and with this agent at {mark_of(run)!r}: the agent's rules have "
             f"changed since{_lack(spec, events[0])}"
         )
-    return evolve(now, run=run, length=now.length + 1, passed=(), format=format_)
+    return Loaded(run, now.length + 1, (), now.known, format_)
 
 
 def events_of(spec: AgentSpec[Any], entry: Entry, format_: object) -> tuple[list[Event], object]:
