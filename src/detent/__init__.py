@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent as Agent
+    from detent.adapters.agent_tool import AgentTool as AgentTool
     from detent.adapters.anthropic.chat import AnthropicChatGenerator as AnthropicChatGenerator
     from detent.adapters.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
@@ -99,11 +100,15 @@ if TYPE_CHECKING:
     from detent.core.declarations import Replaced as Replaced
     from detent.core.declarations import Unique as Unique
     from detent.core.declarations import United as United
+    from detent.core.delegation import NoAnswerError as NoAnswerError
+    from detent.core.delegation import inside as inside
+    from detent.core.delegation import run_at as run_at
     from detent.core.documents import Document as Document
     from detent.core.due import due as due
     from detent.core.effects import AskHuman as AskHuman
     from detent.core.effects import AskModel as AskModel
     from detent.core.effects import Effect as Effect
+    from detent.core.effects import EffectKey as EffectKey
     from detent.core.effects import Judge as Judge
     from detent.core.effects import Reconcile as Reconcile
     from detent.core.effects import RunTool as RunTool
@@ -123,6 +128,7 @@ if TYPE_CHECKING:
     from detent.core.events import CancelRequested as CancelRequested
     from detent.core.events import ClockTicked as ClockTicked
     from detent.core.events import Event as Event
+    from detent.core.events import HappenedInside as HappenedInside
     from detent.core.events import HumanDecided as HumanDecided
     from detent.core.events import Judged as Judged
     from detent.core.events import ModelFailed as ModelFailed
@@ -192,7 +198,9 @@ if TYPE_CHECKING:
     from detent.core.run import Run as Run
     from detent.core.run import RunOptions as RunOptions
     from detent.core.run import Thinking as Thinking
+    from detent.core.slots import AgentRef as AgentRef
     from detent.core.slots import CallRef as CallRef
+    from detent.core.slots import Delegated as Delegated
     from detent.core.slots import Slot as Slot
     from detent.core.snapshot import AgentSnapshot as AgentSnapshot
     from detent.core.snapshot import SnapshotMismatchError as SnapshotMismatchError
@@ -244,6 +252,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "adapters.agent": "Agent",
+    "adapters.agent_tool": "AgentTool",
     "adapters.anthropic.chat": "AnthropicChatGenerator",
     "adapters.bedrock.chat": "AccessKey BedrockChatGenerator",
     "adapters.chances": "SystemChance",
@@ -293,17 +302,18 @@ _HOMES = {
     "core.components": "ComponentTool component",
     "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected",
     "core.declarations": "Added Appended Field Highest Latest Lowest Merged Replaced Unique United",
+    "core.delegation": "NoAnswerError inside run_at",
     "core.documents": "Document",
     "core.due": "due",
-    "core.effects": "AskHuman AskModel Effect Judge Reconcile RunTool WaitUntil",
+    "core.effects": "AskHuman AskModel Effect EffectKey Judge Reconcile RunTool WaitUntil",
     "core.errors": (
         "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
         "StreamingCallbackError ToolDefinitionError ToolInvocationError "
         "UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
-        "CancelRequested ClockTicked Event HumanDecided Judged ModelFailed ModelReplied "
-        "Resumed SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
+        "CancelRequested ClockTicked Event HappenedInside HumanDecided Judged ModelFailed "
+        "ModelReplied Resumed SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
     "core.handlers": (
@@ -327,7 +337,7 @@ _HOMES = {
     "core.results": "ToolFault ToolResult result_of",
     "core.retries": "Retries",
     "core.run": "Acting Done Pausing Run RunOptions Thinking",
-    "core.slots": "CallRef Slot",
+    "core.slots": "AgentRef CallRef Delegated Slot",
     "core.snapshot": (
         "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
     ),

@@ -46,7 +46,7 @@ def calling(*names: str) -> Run[State]:
 
 def held(run: Run[Any], break_point: BreakPoints) -> str:
     """What a breakpoint keeps from happening."""
-    rules = holds_of(break_point, SPEC.tools)
+    rules = holds_of(break_point, SPEC)
     return told([effect for effect in due(SPEC, run) if rules(run, effect)])
 
 
@@ -96,7 +96,7 @@ def test_any_function_is_a_breakpoint_and_so_are_several() -> None:
 def test_a_breakpoint_that_can_never_stop_is_refused(wrong: Breakpoint, text: str) -> None:
     """A wrong component, or a tool that is not there."""
     with pytest.raises(ValueError, match=text):
-        holds_of(wrong, SPEC.tools)
+        holds_of(wrong, SPEC)
 
 
 def test_an_agent_breakpoint_checks_what_it_holds() -> None:

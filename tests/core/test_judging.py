@@ -15,6 +15,7 @@ from detent import (
     CallRef,
     ChatMessage,
     ChatReply,
+    EffectKey,
     FrozenDict,
     Judge,
     Judged,
@@ -102,4 +103,4 @@ def test_the_event_is_what_the_run_waits_for() -> None:
     event = judge(effect)
 
     assert isinstance(event, Judged)
-    assert effect.key == ("judge", 1, 0, 1)
+    assert effect.key == EffectKey("judge", 1, 0, 1)

@@ -26,6 +26,7 @@ from detent import (
     Confirmed,
     Decision,
     Done,
+    EffectKey,
     Event,
     Exhausted,
     Failed,
@@ -235,7 +236,10 @@ def test_calls_become_slots_and_slots_become_messages() -> None:
     """The reply enters the conversation together with all its answers, in the model's order."""
     run = step(SPEC, START, said(call("note", 1, "a"), call("note", 2, "b")))
     assert run.messages == [HELLO]
-    assert [effect.key for effect in due(SPEC, run)] == [("tool", 1, 0, 1), ("tool", 1, 1, 1)]
+    assert [effect.key for effect in due(SPEC, run)] == [
+        EffectKey("tool", 1, 0, 1),
+        EffectKey("tool", 1, 1, 1),
+    ]
 
     run = replay(SPEC, run, [returned(1, 20), returned(0, 10)])
 
@@ -647,7 +651,10 @@ def test_a_policy_is_asked_once() -> None:
     run = step(SPEC, run, Judged(first.ref, Allow()))
 
     assert step(SPEC, run, Judged(first.ref, Ask("changed my mind"))) is run
-    assert [effect.key for effect in due(SPEC, run)] == [("judge", 1, 1, 1), ("tool", 1, 0, 1)]
+    assert [effect.key for effect in due(SPEC, run)] == [
+        EffectKey("judge", 1, 1, 1),
+        EffectKey("tool", 1, 0, 1),
+    ]
 
 
 def test_policies_are_asked_at_once_where_they_are_several() -> None:
@@ -657,7 +664,10 @@ def test_policies_are_asked_at_once_where_they_are_several() -> None:
 
     run = step(spec, START, said(call("pay", 1, "a"), call("note", 2, "b"), call("note", 3, "c")))
 
-    assert [effect.key for effect in due(spec, run)] == [("judge", 1, 0, 1), ("judge", 1, 1, 1)]
+    assert [effect.key for effect in due(spec, run)] == [
+        EffectKey("judge", 1, 0, 1),
+        EffectKey("judge", 1, 1, 1),
+    ]
 
 
 def test_a_call_whose_policy_is_gone_is_asked_about() -> None:

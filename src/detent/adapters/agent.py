@@ -170,6 +170,11 @@ class Agent(Generic[S, T]):
             return super().__class_getitem__(types if isinstance(types, tuple) else (types, None))
 
     @property
+    def assembly(self) -> Assembly[S]:
+        """The agent's rules and its ports, for what is built on agents."""
+        return self._assembly
+
+    @property
     def spec(self) -> AgentSpec[S]:
         """The agent's rules, for the core's own functions."""
         return self._assembly.spec

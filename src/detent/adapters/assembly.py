@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
+from detent.adapters.agent_tool import AgentTool
 from detent.adapters.chances import SystemChance
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.errand import Errand
 from detent.adapters.drivers.pay import Purse
+from detent.adapters.drivers.purses import Purses
 from detent.adapters.drivers.recording import Loaded, Recorder, forked, loaded
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.streams import observing
@@ -25,6 +28,7 @@ from detent.core.hooks import Hook
 from detent.core.limits import Limits, limits_of
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.output_type import OutputType, T
+from detent.core.replies import StreamingChunk
 from detent.core.retries import Retries, retries_of
 from detent.core.run import Run, RunOptions
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
@@ -178,7 +182,7 @@ class Assembly(Generic[S]):
             price=spec.limits.price,
         )
         telling = () if purse.teller is None else (_telling(purse.teller),)
-        rules = holds_of(break_point, spec.tools)
+        rules = holds_of(break_point, spec)
         recorder = None
         if self.journal is not None:
             recorder = Recorder(self.journal, spec, self.clock.now, at)
@@ -193,8 +197,44 @@ class Assembly(Generic[S]):
             passed=at.passed,
             record=recorder,
             hooks=self.hooks,
+            inner_hooks=_inner_hooks(spec),
         )
-        return Errand(session, purse, rules, recorder)
+        return Errand(session, _purses(spec, purse), rules, recorder)
+
+
+def _purses(spec: AgentSpec[Any], own: Purse) -> Purses:
+    """The purse of an agent, with those of the agents among its tools."""
+    tools = [tool for tool in spec.tools.values() if isinstance(tool, AgentTool)]
+    return Purses(own, {tool.name: _inner(tool, own) for tool in tools})
+
+
+def _inner_hooks(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]]:
+    """The hooks of the agents among its tools, by their names from the outermost."""
+    found: dict[tuple[str, ...], Sequence[Hook]] = {}
+    for tool in spec.tools.values():
+        if isinstance(tool, AgentTool):
+            deeper = _inner_hooks(tool.assembly.spec).items()
+            found |= {(tool.name,): tool.assembly.hooks}
+            found |= {(tool.name, *names): hooks for names, hooks in deeper}
+    return {names: hooks for names, hooks in found.items() if hooks}
+
+
+def _inner(tool: AgentTool, outer: Purse) -> Purses:
+    parts = tool.assembly
+    marked = None if outer.teller is None else partial(_tell_marked, outer.teller, tool.name)
+    purse = evolve(
+        outer,
+        chat=parts.chat_generator,
+        tools=parts.executor,
+        uis=parts.uis,
+        streaming_callback=marked,
+        price=parts.spec.limits.price or outer.price,
+    )
+    return _purses(parts.spec, purse)
+
+
+def _tell_marked(tell: Teller, name: str, chunk: StreamingChunk) -> None:
+    tell(evolve(chunk, agents=(name, *chunk.agents)))
 
 
 def assembled(

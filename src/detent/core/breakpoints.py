@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from attrs.validators import instance_of, optional
 
+from detent.core.delegation import agents_in, run_at
 from detent.core.effects import (
     AskHuman,
     AskModel,
@@ -22,6 +23,7 @@ from detent.core.errors import DetentError
 from detent.core.run import Run
 from detent.core.slots import (
     Accepted,
+    AgentRef,
     AwaitingDecision,
     Faulted,
     Misfit,
@@ -30,6 +32,7 @@ from detent.core.slots import (
     Slot,
     Unjudged,
 )
+from detent.core.spec import AgentSpec
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult
@@ -58,7 +61,7 @@ class Breakpoint:
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""
-        return isinstance(effect, AskModel) and self._is_visit(run)
+        return isinstance(effect, AskModel) and not effect.path and self._is_visit(run)
 
     def _is_visit(self, run: Run[Any]) -> bool:
         return self.visit_count is None or self.visit_count == run.turn - 1
@@ -76,7 +79,7 @@ class ToolBreakpoint(Breakpoint):
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""
-        if not isinstance(effect, RunTool) or not self._is_visit(run):
+        if not isinstance(effect, RunTool) or effect.path or not self._is_visit(run):
             return False
         named = [self.tool_name in (None, slot.call.tool_name) for slot in run.slots]
         return any(named) and not any(map(_has_begun, run.slots))
@@ -89,6 +92,9 @@ class ToolBreakpoint(Breakpoint):
 @frozen
 class AgentBreakpoint:
     """A breakpoint inside the agent called `agent_name`.
+
+    That is the name of the tool that an agent inside the run is; any other name stands for the
+    outermost agent, which has none.
 
     Raises:
         ValueError: the breakpoint names another component than its kind stops at.
@@ -148,9 +154,13 @@ def every_step(run: Run[Any], effect: Effect) -> bool:
 
 @frozen
 class Holds:
-    """Several breakpoints as one: an effect waits when any of `rules` says so."""
+    """Several breakpoints as one: an effect waits when any of `rules` says so.
+
+    `agents` are the names of the agents that may be at work inside the run.
+    """
 
     rules: tuple[Hold, ...] = ()
+    agents: frozenset[str] = frozenset()
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""
@@ -158,24 +168,34 @@ class Holds:
 
     def first(self, run: Run[Any], effect: Effect) -> Hold | None:
         """The first rule by which `effect` must wait."""
-        return next((rule for rule in self.rules if rule(run, effect)), None)
+        return next((rule for rule in self.rules if self._holds(rule, run, effect)), None)
+
+    def _holds(self, rule: Hold, run: Run[Any], effect: Effect) -> bool:
+        if not isinstance(rule, AgentBreakpoint) or rule.agent_name not in self.agents:
+            return rule(run, effect)
+        if not effect.path or effect.path[-1].tool_name != rule.agent_name:
+            return False
+        return rule(run_at(run, effect.path), evolve(effect, path=()))
 
 
 NO_HOLD = Holds()
 
 
-def holds_of(break_points: BreakPoints | None, tools: Collection[str]) -> Holds:
+def holds_of(break_points: BreakPoints | None, spec: AgentSpec[Any]) -> Holds:
     """One rule that holds an effect when any of `break_points` does.
 
     Raises:
-        ValueError: a breakpoint names another component than its kind stops at, or a tool that is
-            not among `tools`.
+        ValueError: a breakpoint names another component than its kind stops at, or a tool that its
+            agent has not got.
     """
     if break_points is None:
         return NO_HOLD
     rules = (break_points,) if callable(break_points) else tuple(break_points)
+    agents = agents_in(spec)
     for rule in rules:
-        inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
+        inner, tools = rule, spec.tools
+        if isinstance(rule, AgentBreakpoint):
+            inner, tools = rule.break_point, agents.get(rule.agent_name, spec).tools
         if isinstance(inner, Breakpoint):
             _require_component(inner)
         if isinstance(inner, ToolBreakpoint) and inner.tool_name not in (None, *tools):
@@ -183,7 +203,7 @@ def holds_of(break_points: BreakPoints | None, tools: Collection[str]) -> Holds:
                 f"Tool '{inner.tool_name}' is not available in the agent's tools: "
                 f"{', '.join(tools)}"
             )
-    return Holds(rules)
+    return Holds(rules, frozenset(agents))
 
 
 def place_of(effect: Effect) -> EffectKey:
@@ -193,7 +213,11 @@ def place_of(effect: Effect) -> EffectKey:
 
 def told(effects: Sequence[Effect]) -> str:
     """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
-    return ", ".join(map(_told, effects))
+    return ", ".join("".join((*map(_inside, effect.path), _told(effect))) for effect in effects)
+
+
+def _inside(at: AgentRef) -> str:
+    return f"{at.tool_name}: "
 
 
 def _told(effect: Effect) -> str:

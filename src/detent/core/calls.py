@@ -24,6 +24,7 @@ from detent.core.results import ToolFault, text_of
 from detent.core.slots import (
     AnsweredByHuman,
     AwaitingDecision,
+    Delegated,
     Faulted,
     Ready,
     Refused,
@@ -98,6 +99,8 @@ def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
     why = "the run was cancelled" if isinstance(outcome, Cancelled) else "the run's time was up"
     if isinstance(slot.status, Running):
         text = f"Tool '{name}' was running when {why}. Its outcome is unknown."
+    elif isinstance(slot.status, Delegated):
+        text = f"Agent '{name}' was at work when {why}. It gave no answer."
     else:
         text = f"Tool '{name}' was not run: {why}."
     return moved(slot, Faulted(ToolFault("cancelled", text)))

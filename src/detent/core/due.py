@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from detent.core.decisions import Policy, unguarded
 from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import key_of_call
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
-from detent.core.slots import AwaitingDecision, CallRef, Ready, Resting, Running, Unjudged, Unknown
+from detent.core.slots import (
+    AgentRef,
+    AwaitingDecision,
+    CallRef,
+    Delegated,
+    Ready,
+    Resting,
+    Running,
+    Slot,
+    Unjudged,
+    Unknown,
+)
 from detent.core.spec import AgentSpec, S
 from detent.core.tools import ToolSpec
 
@@ -51,6 +64,8 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
         owed += _lookups(spec, run)
     if Running in kinds or Resting in kinds:
         owed += _waits(run)
+    if Delegated in kinds:
+        owed += _owed_to_agents(spec, run)
     return tuple(owed)
 
 
@@ -90,12 +105,6 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
-    owed = [
-        (slot, status) for slot in run.slots if isinstance(status := slot.status, Ready | Running)
-    ]
-    # Started tools first: a call that is approved late waits, and takes the place of none.
-    if len(owed) > 1:
-        owed.sort(key=lambda one: isinstance(one[1], Ready))
     return [
         RunTool(
             slot.ref,
@@ -105,8 +114,26 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
             run.state,
             key_of_call(run.id, *slot.ref),
         )
-        for slot, status in owed[: spec.limits.parallel_tool_calls]
+        for slot in _at_work(spec, run)
+        if isinstance(status := slot.status, Ready | Running)
     ]
+
+
+def _at_work(spec: AgentSpec[S], run: Run[S]) -> list[Slot]:
+    """The calls that are worked on: as many as may be at once."""
+    open_ = [slot for slot in run.slots if isinstance(slot.status, Ready | Running | Delegated)]
+    # Started calls first: one that is approved late waits, and takes the place of none.
+    if len(open_) > 1:
+        open_.sort(key=lambda slot: isinstance(slot.status, Ready))
+    return open_[: spec.limits.parallel_tool_calls]
+
+
+def _owed_to_agents(spec: AgentSpec[S], run: Run[S]) -> Iterator[Effect]:
+    for slot in _at_work(spec, run):
+        if isinstance(slot.status, Delegated):
+            at = AgentRef(*slot.ref, slot.status.tool_name)
+            for effect in due(spec.agents[at.tool_name], slot.status.run):
+                yield evolve(effect, path=(at, *effect.path))
 
 
 def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:

@@ -1,4 +1,7 @@
-"""Effects: what a run is owed by the world, in the imperative. A driver performs them."""
+"""Effects: what a run is owed by the world, in the imperative. A driver performs them.
+
+The `path` of each says for which of the agents inside the run it is.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply
 from detent.core.results import result_of
 from detent.core.run import Run
-from detent.core.slots import CallRef
+from detent.core.slots import CallRef, Path
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
 
@@ -27,6 +30,7 @@ class EffectKey(NamedTuple):
     turn: int
     place: int
     attempt: int
+    path: Path = ()
 
 
 @frozen
@@ -38,11 +42,12 @@ class AskModel:
     messages: Sequence[ChatMessage] = field(repr=lambda messages: f"<{len(messages)} messages>")
     tools: tuple[ToolSpec, ...] = field(repr=False)
     generation_kwargs: FrozenDict[str, object]
+    path: Path = ()
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
-        return EffectKey("model", self.turn, 0, self.attempt)
+        return EffectKey("model", self.turn, 0, self.attempt, self.path)
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
@@ -61,11 +66,12 @@ class RunTool:
     tool: Tool
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
+    path: Path = ()
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
-        return EffectKey("tool", *self.ref, self.attempt)
+        return EffectKey("tool", *self.ref, self.attempt, self.path)
 
     def returned(self, value: object) -> ToolReturned:
         """The event that the tool has given `value`, as if its function had.
@@ -86,11 +92,12 @@ class Reconcile:
     tool: Tool
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
+    path: Path = ()
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
-        return EffectKey("reconcile", *self.ref, self.attempt)
+        return EffectKey("reconcile", *self.ref, self.attempt, self.path)
 
 
 @frozen
@@ -102,11 +109,12 @@ class Judge:
     tool: Tool
     policy: Policy = field(repr=False)
     run: Run[Any] = field(repr=False)
+    path: Path = ()
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
-        return EffectKey("judge", *self.ref, 1)
+        return EffectKey("judge", *self.ref, 1, self.path)
 
 
 @frozen
@@ -118,11 +126,12 @@ class AskHuman:
     tool: Tool
     digest: str
     reason: str
+    path: Path = ()
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
-        return EffectKey("human", *self.ref, 1)
+        return EffectKey("human", *self.ref, 1, self.path)
 
 
 @frozen
@@ -137,11 +146,12 @@ class WaitUntil:
     attempt: int
     reason: Literal["deadline", "pause", "model_pause", "limit"]
     at: float
+    path: Path = ()
 
     @property
     def key(self) -> EffectKey:
         """The identity of this effect within its run."""
-        return EffectKey(self.reason, *self.ref, self.attempt)
+        return EffectKey(self.reason, *self.ref, self.attempt, self.path)
 
 
 Effect: TypeAlias = AskModel | RunTool | Reconcile | Judge | AskHuman | WaitUntil

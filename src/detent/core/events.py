@@ -140,6 +140,15 @@ class SentBack:
     text: str
 
 
+@frozen
+class HappenedInside:
+    """Something has happened in the run of the agent, the tool `tool_name`, at work on a call."""
+
+    ref: CallRef
+    tool_name: str
+    event: Event
+
+
 Event: TypeAlias = (
     ModelReplied
     | ModelFailed
@@ -153,4 +162,5 @@ Event: TypeAlias = (
     | Resumed
     | CancelRequested
     | SentBack
+    | HappenedInside
 )

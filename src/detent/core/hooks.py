@@ -7,7 +7,7 @@ request. What is recorded is the event alone, so that a replay needs no hook.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from attrs import frozen
 
@@ -109,8 +109,8 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
         given = _called(hook, effect, run)
         if given is None:
             continue
-        if isinstance(given, hook.kind) and given.key == effect.key:
-            effect = given
+        if given is effect or _may_take_its_place(given, hook, effect):
+            effect = cast(Request, given)
         else:
             answer = _answer(hook, effect, given)
             return incoming(hooks[:place], effect, answer, run)
@@ -156,13 +156,19 @@ def _called(hook: Hook, *given: object) -> object:
 
 def _answer(hook: Before | After, effect: Request, given: object) -> Event:
     kinds = ANSWERS[hook.kind]
-    if isinstance(given, kinds) and _place(given) == effect.key[1:]:
+    if isinstance(given, kinds) and _place(given) == effect.key[1:4]:
         return given
     names = " or ".join(kind.__name__ for kind in kinds)
     raise HookError(
         f"{_told(hook)} must give a {names} for the same turn, place and attempt"
         f"{f', or the {hook.kind.__name__}' if isinstance(hook, Before) else ''}, got {given!r:.80}"
     )
+
+
+def _may_take_its_place(given: object, hook: Before, effect: Request) -> bool:
+    """The call of an agent is in the run, where a hook cannot change it."""
+    is_agents = isinstance(effect, RunTool) and effect.tool.agent is not None
+    return isinstance(given, hook.kind) and given.key == effect.key and not is_agents
 
 
 def _place(event: Any) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from detent.core.events import Event
 from detent.core.records import dump, load
 from detent.core.run import Done, Run
-from detent.core.slots import AwaitingDecision, is_settled
+from detent.core.slots import AwaitingDecision, Delegated, Status, is_settled
 from detent.core.spec import AgentSpec, S
 
 
@@ -53,12 +53,22 @@ def status_of(run: Run[Any]) -> str:
     if isinstance(run.phase, Done):
         return "done"
     still = [slot.status for slot in run.slots if not is_settled(slot)]
-    waits = bool(still) and all(isinstance(one, AwaitingDecision) for one in still)
-    return "waiting" if waits else "running"
+    return "waiting" if still and all(map(_waits, still)) else "running"
 
 
 def mark_of(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike."""
-    words = [type(slot.status).__name__ for slot in run.slots]
+    words = [_word(slot.status) for slot in run.slots]
     phase = type(run.phase).__name__
     return f"turn {run.turn} {phase} {len(run.messages)} messages {' '.join(words)}".rstrip()
+
+
+def _waits(status: Status) -> bool:
+    if isinstance(status, Delegated):
+        return status_of(status.run) == "waiting"
+    return isinstance(status, AwaitingDecision)
+
+
+def _word(status: Status) -> str:
+    inner = f"({mark_of(status.run)})" if isinstance(status, Delegated) else ""
+    return f"{type(status).__name__}{inner}"

@@ -26,10 +26,12 @@ from typing import (
 from attrs import NOTHING, Attribute, fields, has
 
 from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.events import HappenedInside
 from detent.core.fields import is_named_tuple
 from detent.core.forms import is_native
 from detent.core.frozen import FrozenDict, freeze
 from detent.core.keys import Write
+from detent.core.run import Run
 from detent.core.shapes import (
     RefusedError,
     Shape,
@@ -43,6 +45,7 @@ from detent.core.shapes import (
     one_of,
     refusing,
 )
+from detent.core.slots import Delegated
 from detent.core.state import BaseState
 from detent.core.writes import write_from_json, write_to_json
 
@@ -212,7 +215,9 @@ def _union(members: tuple[Any, ...]) -> Shape:
 
 
 def _tagged(records: Sequence[Any]) -> Shape:
-    named = {one.__name__: _Record(one, tagged=True) for one in records}
+    named = {
+        one.__name__: (_Inner if one in INNER else _Record)(one, tagged=True) for one in records
+    }
 
     def write(value: Any, spec: Spec) -> dict[str, Any]:
         record = named.get(type(value).__name__)
@@ -263,7 +268,8 @@ class _Record:
 
     @cached_property  # made when it is first used: a record may hold others of its kind
     def _fields(self) -> list[tuple[str, Shape, object]]:
-        hints, stored = get_type_hints(self._kind), [one for one in fields(self._kind) if one.init]
+        hints = get_type_hints(self._kind, localns={"Run": Run})
+        stored = [one for one in fields(self._kind) if one.init]
         return [(one.name, shape_of(hints[one.name]), _default(one)) for one in stored]
 
     def write(self, value: Any, spec: Spec) -> dict[str, Any]:
@@ -322,6 +328,21 @@ class _Record:
         return put
 
 
+class _Inner(_Record):
+    """As a record that belongs to the agent in its `tool_name`, whose names mean what it says."""
+
+    def write(self, value: Any, spec: Spec) -> dict[str, Any]:
+        return super().write(value, self._agent(spec, value.tool_name))
+
+    def read(self, data: Any, spec: Spec) -> Any:
+        return super().read(data, self._agent(spec, str(an_object(data).get("tool_name"))))
+
+    def _agent(self, spec: Spec, name: str) -> Spec:
+        if spec is not None and name not in spec.agents:
+            raise RefusedError(f"this agent has no agent {name!r}; it has {sorted(spec.agents)}")
+        return spec and spec.agents[name]
+
+
 def _default(one: Attribute[Any]) -> object:
     default: Any = one.default
     return default.factory() if hasattr(default, "factory") else default
@@ -329,6 +350,7 @@ def _default(one: Attribute[Any]) -> object:
 
 PLANS_MAX = 64
 """For each record; whoever writes the names in ever other orders is only slower."""
+INNER = frozenset({Delegated, HappenedInside})
 FLAT: frozenset[type] = frozenset({str, bool, int, float, NoneType})
 JSON_NAMES: Mapping[type, str] = {dict: "an object", list: "an array", NoneType: "null"}
 _NUMBER = exactly(float, int)

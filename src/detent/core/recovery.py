@@ -13,6 +13,7 @@ from detent.core.results import ToolFault
 from detent.core.run import Acting, Phase, Run
 from detent.core.slots import (
     AwaitingDecision,
+    Delegated,
     Faulted,
     Ready,
     Running,
@@ -44,6 +45,11 @@ def rebound(phase: Phase, run_id: str) -> Phase:
 
 
 def _rebound(slot: Slot, run_id: str) -> Slot:
+    if isinstance(slot.status, Delegated):
+        inner = slot.status.run
+        bound_to = f"{run_id}/{slot.ref.turn}.{slot.ref.place}"
+        copy = evolve(inner, id=bound_to, phase=rebound(inner.phase, bound_to))
+        return moved(slot, evolve(slot.status, run=copy))
     if not isinstance(slot.status, AwaitingDecision):
         return slot
     return moved(slot, evolve(slot.status, digest=_bound(slot.status.digest, run_id)))

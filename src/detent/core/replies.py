@@ -41,6 +41,14 @@ class Usage:
             self.reasoning_tokens + other.reasoning_tokens,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.cached_tokens - other.cached_tokens,
+            self.reasoning_tokens - other.reasoning_tokens,
+        )
+
 
 @frozen
 class ChatReply:
@@ -102,6 +110,8 @@ class StreamingChunk:
     the first piece of a text or of a tool result; `index` says which call or result it belongs to.
     The `finish_reason` "tool_call_results" says that all results of a turn were told, "discarded"
     that the answer has broken off and that what was told of it does not count.
+    `agents` are the names of the agents around it, the outermost first, where it is of one that
+    works for another.
     """
 
     content: str = ""
@@ -111,3 +121,4 @@ class StreamingChunk:
     finish_reason: FinishReason | Literal["tool_call_results", "discarded"] | None = None
     index: int | None = None
     start: bool = False
+    agents: tuple[str, ...] = ()

@@ -30,8 +30,10 @@ FaultKind: TypeAlias = Literal[
     "unmergeable",
     "unknown_outcome",
     "cancelled",
+    "no_answer",
 ]
-"""Why a call failed. "missing_input" is a state key that fills a parameter and holds nothing."""
+"""Why a call failed. "missing_input" is a state key that fills a parameter and holds nothing,
+"no_answer" an agent that has ended without one."""
 
 MISSING = object()
 

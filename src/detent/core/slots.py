@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from attrs import frozen
 
 from detent.core.messages import ResultPart, TextContent, ToolCall, ToolCallResult
 from detent.core.results import ToolFault, ToolResult
+
+if TYPE_CHECKING:
+    from detent.core.run import Run
 
 
 class CallRef(NamedTuple):
@@ -15,6 +18,23 @@ class CallRef(NamedTuple):
 
     turn: int
     place: int
+
+
+class AgentRef(NamedTuple):
+    """An agent at work inside a run: the call that it works on, and the name of the tool it is."""
+
+    turn: int
+    place: int
+    tool_name: str
+
+    @property
+    def ref(self) -> CallRef:
+        """The call that it works on."""
+        return CallRef(self.turn, self.place)
+
+
+Path: TypeAlias = tuple[AgentRef, ...]
+"""Where in a run something is: the agents around it, the outermost first; () is the run itself."""
 
 
 @frozen
@@ -61,6 +81,14 @@ class Resting:
 
 
 @frozen
+class Delegated:
+    """Another agent, the tool `tool_name`, is at work on it; `run` is how far it has come."""
+
+    tool_name: str
+    run: Run[Any]
+
+
+@frozen
 class Succeeded:
     """Ran, and gave a result."""
 
@@ -101,7 +129,7 @@ class Misfit:
 
 
 Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman | Accepted | Misfit
-Open: TypeAlias = Unjudged | AwaitingDecision | Ready | Running | Unknown | Resting
+Open: TypeAlias = Unjudged | AwaitingDecision | Ready | Running | Unknown | Resting | Delegated
 Status: TypeAlias = Open | Settled
 
 
@@ -128,7 +156,15 @@ def is_settled(slot: Slot) -> bool:
 def answer(slot: Slot) -> ToolCallResult | None:
     """What the model is told about the call; None while it is open."""
     match slot.status:
-        case Unjudged() | AwaitingDecision() | Ready() | Running() | Unknown() | Resting():
+        case (
+            Unjudged()
+            | AwaitingDecision()
+            | Ready()
+            | Running()
+            | Unknown()
+            | Resting()
+            | Delegated()
+        ):
             return None
         case Succeeded(result):
             return ToolCallResult(_noted(slot.note, result.content), slot.call)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any, Self, TypeAlias, cast
 
 from attrs import field, frozen
@@ -20,15 +19,15 @@ from detent.core.breakpoints import (
     place_of,
     told,
 )
-from detent.core.checks import type_name
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import StoredDataError
+from detent.core.fingerprint import fingerprint, is_fingerprint, misfits
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.journal import run_from_json, run_to_json
 from detent.core.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.records import dump, load
 from detent.core.run import Acting, Phase, Run, RunOptions, Thinking
-from detent.core.slots import AwaitingDecision, Slot, is_settled
+from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
 from detent.core.spec import AgentSpec, S
 from detent.core.upgrades import FORMAT, upgraded_run
 
@@ -131,15 +130,11 @@ class AgentSnapshot:
         lines = [f"run {self.run_id}: turn {self.turn}, {count} messages"]
         if self.about_to:
             lines.append(f"stopped before: {self.about_to}")
-        for slot in self.slots:
-            shown = f"{slot.call.tool_name}({json.dumps(slot.call.arguments, ensure_ascii=False)})"
-            why = getattr(slot.status, "reason", "")
-            lines.append(f"  {shown}: {_word(slot)}{f' ({why})' if why else ''}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *_calls_told(self.slots)])
 
     def to_dict(self) -> Json:
         """Plain JSON."""
-        held = [list(key) for key in self.held]
+        held = [_key_to_json(key) for key in self.held]
         return {
             "detent": "snapshot",
             "format": self.format,
@@ -190,7 +185,7 @@ def _parts_of(
         raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
     found, agent = data.get("run"), data.get("agent")
     run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
-    if not _is_run(run) or not _is_agent(agent):
+    if not _is_run(run) or not is_fingerprint(agent):
         raise StoredDataError(
             "the snapshot is damaged: its run or its agent is not there or not whole"
         )
@@ -225,7 +220,7 @@ def snapshot_of(
     """
     return AgentSnapshot(
         run_to_json(spec, run),
-        _fingerprint(spec, run),
+        fingerprint(spec, run),
         tuple(map(place_of, held)),
         told(held),
         _break_point(rule),
@@ -241,7 +236,7 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
             schema.
         StoredDataError: the snapshot is damaged.
     """
-    if faults := _misfits(spec, snapshot):
+    if faults := misfits(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
     return run_from_json(spec, snapshot.run)
 
@@ -288,43 +283,6 @@ def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
     )
 
 
-def _fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
-    called = dict.fromkeys(slot.call.tool_name for slot in run.slots)
-    tools = {name: spec.tools[name] for name in called if name in spec.tools}
-    return {
-        "tools": {
-            name: {"schema": _digest(tool.parameters), "description": tool.description}
-            for name, tool in tools.items()
-        },
-        "state": {name: type_name(key.type) for name, key in spec.state.fields.items()},
-    }
-
-
-def _misfits(spec: AgentSpec[Any], snapshot: AgentSnapshot) -> list[str]:
-    run = snapshot.run
-    open_calls = [slot.call.tool_name for slot in snapshot.slots if not is_settled(slot)]
-    names = dict.fromkeys([*open_calls, *(run.get("options", {}).get("tools") or ())])
-    has = ", ".join(spec.tools) or "none"
-    faults = [
-        f"it needs the tool {one!r}; this agent has {has}" for one in names if one not in spec.tools
-    ]
-    for name, was in snapshot.agent["tools"].items():
-        if name in open_calls and name in spec.tools:
-            now = _digest(spec.tools[name].parameters)
-            if was["schema"] != now:
-                faults.append(
-                    f"a call of {name!r} is open, and the tool's parameters have changed since"
-                )
-    known = ", ".join(spec.state.fields)
-    was_keys = snapshot.agent["state"]
-    faults += [
-        f"its state has the key {name!r}: {was_keys.get(name)}; this agent has {known}"
-        for name in run["state"]["data"]
-        if name not in spec.state.fields
-    ]
-    return faults
-
-
 def _break_point(rule: Hold | None) -> Json:
     inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
     if not isinstance(inner, Breakpoint):
@@ -337,21 +295,26 @@ def _break_point(rule: Hold | None) -> Json:
     return told_
 
 
+def _calls_told(slots: Iterable[Slot], margin: str = "  ") -> Iterator[str]:
+    for slot in slots:
+        shown = f"{slot.call.tool_name}({json.dumps(slot.call.arguments, ensure_ascii=False)})"
+        why = getattr(slot.status, "reason", "")
+        yield f"{margin}{shown}: {_word(slot)}{f' ({why})' if why else ''}"
+        if isinstance(slot.status, Delegated):
+            yield from _calls_told(slot.status.run.slots, f"{margin}  ")
+
+
 def _word(slot: Slot) -> str:
     words = {
         "Unjudged": "waits for its policy",
         "AwaitingDecision": "waits for a human",
         "Ready": "ready to run",
         "Running": "running",
+        "Delegated": "at work",
         "Resting": "waits for its next attempt",
     }
     kind = type(slot.status).__name__
     return words.get(kind, kind.lower())
-
-
-def _digest(parameters: Mapping[str, object]) -> str:
-    text = json.dumps(parameters, sort_keys=True, separators=(",", ":"), default=repr)
-    return sha256(text.encode()).hexdigest()[:16]
 
 
 def key_from_json(value: object) -> EffectKey:
@@ -363,6 +326,20 @@ def key_from_json(value: object) -> EffectKey:
     match value:
         case [str(kind), int(turn), int(place), int(attempt)]:
             return EffectKey(kind, turn, place, attempt)
+        case [str(kind), int(turn), int(place), int(attempt), list(path)]:
+            return EffectKey(kind, turn, place, attempt, tuple(map(_ref_from_json, path)))
+        case _:
+            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+
+
+def _key_to_json(key: EffectKey) -> list[object]:
+    return [*key[:4], *([[list(at) for at in key.path]] if key.path else [])]
+
+
+def _ref_from_json(value: object) -> AgentRef:
+    match value:
+        case [int(turn), int(place), str(name)]:
+            return AgentRef(turn, place, name)
         case _:
             raise StoredDataError("stored data is damaged: 'held' has something that is no place")
 
@@ -385,16 +362,3 @@ def _is_run(value: object) -> bool:
             return type(rest.get("turn", 1)) is int
         case _:
             return False
-
-
-def _is_agent(value: object) -> bool:
-    match value:
-        case {"tools": dict(tools), "state": dict()}:
-            return all(_is_tool(tool) for tool in tools.values())
-        case _:
-            return False
-
-
-def _is_tool(value: object) -> bool:
-    entries = ("schema", "description")
-    return isinstance(value, dict) and all(isinstance(value.get(one), str) for one in entries)

@@ -20,8 +20,21 @@ from detent.core.wiring_faults import wiring_faults
 S = TypeVar("S", bound=BaseState)
 
 
+DEPTH_MAX = 16
+"""How many agents may work inside each other: stored runs are nested as deep."""
+
+
 def _offered(spec: AgentSpec[Any]) -> tuple[ToolSpec, ...]:
     return tuple(tool.spec for tool in spec.tools.values())
+
+
+def _agents(spec: AgentSpec[Any]) -> FrozenDict[str, AgentSpec[Any]]:
+    agents = {name: tool.agent for name, tool in spec.tools.items()}
+    return FrozenDict({name: agent for name, agent in agents.items() if agent is not None})
+
+
+def _depth(spec: AgentSpec[Any]) -> int:
+    return 1 + max((agent.depth for agent in spec.agents.values()), default=0)
 
 
 @frozen
@@ -40,6 +53,8 @@ class AgentSpec(Generic[S]):
         model_retries: how often a model that gave no answer is asked again, and when.
         fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
         output: the type that the answer has; None is text.
+        agents: the tools that are agents, by name.
+        depth: how many agents work inside each other at most, this one included.
 
     Raises:
         WiringError: tools, state and rules do not fit together; every misfit is named.
@@ -58,6 +73,10 @@ class AgentSpec(Generic[S]):
     offered: tuple[ToolSpec, ...] = field(
         init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
     )
+    agents: FrozenDict[str, AgentSpec[Any]] = field(
+        init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
+    )
+    depth: int = field(init=False, eq=False, repr=False, default=Factory(_depth, takes_self=True))
 
     def __attrs_post_init__(self) -> None:
         faults = self._rule_faults()
@@ -81,5 +100,9 @@ class AgentSpec(Generic[S]):
             exits.append(
                 f"a tool and the tool to answer by are both called {self.output.name!r}; call the "
                 "latter otherwise: OutputType(…, name=…)"
+            )
+        if self.depth > DEPTH_MAX:
+            exits.append(
+                f"its agents work {self.depth} deep inside each other, at most {DEPTH_MAX}"
             )
         return exits + rules

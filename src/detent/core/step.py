@@ -14,11 +14,13 @@ from attrs import evolve
 
 from detent.core.answers import answered
 from detent.core.calls import after_fault, after_tick, decided, judged
-from detent.core.errors import UnknownEffectError
+from detent.core.delegation import TASK, came_of, invocation_of
+from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.events import (
     CancelRequested,
     ClockTicked,
     Event,
+    HappenedInside,
     HumanDecided,
     Judged,
     ModelFailed,
@@ -40,15 +42,19 @@ from detent.core.run import NO_OPTIONS, Acting, Done, Pausing, Run, RunOptions, 
 from detent.core.slots import (
     AwaitingDecision,
     CallRef,
+    Delegated,
+    Faulted,
     Ready,
     Running,
     Slot,
+    Status,
     Succeeded,
     Unjudged,
     Unknown,
     moved,
 )
 from detent.core.spec import AgentSpec, S
+from detent.core.state import initial_writes
 from detent.core.turns import advance, after_failure, asked_again, cut_short, end
 
 
@@ -114,6 +120,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_tool_never_ran(spec, run, event)
         case Resumed():
             return _on_resumed(spec, run, event)
+        case HappenedInside():
+            return _on_happened_inside(spec, run, event)
         case CancelRequested():
             return _on_cancel_requested(spec, run, event)
         case SentBack():
@@ -147,6 +155,8 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
     slot = _slot(run, event.ref)
     if slot is None or slot.status != Ready(event.attempt):
         return run
+    if slot.call.tool_name in spec.agents:
+        return _change(spec, run, moved(slot, _delegated(spec, run, slot, event.at)))
     limit = spec.tools[slot.call.tool_name].timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
     return _change(spec, run, moved(slot, Running(event.attempt, deadline)))
@@ -187,7 +197,50 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     deadline = spec.limits.deadline(event.at)
     if deadline != run.deadline:
         run = evolve(run, deadline=deadline)
-    return _with_slots(spec, run, [recovered(spec, run, slot, event) for slot in run.slots])
+    return _with_slots(spec, run, [_recovered(spec, run, slot, event) for slot in run.slots])
+
+
+def _recovered(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Resumed) -> Slot:
+    if not isinstance(slot.status, Delegated):
+        return recovered(spec, run, slot, event)
+    was = slot.status.run
+    now = step(spec.agents[slot.status.tool_name], was, event)
+    return slot if now is was else moved(slot, came_of(spec, run, slot, now))
+
+
+def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
+    """The run of an agent that begins to work on a call."""
+    invocation = invocation_of(spec, run, slot)
+    try:
+        given = invocation.arguments()
+        inner = start(
+            spec.agents[slot.call.tool_name],
+            [ChatMessage.from_user(str(given.pop(TASK)))],
+            run_id=f"{run.id}/{slot.ref.turn}.{slot.ref.place}",
+            state=initial_writes(given),
+            at=at,
+        )
+    except DetentError as error:
+        return Faulted(invocation.fault(error))
+    return came_of(spec, run, slot, inner)
+
+
+def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or not isinstance(slot.status, Delegated):
+        return run
+    if slot.status.tool_name != event.tool_name:
+        raise UnknownEffectError(f"run {run.id} has no agent {event.tool_name!r} on {event.ref}")
+    agent, before = spec.agents[event.tool_name], slot.status.run
+    after = step(agent, before, event.event)
+    if after is before:
+        return run
+    usage, cost = after.usage - before.usage, after.cost - before.cost
+    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
+    limit = spec.limits.spent(0, run.usage, run.cost)
+    if limit is not None and after.turn > before.turn:
+        after = cut_short(agent, after, Exhausted(limit))
+    return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))
 
 
 def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from attrs import evolve
+
 from detent.core.messages import ToolCallResult
 from detent.core.replies import StreamingChunk
 from detent.core.run import Acting, Run
-from detent.core.slots import answer
+from detent.core.slots import Delegated, answer
 
 
 def tool_result_chunks(before: Run[Any], after: Run[Any]) -> Iterator[StreamingChunk]:
     """The results of tool calls that `before` had not, each with its place among the turn's calls.
 
     A result comes when its call has ended. One that does not fit the state comes a second time when
-    the turn is complete, as the fault that the model is told.
+    the turn is complete, as the fault that the model is told. Those of agents at work are marked
+    with the agents' names.
     """
+    for was, now in zip(before.slots, after.slots, strict=False):
+        if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
+            name = now.status.tool_name
+            for chunk in tool_result_chunks(was.status.run, now.status.run):
+                yield evolve(chunk, agents=(name, *chunk.agents))
     told = [answer(slot) for slot in before.slots]
     results = _results(before, after)
     for index, result in enumerate(results):

@@ -46,6 +46,9 @@ from detent.core.wiring import (
     text_rules_from,
 )
 
+if TYPE_CHECKING:
+    from detent.core.spec import AgentSpec
+
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
@@ -147,6 +150,7 @@ class Tool:
         retries: what happens after a failed attempt; a number is that many more attempts.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
+        agent: the agent that works on the calls in the function's place; see `AgentTool`.
 
     Raises:
         ToolDefinitionError: the parts do not make a tool.
@@ -162,6 +166,7 @@ class Tool:
     timeout_s: float | None = field(default=None, kw_only=True, repr=False)
     retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
     on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
+    agent: AgentSpec[Any] | None = field(default=None, kw_only=True, eq=False, repr=False)
     signature: Signature = field(
         init=False, eq=False, repr=False, default=Factory(_signature, takes_self=True)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import frozen
 
-from detent.adapters.drivers.pay import Purse
+from detent.adapters.drivers.purses import Purses
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.endings import ended, stopped
@@ -30,7 +30,7 @@ class Errand(Generic[S]):
     """
 
     session: Session[S]
-    purse: Purse
+    purse: Purses
     rules: Holds
     recorder: Recorder | None = None
 
@@ -45,11 +45,11 @@ class Errand(Generic[S]):
         """As `go`, in the running event loop."""
         from detent.adapters.drivers.aio import drive_async
 
-        if self.purse.teller is not None:
-            self.purse.teller.loop = asyncio.get_running_loop()
+        if self.purse.own.teller is not None:
+            self.purse.own.teller.loop = asyncio.get_running_loop()
         await drive_async(self.session, self.purse.pay_async, inbox=inbox)
-        if self.purse.teller is not None:
-            await self.purse.teller.told()
+        if self.purse.own.teller is not None:
+            await self.purse.own.teller.told()
         return self.result(raises=raises)
 
     def result(self, *, raises: bool = True) -> AgentResult[S, Any]:
@@ -65,15 +65,15 @@ class Errand(Generic[S]):
             StreamingCallbackError: the streaming callback has raised.
         """
         result = self._come_to(raises=raises)
-        if self.purse.teller is not None and self.purse.teller.error is not None:
-            raise StreamingCallbackError(result) from self.purse.teller.error
+        if self.purse.own.teller is not None and self.purse.own.teller.error is not None:
+            raise StreamingCallbackError(result) from self.purse.own.teller.error
         return result
 
     def _come_to(self, *, raises: bool) -> AgentResult[S, Any]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
-            return ended(self.session.spec, run, self.purse.errors)
+            return ended(self.session.spec, run, self.purse.own.errors)
         if held and self.recorder is not None:
             self.recorder.stop(run, held)
-        at = self.purse.clock.now()
+        at = self.purse.own.clock.now()
         return stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)

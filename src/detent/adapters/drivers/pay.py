@@ -291,7 +291,8 @@ def _invocation(effect: RunTool | Reconcile) -> Invocation:
 
 def _consult(ui: ConfirmationUI, effect: AskHuman) -> ConfirmationUIResult:
     shown = {name: thaw(value) for name, value in effect.call.arguments.items()}
-    told = "\n".join(filter(None, (effect.tool.description, effect.reason)))
+    agents = "".join(f"For the agent {at.tool_name}." for at in effect.path[-1:])
+    told = "\n".join(filter(None, (effect.tool.description, effect.reason, agents)))
     return ui.get_user_confirmation(effect.tool.name, told, shown)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeAlias
 
 from detent.adapters.clocks import SystemClock
 from detent.core.breakpoints import NO_HOLD, Hold, place_of
+from detent.core.delegation import inside, run_at
 from detent.core.due import due
 from detent.core.effects import Effect, EffectKey, RunTool, WaitUntil
 from detent.core.events import Event, ToolStarted
@@ -38,6 +39,7 @@ class Session(Generic[S]):
             and they have not happened.
         hooks: stand around model calls, tools and the end of the run. What one of them raises is
             kept for `close`, and what it was about has not happened.
+        inner_hooks: those of the agents at work inside the run, by their names from the outermost.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Session(Generic[S]):
         passed: Collection[EffectKey] = (),
         record: Record | None = None,
         hooks: Sequence[Hook] = (),
+        inner_hooks: Mapping[tuple[str, ...], Sequence[Hook]] | None = None,
     ) -> None:
         self.spec = spec
         self.run = run
@@ -60,6 +63,7 @@ class Session(Generic[S]):
         self._passed = frozenset(passed)
         self._record = record
         self._hooks = tuple(hooks)
+        self._inner_hooks = dict(inner_hooks or {})
         self.open()
 
     def open(self) -> None:
@@ -73,7 +77,8 @@ class Session(Generic[S]):
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
 
-        Tools are recorded as started first, with the time if they may only take so long. Effects
+        Tools are recorded as started first, with the time if they may only take so long; of a tool
+        that is an agent, what that owes then takes its place. Effects
         that are no longer owed are no longer under way. Once something was raised, nothing new is
         begun.
         """
@@ -89,34 +94,39 @@ class Session(Generic[S]):
 
     def _begun(self) -> list[Effect]:
         fresh = self._fresh()
-        if self._hooks:
+        if self._hooks or self._inner_hooks:
             fresh = [sent for effect in fresh if (sent := self._sent(effect)) is not None]
-        starts = [self._started(effect) for effect in fresh if isinstance(effect, RunTool)]
-        if starts:
-            self.feed(*starts)
+        tools = [effect for effect in fresh if isinstance(effect, RunTool)]
+        if tools:
+            self.feed(*map(self._started, tools))
+            fresh = [effect for effect in fresh if not _is_delegated(effect)]
         self.under_way |= {effect.key: effect for effect in fresh}
-        if any(start.at is not None for start in starts):
-            waits = self._fresh()
-            self.under_way |= {effect.key: effect for effect in waits}
-            fresh += waits
-        return fresh
+        return fresh + self._begun() if any(map(_is_timed, tools)) else fresh
 
     def _sent(self, effect: Effect) -> Effect | None:
         """The effect as the hooks want it; None where one of them has answered it, or failed."""
         try:
-            sent = outgoing(self._hooks, effect, self.run)
+            hooks, run = self._hooks_of(effect)
+            sent = outgoing(hooks, effect, run)
         except HookError as error:
             self._raised.append(error)
             self._left.add(effect.key)
             return None
         if isinstance(sent, Effect):
             return sent
-        self._answers.append(sent)
+        self._answers.append(inside(effect.path, sent))
         return None
 
-    def _started(self, effect: RunTool) -> ToolStarted:
-        at = None if effect.tool.timeout_s is None else self._clock.now()
-        return ToolStarted(effect.ref, effect.attempt, at)
+    def _hooks_of(self, effect: Effect) -> tuple[Sequence[Hook], Run[Any]]:
+        """The hooks of the agent that the effect is for, and that agent's run."""
+        if not effect.path:
+            return self._hooks, self.run
+        hooks = self._inner_hooks.get(tuple(at.tool_name for at in effect.path))
+        return (hooks, run_at(self.run, effect.path)) if hooks else ((), self.run)
+
+    def _started(self, effect: RunTool) -> Event:
+        at = self._clock.now() if _is_timed(effect) else None
+        return inside(effect.path, ToolStarted(effect.ref, effect.attempt, at))
 
     def _fresh(self) -> list[Effect]:
         owed = {effect.key: effect for effect in due(self.spec, self.run)}
@@ -148,7 +158,8 @@ class Session(Generic[S]):
             if isinstance(came, BaseException):
                 self._raised.append(came)
             elif came is not None:
-                self.feed(incoming(self._hooks, effect, came, self.run))
+                hooks, run = self._hooks_of(effect)
+                self.feed(inside(effect.path, incoming(hooks, effect, came, run)))
         except HookError as error:
             self._raised.append(error)
         if self.run is before:
@@ -180,6 +191,16 @@ class Session(Generic[S]):
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
+
+
+def _is_delegated(effect: Effect) -> bool:
+    """Whether it is the call of a tool that is an agent."""
+    return isinstance(effect, RunTool) and effect.tool.agent is not None
+
+
+def _is_timed(effect: RunTool) -> bool:
+    """Whether something else is owed once it has begun: a wait, or what its agent owes."""
+    return effect.tool.timeout_s is not None or _is_delegated(effect)
 
 
 def _is_limit(effect: Effect) -> bool:

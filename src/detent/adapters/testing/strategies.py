@@ -17,6 +17,7 @@ from detent.adapters.functions import in_background
 from detent.adapters.testing.drawing import arguments_for, drawn, likely, result_for
 from detent.adapters.testing.strangers import stranger
 from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Verdict
+from detent.core.delegation import inside, run_at
 from detent.core.due import due
 from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.events import (
@@ -125,6 +126,10 @@ def _call(spec: AgentSpec[Any], rng: random.Random) -> ToolCall:
 
 def _answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
     """One of the events that `effect` may lead to."""
+    return inside(effect.path, _bare_answer(run_at(run, effect.path), effect, rng))
+
+
+def _bare_answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
     match effect:
         case AskModel():
             return _of_model(effect, rng)

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from detent.core.decisions import Ask, Confirmed, Verdict, digest
+from detent.core.delegation import PARAMETERS
 from detent.core.events import (
     CancelRequested,
     ClockTicked,
     Event,
+    HappenedInside,
     HumanDecided,
     Judged,
     ModelFailed,
@@ -69,11 +71,11 @@ def _show(observe: Observer, before: Run[Any], event: Event, after: Run[Any]) ->
 RUN_ID = "observed"
 FAILURE = ModelFailure("connection", "nobody is there")
 DONE = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("Done.")))
-PAY, LOOK = CallRef(1, 0), CallRef(1, 1)
+PAY, LOOK, HELP = CallRef(1, 0), CallRef(1, 1), CallRef(1, 2)
 
 
 def _spec() -> AgentSpec[State]:
-    """A tool that a human is asked about, and one that is tried again and looked up."""
+    """Tools: one that a human is asked about, one that is tried again and looked up, an agent."""
     schema = {"type": "object"}
     pay = Tool("pay", "Pay.", schema, lambda: "paid")
     look = Tool(
@@ -83,12 +85,18 @@ def _spec() -> AgentSpec[State]:
     def ask(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         return Ask("it costs money")
 
-    return AgentSpec(State({}), FrozenDict(pay=pay, look=look), policies=FrozenDict(pay=ask))
+    helper = Tool("help", "Help.", PARAMETERS, lambda task: task, agent=AgentSpec(State({})))
+    tools = FrozenDict(pay=pay, look=look, help=helper)
+    return AgentSpec(State({}), tools, policies=FrozenDict(pay=ask))
 
 
 def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
     """A run to which everything happens: a failure, a pause, a crash, a decision, an end."""
-    calls = [ToolCall("pay", {}, "a"), ToolCall("look", {}, "b")]
+    calls = [
+        ToolCall("pay", {}, "a"),
+        ToolCall("look", {}, "b"),
+        ToolCall("help", {"task": "Help."}, "c"),
+    ]
     reply = ChatReply(ChatMessage.from_assistant("So:", tool_calls=calls), usage=Usage(3, 4))
     bound = digest(RUN_ID, *PAY, calls[0], spec.tools["pay"])
     return (
@@ -102,6 +110,8 @@ def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
         ToolNeverRan(LOOK, 2),
         ToolStarted(LOOK, 2),
         ToolReturned(LOOK, 2, ToolResult("seen")),
+        ToolStarted(HELP, 1),
+        HappenedInside(HELP, "help", CancelRequested("no more help")),
         HumanDecided(PAY, bound, Confirmed(), by="Ada"),
         ToolStarted(PAY, 1),
         ToolReturned(PAY, 1, ToolResult("paid")),

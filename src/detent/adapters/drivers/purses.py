@@ -1,0 +1,37 @@
+"""The purses of an agent and of the agents that work for it: each effect is paid from its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from detent.adapters.drivers.pay import Purse
+from detent.core.effects import Effect
+from detent.core.events import Event
+
+
+@frozen
+class Purses:
+    """An agent's own purse, and by name those of the agents that work for it."""
+
+    own: Purse
+    agents: Mapping[str, Purses] = field(factory=dict)
+
+    def pay(self, effect: Effect) -> Event | None:
+        """As `Purse.pay`."""
+        return self._of(effect).pay(effect)
+
+    async def pay_async(self, effect: Effect) -> Event | None:
+        """As `pay`, without blocking the event loop."""
+        return await self._of(effect).pay_async(effect)
+
+    def drop(self, effect: Effect) -> None:
+        """As `Purse.drop`."""
+        self._of(effect).drop(effect)
+
+    def _of(self, effect: Effect) -> Purse:
+        purses = self
+        for at in effect.path:
+            purses = purses.agents[at.tool_name]
+        return purses.own
