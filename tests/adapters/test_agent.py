@@ -23,8 +23,10 @@ from detent import (
     ConfirmationUIResult,
     Event,
     Failed,
+    JournalError,
     Limits,
     ManualClock,
+    MemoryJournal,
     ModelFailure,
     NeverAskPolicy,
     Pausing,
@@ -339,6 +341,22 @@ def test_a_run_that_waits_for_a_human_does_not_wait_for_its_time(run: Runner) ->
     clock.advance(1000)
 
     assert run(agent, snapshot=paused.snapshot).text == "done"
+
+
+def test_a_journal_that_fails_is_not_waited_for_until_the_time_is_up(run: Runner) -> None:
+    """What runs is heard out; the wait for the run's end is given up."""
+
+    class Full(MemoryJournal):
+        def append(self, run_id: str, *given: Any, **more: Any) -> None:
+            if list(self.read(run_id)):
+                raise JournalError("the disk is full")
+            super().append(run_id, *given, **more)
+
+    limits = Limits(max_seconds=60)
+    agent, _ = agent_of("hi", limits=limits, clock=ManualClock(), journal=Full())
+
+    with pytest.raises(JournalError, match="the disk is full"):
+        run(agent, "go")
 
 
 def test_a_price_that_cannot_be_told_is_the_price_lists_fault(run: Runner) -> None:

@@ -16,10 +16,8 @@ from detent.core.spec import S
 PayAsync: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
 Flight: TypeAlias = asyncio.Task[Event | Exception | None]
 AsyncInbox: TypeAlias = asyncio.Queue[Event | Flight]
-"""Where events from outside reach a run that is being driven: ``inbox.put_nowait(…)``.
-
-Unbounded, and for the event loop's own thread; from another one call ``loop.call_soon_threadsafe``.
-"""
+"""Where events from outside reach a run: ``inbox.put_nowait(…)``, in the event loop's own thread;
+from another one by ``loop.call_soon_threadsafe``."""
 
 
 async def drive_async(
@@ -41,20 +39,21 @@ async def drive_async(
                 flight = asyncio.create_task(_performed(pay, effect))
                 flight.add_done_callback(mail.put_nowait)
                 flights[flight] = effect
-            _cancel(flight for flight in flights if flights[flight].key not in session.under_way)
+            for flight in _working_on(session.void(), flights):
+                flight.cancel()
             if not session.under_way:
                 return session.close()
             _receive(session, await mail.get(), flights)
     except Exception:
-        # Whoever goes on with the run, as its journal could not be written, would do it again.
-        await asyncio.gather(*flights, return_exceptions=True)
-        with suppress(Exception):  # the first one is on its way
-            _land(session, flights)
+        await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)
         raise
     finally:
-        _cancel(flights)
+        for flight in flights:
+            flight.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
-        _land(session, flights)
+        for flight in list(flights):
+            with suppress(Exception):  # the first one is on its way
+                _receive(session, flight, flights)
 
 
 async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
@@ -64,14 +63,9 @@ async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
         return error
 
 
-def _cancel(flights: Iterable[Flight]) -> None:
-    for flight in flights:
-        flight.cancel()
-
-
-def _land(session: Session[S], flights: dict[Flight, Effect]) -> None:
-    for flight in list(flights):
-        _receive(session, flight, flights)
+def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> list[Flight]:
+    keys = {effect.key for effect in effects}
+    return [flight for flight, effect in flights.items() if effect.key in keys]
 
 
 def _receive(session: Session[S], item: Event | Flight, flights: dict[Flight, Effect]) -> None:

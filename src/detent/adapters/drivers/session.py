@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeAlias
 
 from detent.adapters.clocks import SystemClock
@@ -18,6 +18,8 @@ from detent.core.step import step
 from detent.ports.clock import Clock
 from detent.ports.observer import Observer
 
+Pay: TypeAlias = Callable[[Effect], Event | None]
+Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
 Record: TypeAlias = Callable[[Sequence[Event], Run[Any]], object]
 """Keeps events that have happened; it is given the run after them."""
 
@@ -26,7 +28,7 @@ class Session(Generic[S]):
     """Holds a run and knows which of its effects are under way.
 
     A loop does three things, in any order and as often as it likes: `take` what is new and perform
-    it, `land` what came of it, and drop the work on keys that are no longer in `under_way`. When
+    it, `land` what came of it, and drop the work on what has become `void`. When
     `take` gives nothing and nothing is under way, the run has ended, waits for somebody, or has
     stopped at a breakpoint: `held` has what is owed and must wait.
 
@@ -73,6 +75,7 @@ class Session(Generic[S]):
         self._left: set[EffectKey] = set()
         self._raised: list[BaseException] = []
         self._answers: list[Event] = []
+        self._void: list[Effect] = []
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -89,8 +92,15 @@ class Session(Generic[S]):
             fresh += self._begun()
             fresh = [effect for effect in fresh if effect.key in self.under_way]
         if all(map(_is_limit, self.under_way.values())):
-            self.under_way, fresh = {}, []
+            self._keep(())
+            return []
         return fresh
+
+    def _keep(self, keys: Iterable[EffectKey]) -> None:
+        kept = {key: self.under_way[key] for key in keys}
+        if len(kept) < len(self.under_way):
+            self._void += [one for key, one in self.under_way.items() if key not in kept]
+        self.under_way = kept
 
     def _begun(self) -> list[Effect]:
         fresh = self._fresh()
@@ -130,15 +140,27 @@ class Session(Generic[S]):
 
     def _fresh(self) -> list[Effect]:
         owed = {effect.key: effect for effect in due(self.spec, self.run)}
-        under_way = {key: effect for key, effect in self.under_way.items() if key in owed}
-        self.under_way = under_way
-        new = [
-            effect for key, effect in owed.items() if key not in under_way and key not in self._left
-        ]
+        self._keep(key for key in self.under_way if key in owed)
+        seen = self.under_way
+        new = [one for key, one in owed.items() if key not in seen and key not in self._left]
         if self._hold is not NO_HOLD:
             self.held = tuple(effect for effect in new if self._must_wait(effect))
             new = [effect for effect in new if effect not in self.held]
         return [] if self._raised else new
+
+    def void(self) -> list[Effect]:
+        """The effects that were under way and are no longer owed, each once: drop the work."""
+        void, self._void = self._void, []
+        return void
+
+    def running(self) -> list[RunTool]:
+        """The tools that are under way. When a loop fails, hear these out.
+
+        Whoever goes on with the run, as its journal could not be written, would run them again.
+        """
+        owed = {effect.key for effect in due(self.spec, self.run)}
+        begun = self.under_way.values()
+        return [one for one in begun if isinstance(one, RunTool) and one.key in owed]
 
     def put_back(self, effect: Effect) -> None:
         """Give back an effect that was taken and not begun."""
@@ -164,6 +186,13 @@ class Session(Generic[S]):
             self._raised.append(error)
         if self.run is before:
             self._left.add(effect.key)
+
+    def hear(self, item: Event | Landed) -> None:
+        """Fold in an event from outside, or what came of an effect."""
+        if isinstance(item, tuple):
+            self.land(*item)
+        else:
+            self.feed(item)
 
     def feed(self, *events: Event) -> None:
         """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
@@ -191,6 +220,14 @@ class Session(Generic[S]):
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
+
+
+def performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
+    """What came of `effect`, as `land` takes it."""
+    try:
+        return pay(effect)
+    except BaseException as error:  # noqa: BLE001 - it is kept, and raised by `close`
+        return error
 
 
 def _is_delegated(effect: Effect) -> bool:

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from attrs import frozen
-
-from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.session import Landed, Pay, Session, performed
 from detent.adapters.functions import run_in_a_thread
-from detent.core.effects import AskHuman, Effect, EffectKey
+from detent.core.effects import AskHuman, Effect
 from detent.core.events import Event
 from detent.core.run import Run
 from detent.core.spec import S
-
-Pay: TypeAlias = Callable[[Effect], Event | None]
-
-
-@frozen(eq=False)
-class Landed:
-    """An effect that has been performed, and what came of it."""
-
-    effect: Effect
-    came: Event | BaseException | None
-
 
 Inbox: TypeAlias = SimpleQueue[Event | Landed]
 """Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""
@@ -36,7 +23,7 @@ def drive(
     session: Session[S],
     pay: Pay,
     *,
-    drop: Callable[[Effect], object] | None = None,
+    drop: Callable[[Effect], object] = lambda effect: None,
     inbox: Inbox | None = None,
 ) -> Run[S]:
     """Pay what the run is owed until nothing more can be paid; the run as it is then.
@@ -47,71 +34,42 @@ def drive(
     stopped: work that is no longer owed goes on unheard, and `drop` is told which it is.
     """
     mail: Inbox = SimpleQueue() if inbox is None else inbox
-    flying: dict[EffectKey, Effect] = {}
     session.open()
     try:
         while True:
             while not mail.empty():
-                _receive(session, mail.get(), flying)
-            mine: list[Effect] = []
-            for effect in session.take():
-                alone = len(session.under_way) == 1
-                if inbox is None and (alone or isinstance(effect, AskHuman)):
-                    mine.append(effect)
-                else:
-                    flying[effect.key] = effect
-                    run_in_a_thread(partial(_fly, pay, effect, mail))
-            for effect in mine[1:]:
-                session.put_back(effect)
-            _drop(flying, flying.keys() - session.under_way.keys(), drop)
-            if mine:
-                session.land(mine[0], _performed(pay, mine[0]))
+                session.hear(mail.get())
+            mine = _begin(session, pay, mail, has_inbox=inbox is not None)
+            for effect in session.void():
+                drop(effect)
+            if mine is not None:
+                session.land(mine, performed(pay, mine))
             elif session.under_way:
-                _receive(session, mail.get(), flying)
+                session.hear(mail.get())
             else:
                 return session.close()
     except Exception:
-        _wait_for(flying, session, mail)
+        while session.running():
+            with suppress(Exception):  # the first one is on its way
+                session.hear(mail.get())
         raise
     finally:
-        _drop(flying, flying.keys(), drop)
-
-
-def _performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
-    try:
-        return pay(effect)
-    except BaseException as error:  # noqa: BLE001 - the driver raises it again
-        return error
-
-
-def _fly(pay: Pay, effect: Effect, mail: Inbox) -> None:
-    mail.put(Landed(effect, _performed(pay, effect)))
-
-
-def _drop(
-    flying: dict[EffectKey, Effect],
-    unheard: Iterable[EffectKey],
-    drop: Callable[[Effect], object] | None,
-) -> None:
-    for key in list(unheard):
-        effect = flying.pop(key)
-        if drop is not None:
+        for effect in (*session.void(), *session.under_way.values()):
             drop(effect)
 
 
-def _wait_for(flying: dict[EffectKey, Effect], session: Session[S], mail: Inbox) -> None:
-    """Hear the work out that cannot be stopped, and keep what can be kept.
+def _begin(session: Session[S], pay: Pay, mail: Inbox, *, has_inbox: bool) -> Effect | None:
+    """Begin what is new, each in a thread; the one that is for the caller's own is given back."""
+    fresh = session.take()
+    alone = len(session.under_way) == 1
+    mine = [one for one in fresh if not has_inbox and (alone or isinstance(one, AskHuman))]
+    for effect in fresh:
+        if effect not in mine:
+            run_in_a_thread(partial(_fly, pay, effect, mail))
+    for effect in mine[1:]:
+        session.put_back(effect)
+    return mine[0] if mine else None
 
-    Whoever goes on with the run, because its journal could not be written, would do it again.
-    """
-    while flying:
-        with suppress(Exception):  # the first one is on its way
-            _receive(session, mail.get(), flying)
 
-
-def _receive(session: Session[S], item: Event | Landed, flying: dict[EffectKey, Effect]) -> None:
-    if isinstance(item, Landed):
-        flying.pop(item.effect.key, None)
-        session.land(item.effect, item.came)
-    else:
-        session.feed(item)
+def _fly(pay: Pay, effect: Effect, mail: Inbox) -> None:
+    mail.put((effect, performed(pay, effect)))
