@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from attrs import frozen
 
@@ -148,14 +148,19 @@ def moved(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.note)
 
 
+_OPEN: frozenset[type] = frozenset(get_args(Open))
+
+
 def is_settled(slot: Slot) -> bool:
     """Whether the slot's call has its answer."""
-    return not isinstance(slot.status, Open)
+    return type(slot.status) not in _OPEN
 
 
 def answer(slot: Slot) -> ToolCallResult | None:
     """What the model is told about the call; None while it is open."""
     match slot.status:
+        case Succeeded(result):
+            return ToolCallResult(_noted(slot.note, result.content), slot.call)
         case (
             Unjudged()
             | AwaitingDecision()
@@ -166,8 +171,6 @@ def answer(slot: Slot) -> ToolCallResult | None:
             | Delegated()
         ):
             return None
-        case Succeeded(result):
-            return ToolCallResult(_noted(slot.note, result.content), slot.call)
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
         case Refused(text):

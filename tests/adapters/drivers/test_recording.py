@@ -209,11 +209,16 @@ def recorded() -> tuple[MemoryJournal, Agent[Any]]:
     return journal, agent
 
 
-def with_entries(entries: Sequence[Entry]) -> MemoryJournal:
-    """A journal that has these, whatever their positions."""
-    journal = MemoryJournal()
-    journal._entries["r"] = list(entries)
-    return journal
+class Tampered(MemoryJournal):
+    """A journal that has these entries, whatever their positions."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        super().__init__()
+        self.found = entries
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """Those from a place on."""
+        return self.found[start:]
 
 
 @pytest.mark.parametrize(
@@ -236,4 +241,4 @@ def test_entries_that_make_no_run_are_an_error(change: Any, told: str) -> None:
     journal, agent = recorded()
 
     with pytest.raises((JournalDamagedError, StoredDataError), match=told):
-        loaded(with_entries(change(list(journal.read("r")))), agent.spec, "r")
+        loaded(Tampered(change(list(journal.read("r")))), agent.spec, "r")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.memory import MemoryJournal
@@ -49,8 +50,10 @@ class Careless(MemoryJournal):
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """Without a look at positions."""
-        self._entries.setdefault(run_id, []).extend(entries)
+        """Whatever the position says."""
+        length = len(list(self.read(run_id)))
+        placed = [evolve(entry, position=place) for place, entry in enumerate(entries, length)]
+        super().append(run_id, placed, checkpoint)
 
 
 class Forgetful(MemoryJournal):

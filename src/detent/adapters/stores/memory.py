@@ -5,47 +5,59 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from threading import Lock
-
-from attrs import evolve
+from typing import NamedTuple
 
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 
 
+class _Kept(NamedTuple):
+    at: float
+    kind: str
+    status: str
+    text: str
+
+
 class MemoryJournal:
-    """Keeps everything until the process ends."""
+    """Keeps everything until the process ends, as text, so that nobody shares it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._entries: dict[str, list[Entry]] = {}
-        self._checkpoints: dict[str, list[Checkpoint]] = {}
+        self._entries: dict[str, list[_Kept]] = {}
+        self._checkpoints: dict[str, list[tuple[int, str]]] = {}
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        copies = [evolve(entry, data=json.loads(json.dumps(entry.data))) for entry in entries]
+        new = [_Kept(one.at, one.kind, one.status, json.dumps(one.data)) for one in entries]
+        saved = [(checkpoint.position, json.dumps(checkpoint.data))] if checkpoint else []
         with self._lock:
-            require_next(run_id, copies, len(self._entries.get(run_id, ())))
-            self._entries.setdefault(run_id, []).extend(copies)
-            if checkpoint is not None:
-                kept = evolve(checkpoint, data=json.loads(json.dumps(checkpoint.data)))
-                self._checkpoints.setdefault(run_id, []).append(kept)
+            require_next(run_id, entries, len(self._entries.get(run_id, ())))
+            self._entries.setdefault(run_id, []).extend(new)
+            self._checkpoints.setdefault(run_id, []).extend(saved)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
-            return self._entries.get(run_id, [])[start:]
+            found = self._entries.get(run_id, [])[start:]
+        return [
+            Entry(place, one.at, one.kind, one.status, json.loads(one.text))
+            for place, one in enumerate(found, start)
+        ]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:
-            return self._checkpoints.get(run_id, [])[:]
+            found = self._checkpoints.get(run_id, [])[:]
+        return [Checkpoint(position, json.loads(text)) for position, text in found]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
         with self._lock:
-            lasts = [(run_id, entries[-1]) for run_id, entries in self._entries.items()]
-        found = [StoredRun(one, last.position + 1, last.status, last.at) for one, last in lasts]
+            found = [
+                StoredRun(run_id, len(entries), entries[-1].status, entries[-1].at)
+                for run_id, entries in self._entries.items()
+            ]
         return sorted(found, key=lambda run: run.at, reverse=True)
 
     def delete(self, run_id: str) -> None:
