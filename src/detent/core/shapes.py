@@ -99,9 +99,11 @@ def one_of(choices: Mapping[str, Any]) -> Shape:
     """One of some texts, and what each of them stands for."""
 
     def read(data: Any, spec: Spec) -> Any:
-        if not isinstance(data, str) or data not in choices:
-            raise RefusedError(f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}")
-        return choices[data]
+        try:
+            return choices[data]
+        except (KeyError, TypeError):
+            told = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
+            raise RefusedError(told) from None
 
     return Shape(lambda value, spec: str.__str__(read(value, spec)), read)
 
@@ -112,6 +114,8 @@ def array_of(item: Shape) -> Shape:
 
     def read(data: Any, spec: Spec) -> tuple[Any, ...]:
         try:
+            if type(data) is list and len(data) == 1:  # most messages have one part
+                return (change(data[0], spec),)
             return tuple([change(one, spec) for one in an_array(data)])
         except RefusedError:
             return tuple(each(change, an_array(data), spec))  # it says which one
