@@ -127,6 +127,16 @@ def test_a_value_at_any_place_gives_a_typed_error_or_a_run(
     read(changed(stored, dice.choice(places(stored)), value))
 
 
+@pytest.mark.parametrize(
+    "value", [10**4000, "x" * 100_000, None, [[]], {"$type": "x"}], ids=range(5)
+)
+def test_a_value_at_each_place_gives_a_typed_error_or_a_run(value: Any) -> None:
+    """At every single one of the newest format."""
+    for whole in map(json.loads, texts()[-12:]):
+        for place in places(whole):
+            read(changed(whole, place, value))
+
+
 @given(st.integers(0, len(texts()) - 1), st.integers(0, 10**6), st.text(max_size=8))
 @settings(max_examples=300, deadline=2000)
 def test_any_text_in_the_middle_gives_a_typed_error_or_a_run(

@@ -105,6 +105,7 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
             "must be an object",
         ),
         ([], "must be an object, got list"),
+        ({"$type": "ClockTicked", "at": 10**400}, "int too large to convert to float @ data.at"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_place(data: object, text: str) -> None:

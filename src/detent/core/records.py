@@ -118,7 +118,10 @@ def _write_text(value: Any, spec: Spec) -> str:
 
 
 def _read_number(data: Any, spec: Spec) -> float:
-    return float(_NUMBER.read(data, spec))
+    try:
+        return float(_NUMBER.read(data, spec))
+    except OverflowError as error:
+        raise RefusedError(error) from None
 
 
 def _write_open(value: Any, spec: Spec) -> dict[str, Any]:
