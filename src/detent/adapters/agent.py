@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 
 from detent.adapters.assembly import Assembly, Messages, assembled
 from detent.adapters.drivers.streams import Observation, streamed, streamed_async
+from detent.adapters.given import require_options
 from detent.core.breakpoints import BreakPoints
 from detent.core.hooks import Hook
 from detent.core.limits import Limits
@@ -153,12 +154,7 @@ class Agent(Generic[S, T]):
         output_type: Any = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        if unknown := options.keys() - AgentOptions.__annotations__.keys():
-            known = ", ".join(AgentOptions.__annotations__)
-            raise TypeError(
-                f"Agent has no option {', '.join(map(repr, sorted(unknown)))}; beside "
-                f"chat_generator, tools, state_schema and output_type it has {known}"
-            )
+        require_options(options, AgentOptions.__annotations__)
         self._assembly: Assembly[S] = assembled(
             chat_generator, tools, state_schema, output_type, **options
         )

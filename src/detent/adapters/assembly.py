@@ -19,6 +19,7 @@ from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.streams import observing
 from detent.adapters.drivers.telling import Teller
 from detent.adapters.functions import FunctionToolExecutor
+from detent.adapters.given import require_callback, require_conversation
 from detent.adapters.selection import chosen, up_to_date
 from detent.core.breakpoints import BreakPoints, holds_of
 from detent.core.decisions import Allow, Ask, Policy, Verdict
@@ -171,6 +172,7 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
     ) -> Errand[S]:
+        require_callback(streaming_callback)
         tell = self.streaming_callback if streaming_callback is None else streaming_callback
         purse = Purse(
             self.chat_generator,
@@ -339,7 +341,10 @@ def _policy(policy: ConfirmationPolicy) -> Policy:
 def _conversation(messages: Messages) -> Sequence[ChatMessage]:
     if isinstance(messages, str):
         return (ChatMessage.from_user(messages),)
-    return (messages,) if isinstance(messages, ChatMessage) else messages
+    if isinstance(messages, ChatMessage):
+        return (messages,)
+    require_conversation(messages)
+    return messages
 
 
 def _telling(tell: Teller) -> Observer:
