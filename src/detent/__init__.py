@@ -247,6 +247,7 @@ if TYPE_CHECKING:
     from detent.ports.laws import check_observer as check_observer
     from detent.ports.laws import check_tool_executor as check_tool_executor
     from detent.ports.observer import Observer as Observer
+    from detent.ports.stopping import when_stopped as when_stopped
     from detent.ports.tool_execution import AsyncToolExecutor as AsyncToolExecutor
     from detent.ports.tool_execution import ToolExecutor as ToolExecutor
 
@@ -359,6 +360,7 @@ _HOMES = {
         "check_handler check_journal check_observer check_tool_executor"
     ),
     "ports.observer": "Observer",
+    "ports.stopping": "when_stopped",
     "ports.tool_execution": "AsyncToolExecutor ToolExecutor",
 }
 """Where each public name lives: the same as above, for the interpreter."""

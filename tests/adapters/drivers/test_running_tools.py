@@ -27,6 +27,7 @@ from detent.core.run import Run
 from detent.core.state import State
 from detent.core.tools import Tool, tool
 from detent.core.toolsets import Toolset
+from detent.ports.stopping import when_stopped
 from detent.ports.tool_execution import ToolExecutor
 
 Go: TypeAlias = Callable[..., AgentResult[Any]]
@@ -163,6 +164,26 @@ def test_a_coroutine_that_takes_too_long_is_cancelled(
     result = go(agent(hanging, tool_executor=executor))
     assert answers(result) == ["Tool 'hang' gave no answer within 0.01 s"]
     assert cancelled.wait(10)
+
+
+@BOTH
+@pytest.mark.parametrize("executor", [FunctionToolExecutor(), BlockingExecutor()])
+def test_a_blocking_tool_that_takes_too_long_may_close_what_it_waits_for(
+    go: Go, executor: ToolExecutor
+) -> None:
+    """Its thread cannot be stopped, but goes on when what it waits for is gone."""
+    killed, gone_on = threading.Event(), threading.Event()
+
+    @tool(timeout_s=0.01)
+    def hang() -> str:
+        with when_stopped(killed.set):
+            assert killed.wait(10)
+        gone_on.set()
+        return ""
+
+    result = go(agent(hang, tool_executor=executor))
+    assert answers(result) == ["Tool 'hang' gave no answer within 0.01 s"]
+    assert gone_on.wait(10)
 
 
 @BOTH

@@ -252,8 +252,30 @@ def test_cancelling_closes_the_connection(serve: Serve) -> None:
     asyncio.run(cancel_at_the_first_piece())
 
 
-def test_cancelling_a_blocking_run_closes_the_connection_at_the_next_piece(serve: Serve) -> None:
-    """A thread cannot be stopped while it waits; as soon as it hears something it stops."""
+@pytest.mark.parametrize("begins", [False, True], ids=["for the answer", "for its next piece"])
+def test_cancelling_a_blocking_run_closes_the_connection(serve: Serve, *, begins: bool) -> None:
+    """At once, though its thread is waiting."""
+    hung_up = threading.Event()
+    inbox: Inbox = SimpleQueue()
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        if begins:
+            begin(handler)
+            send(handler, SAID)
+        inbox.put(CancelRequested("enough"))
+        assert handler.rfile.read(1) == b""
+        hung_up.set()
+        handler.close_connection = True
+
+    with OpenAIChatGenerator("m", api_base_url=serve(play)) as generator:
+        agent = Agent(chat_generator=generator)
+        result = agent.run("hi", ignore if begins else None, inbox=inbox)
+        assert hung_up.wait(5)
+    assert result.exit_reason == "cancelled"
+
+
+def test_a_client_that_was_given_gives_its_connection_up_at_the_next_piece(serve: Serve) -> None:
+    """Others may use its connections: it is not cut."""
     cancelled, hung_up = threading.Event(), threading.Event()
 
     def play(handler: BaseHTTPRequestHandler) -> None:
@@ -266,12 +288,39 @@ def test_cancelling_a_blocking_run_closes_the_connection_at_the_next_piece(serve
         handler.close_connection = True
 
     inbox: Inbox = SimpleQueue()
-    with OpenAIChatGenerator("m", api_base_url=serve(play)) as generator:
-        agent = Agent(chat_generator=generator)
+    with httpx.Client() as client:
+        agent = Agent(
+            chat_generator=OpenAIChatGenerator("m", api_base_url=serve(play), http_client=client)
+        )
         result = agent.run("hi", lambda _: inbox.put(CancelRequested("enough")), inbox=inbox)
         cancelled.set()
         assert hung_up.wait(5)
     assert result.exit_reason == "cancelled"
+
+
+def test_a_connection_that_was_used_before_is_closed_as_well(serve: Serve) -> None:
+    """The call that is cancelled did not make it; the next call makes a new one."""
+    ports: list[int] = []
+    inbox: Inbox = SimpleQueue()
+    hung_up = threading.Event()
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        ports.append(handler.client_address[1])
+        if len(ports) != 2:
+            playing(json.dumps(WHOLE).encode())(handler)
+            return
+        inbox.put(CancelRequested("enough"))
+        assert handler.rfile.read(1) == b""
+        hung_up.set()
+        handler.close_connection = True
+
+    with OpenAIChatGenerator("m", api_base_url=serve(play)) as generator:
+        generator.run(QUESTION)
+        Agent(chat_generator=generator).run("hi", inbox=inbox)
+        assert hung_up.wait(5)
+        generator.run(QUESTION)
+    first, cancelled, after = ports
+    assert first == cancelled != after
 
 
 def test_an_error_of_the_callback_closes_the_connection_and_comes_through(serve: Serve) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from attrs import Factory, field, frozen
 
@@ -53,27 +53,10 @@ from detent.ports.chat import (
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
+from detent.ports.stopping import Stop, stopped_by
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
-
-class Stop:
-    """Tells the work on one effect, from any thread, that nobody waits for it any longer."""
-
-    def __init__(self) -> None:
-        self._is_set = False
-        self._calls: list[Callable[[], object]] = []
-
-    def then(self, call: Callable[[], object]) -> None:
-        """Have `call` called when it is set: at once, if it is."""
-        self._calls.append(call)
-        if self._is_set:
-            call()
-
-    def set(self) -> None:
-        """Nobody waits. Two threads may thus have a call called twice."""
-        self._is_set = True
-        for call in list(self._calls):
-            call()
+T = TypeVar("T")
 
 
 def _teller_of(purse: Purse) -> Teller | None:
@@ -145,7 +128,8 @@ class Purse:
     def drop(self, effect: Effect) -> None:
         """Nobody waits any longer for an effect that `pay` is performing.
 
-        A coroutine is cancelled. A thread cannot be stopped, but what it does to its state is void.
+        A coroutine is cancelled. A thread cannot be stopped, but it may heed `when_stopped`, and
+        what it does to its state is void.
         """
         self._stops.setdefault(effect.key, Stop()).set()
 
@@ -184,17 +168,20 @@ class Purse:
             future = in_background(self._answer_async(effect, pieces))
             stop.then(future.cancel)
             return future.result()
-        reply = cast(ChatGenerator, self.chat).run(
-            effect.messages,
-            tools=effect.tools,
-            generation_kwargs=effect.generation_kwargs,
-            streaming_callback=pieces.callback,
-        )
+        with stopped_by(stop):
+            reply = cast(ChatGenerator, self.chat).run(
+                effect.messages,
+                tools=effect.tools,
+                generation_kwargs=effect.generation_kwargs,
+                streaming_callback=pieces.callback,
+            )
         return require_reply(reply, self.chat)
 
     async def _answer_async(self, effect: AskModel, pieces: Pieces) -> ChatReply:
         if not hasattr(self.chat, "run_async"):
-            return await in_a_thread(partial(self._answer, effect, pieces, Stop()))
+            stop = Stop()
+            work = in_a_thread(partial(self._answer, effect, pieces, stop))
+            return await _unless_cancelled(work, stop)
         reply = await cast(AsyncChatGenerator, self.chat).run_async(
             effect.messages,
             tools=effect.tools,
@@ -221,7 +208,8 @@ class Purse:
         stop = self._stops.setdefault(effect.key, Stop())
         stop.then(invocation.end)
         try:
-            value = self._execute(effect.tool, invocation.arguments(), stop)
+            with stopped_by(stop):
+                value = self._execute(effect.tool, invocation.arguments(), stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
             return self._raised(effect, invocation, error)
@@ -250,13 +238,13 @@ class Purse:
             invocation.end()
 
     async def _execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
-        if not hasattr(self.tools, "execute_async"):
-            stop = Stop()
-            try:
-                return await in_a_thread(partial(self._execute, tool, arguments, stop))
-            finally:
-                stop.set()  # the thread may be waiting for a coroutine
-        return await cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
+        stop = Stop()
+        with stopped_by(stop):
+            if not hasattr(self.tools, "execute_async"):
+                work = in_a_thread(partial(self._execute, tool, arguments, stop))
+            else:
+                work = cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
+            return await _unless_cancelled(work, stop)
 
     def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
         fault = invocation.fault(error)
@@ -273,6 +261,15 @@ class Purse:
 
     def _ticked(self, effect: WaitUntil) -> Event:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
+
+
+async def _unless_cancelled(work: Awaitable[T], stop: Stop) -> T:
+    """What `work` gives. If it is cancelled, `stop` is set: a thread may go on with it."""
+    try:
+        return await work
+    except asyncio.CancelledError:
+        stop.set()
+        raise
 
 
 def _awaited(awaitable: Awaitable[object], stop: Stop) -> object:

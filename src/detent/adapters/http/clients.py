@@ -17,6 +17,9 @@ from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from detent.adapters.http.line import Line
+from detent.ports.stopping import when_stopped
+
 if TYPE_CHECKING:
     import httpx
 
@@ -72,14 +75,17 @@ class Clients:
     ) -> None:
         self._given = given
         self._given_async = given_async
-        self._shelf: Shelf[httpx.Client] = Shelf()
+        self._shelf: Shelf[Line] = Shelf()
         self._by_loop: dict[
             asyncio.AbstractEventLoop, tuple[Shelf[httpx.AsyncClient], AsyncGenerator[None]]
         ] = {}
 
     @contextmanager
     def blocking(self) -> Generator[httpx.Client]:
-        """A client for one call that blocks, from any thread."""
+        """A client for one call that blocks, from any thread.
+
+        Its connection is cut when the work on the call is stopped, unless it was given.
+        """
         if self._given is not None:
             yield self._given
             return
@@ -87,12 +93,13 @@ class Clients:
         import httpx
 
         shelf = self._shelf
-        client = shelf.take() or httpx.Client(limits=_limits(), verify=_certificates())
+        line = shelf.take() or Line(httpx.Client(limits=_limits(), verify=_certificates()))
         try:
-            yield client
+            with when_stopped(line.cut):
+                yield line.client
         finally:
-            for old in shelf.lay_back(client):
-                old.close()
+            for old in [line] if line.is_cut else shelf.lay_back(line):
+                old.client.close()
 
     @asynccontextmanager
     async def of_running_loop(self) -> AsyncGenerator[httpx.AsyncClient]:
@@ -114,8 +121,8 @@ class Clients:
     def close(self) -> None:
         """Close the blocking clients, busy ones after their call. A later call makes new ones."""
         shelf, self._shelf = self._shelf, Shelf()
-        for client in shelf.clear():
-            client.close()
+        for line in shelf.clear():
+            line.client.close()
 
     async def aclose(self) -> None:
         """Close the blocking clients and those of the running loop."""
