@@ -49,7 +49,10 @@ IMPURE_CALLS = {
     *("now", "today", "utcnow"),
 }
 SHARED_ADAPTERS = {"functions", "http"}
-COMPOSING_ADAPTERS = {"agent", "agent_tool", "assembly", "cli", "drivers", "providers", "testing"}
+COMPOSING_ADAPTERS = {
+    *("agent", "agent_data", "agent_options", "agent_tool", "assembly", "cli", "drivers"),
+    *("providers", "testing"),
+}
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")
 SHAPELESS_CLASS = re.compile(r"(Context|Engine|Helper|Impl|Manager|Utils?)$")

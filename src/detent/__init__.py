@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent as Agent
+    from detent.adapters.agent_data import AgentDataError as AgentDataError
     from detent.adapters.agent_tool import AgentTool as AgentTool
     from detent.adapters.anthropic.chat import AnthropicChatGenerator as AnthropicChatGenerator
     from detent.adapters.bedrock.chat import AccessKey as AccessKey
@@ -253,6 +254,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "adapters.agent": "Agent",
+    "adapters.agent_data": "AgentDataError",
     "adapters.agent_tool": "AgentTool",
     "adapters.anthropic.chat": "AnthropicChatGenerator",
     "adapters.bedrock.chat": "AccessKey BedrockChatGenerator",

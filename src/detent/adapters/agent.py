@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
+from detent.adapters.agent_options import AgentOptions
 from detent.adapters.assembly import Assembly, Messages, assembled
 from detent.adapters.drivers.streams import Observation, streamed, streamed_async
 from detent.adapters.given import require_options
 from detent.core.breakpoints import BreakPoints
-from detent.core.hooks import Hook
-from detent.core.limits import Limits
 from detent.core.output_type import OutputType, T
 from detent.core.result import AgentResult
-from detent.core.retries import Retries
 from detent.core.snapshot import AgentSnapshot
 from detent.core.spec import AgentSpec, S
 from detent.core.state import BaseState, State
@@ -25,65 +23,15 @@ from detent.ports.chat import (
 )
 
 if TYPE_CHECKING:
-    from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
     from detent.adapters.drivers.aio import AsyncInbox
     from detent.adapters.drivers.errand import Errand
     from detent.adapters.drivers.threads import Inbox
     from detent.core.events import Event
     from detent.core.replies import StreamingChunk
-    from detent.ports.chance import Chance
-    from detent.ports.clock import Clock
-    from detent.ports.journal import Journal
-    from detent.ports.observer import Observer
-    from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 
 NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
-
-
-class AgentOptions(TypedDict, total=False):
-    """The options of `Agent` that are the same whatever its state and its output.
-
-    Attributes:
-        system_prompt: instructions that open every conversation.
-        exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
-            without tool calls, which always ends it.
-        max_agent_steps: how often the model is asked at most; 100 without.
-        limits: what else a run may spend: tokens, cost, time.
-        streaming_callback: receives the pieces of replies, and tool results, as they come; a
-            function or a coroutine function.
-        raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
-            telling the model.
-        confirmation_strategies: by tool name, who is asked before the tool runs.
-        generation_kwargs: options for every model call.
-        model_retries: how often the model is asked again after a failure that may pass (a rate
-            limit, an overloaded server, a time-out, a stream that was cut), and when.
-        tool_executor: who runs the tools' functions.
-        parallel_tool_calls: how many tools run at once; 32 without.
-        clock: tells the time where a tool has a time-out, or a call is tried again.
-        observers: each sees every event of every run.
-        journal: keeps what happens, so that `resume` can go on after a crash.
-        chance: gives new ids, and spreads further attempts; tests have one with a seed.
-        hooks: functions around model calls and tools and before the end: the first is outermost.
-    """
-
-    system_prompt: str | None
-    exit_conditions: Sequence[str]
-    max_agent_steps: int | None
-    limits: Limits | None
-    streaming_callback: StreamingCallback | None
-    raise_on_tool_invocation_failure: bool
-    confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None
-    generation_kwargs: Mapping[str, object] | None
-    model_retries: Retries | int
-    tool_executor: ToolExecutor | AsyncToolExecutor | None
-    parallel_tool_calls: int | None
-    clock: Clock | None
-    observers: Sequence[Observer]
-    journal: Journal | None
-    chance: Chance | None
-    hooks: Sequence[Hook]
 
 
 class Agent(Generic[S, T]):
@@ -158,6 +106,7 @@ class Agent(Generic[S, T]):
         self._assembly: Assembly[S] = assembled(
             chat_generator, tools, state_schema, output_type, **options
         )
+        self._is_warm = False
 
     if not TYPE_CHECKING:
 
@@ -179,6 +128,37 @@ class Agent(Generic[S, T]):
     def chat_generator(self) -> ChatGenerator | AsyncChatGenerator:
         """Who answers the conversation."""
         return self._assembly.chat_generator
+
+    def warm_up(self) -> None:
+        """Load what the chat generator and the tools need, once; `run` would else do it."""
+        if not self._is_warm:
+            self._assembly.warm_up()
+            self._is_warm = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The agent as plain JSON: parts by their names, keys by their environment variables.
+
+        Raises:
+            AgentDataError: an option is no JSON, or a key is not in the environment.
+        """
+        from detent.adapters.agent_data import to_data
+
+        return to_data(self._assembly)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **parts: Any) -> Agent[Any, Any]:
+        """The agent that `to_dict` gave, with `parts` in the place of what it names.
+
+        Nothing is imported because `data` says so. Tools, hooks, classes and strategies are found
+        by name among `parts`, which are the arguments of `Agent`; of a provider, the chat generator
+        is made by its name. What `to_dict` does not keep (journal, clock …) can be passed as well.
+
+        Raises:
+            AgentDataError: it is no agent's, or names what is not at hand; every fault is named.
+        """
+        from detent.adapters.agent_data import parts_of
+
+        return cls(**parts_of(data, parts))
 
     def run(
         self,

@@ -71,6 +71,10 @@ class AgentTool(Tool):
             assembly=agent.assembly,
         )
 
+    def warm_up(self) -> None:
+        """As for the agent."""
+        self.assembly.warm_up()
+
 
 def _function(agent: Agent[Any, Any], name: str, taken: Iterable[str]) -> ToolFunction:
     """The function that a run of the agent is: typed, so that the wiring can be checked."""

@@ -93,6 +93,7 @@ class Assembly(Generic[S]):
     journal: Journal | None = None
     chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
+    strategies: Mapping[str, BlockingConfirmationStrategy] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         output = self.spec.output
@@ -102,6 +103,13 @@ class Assembly(Generic[S]):
     def watched(self, tell: Callable[[Event], object]) -> Assembly[S]:
         """The same, with somebody who is told each event that changes a run."""
         return evolve(self, observers=(*self.observers, observing(tell)))
+
+    def warm_up(self) -> None:
+        """Have every part load what it needs that has a method for it."""
+        for part in (self.chat_generator, self.executor, *self.spec.tools.values()):
+            warm_up = getattr(part, "warm_up", None)
+            if callable(warm_up):
+                warm_up()
 
     def begun(
         self,
@@ -278,7 +286,7 @@ def assembled(
         output=output_for(chat_generator, output_type),
     )
     uis = uis_of(confirmation_strategies or {})
-    ports = (tool_executor, clock, observers, journal, chance, hooks)
+    ports = (tool_executor, clock, observers, journal, chance, hooks, confirmation_strategies or {})
     return Assembly(spec, chat_generator, tools, uis, streaming_callback, *ports)
 
 

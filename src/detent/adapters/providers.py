@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -61,3 +63,53 @@ def _meant(provider: str) -> str:
     """What somebody who wrote `provider` may have meant."""
     close = get_close_matches(provider, PROVIDERS, n=1) if provider not in PROVIDERS else []
     return f": there is no provider {provider!r}, did you mean {close[0]!r}?" if close else ""
+
+
+def described(generator: object) -> dict[str, Any]:
+    """A generator as data, by which `from_description` makes it again.
+
+    One that is none of the providers' has only the name of its class.
+
+    Raises:
+        SecretError: its key is a value, and not in the environment.
+    """
+    name = _provider_of(generator)
+    options = getattr(generator, "options_as_data", None)
+    if name is None or options is None:
+        return {"name": None, "class": type(generator).__name__}
+    return {"name": f"{name}:{getattr(generator, 'model', '')}", **options()}
+
+
+def from_description(told: dict[str, Any]) -> LocalChatGenerator | HttpChatGenerator:
+    """The generator that `described` says. Keys are read from the environment.
+
+    Raises:
+        ValueError: there is no such provider.
+        TypeError: it has no such option.
+    """
+    options = {name: value for name, value in told.items() if name != "name"}
+    if "api_key" in options:
+        from detent.adapters.http.secrets import Secret
+
+        options["api_key"] = Secret.from_env_var(*options["api_key"]["env_vars"])
+    return chat_generator(told["name"], **options)
+
+
+def _provider_of(generator: object) -> str | None:
+    """The name of the provider; one whose module is not loaded cannot be it."""
+    for name, place in PROVIDERS.items():
+        module, _, maker = place.rpartition(".")
+        loaded = sys.modules.get(f"detent.adapters.{module}")
+        if loaded is None:
+            continue
+        make = getattr(loaded, maker)
+        if isinstance(make, partial):
+            kind, homes = make.func, [make.keywords["profile"].home]
+        else:
+            values = [one for one in vars(loaded).values() if not isinstance(one, type)]
+            found = [getattr(one, "home", one) for one in values]
+            kind, homes = make, [one for one in found if hasattr(one, "key_vars")]
+        home = getattr(generator, "home", None)
+        if kind is type(generator) and (home in homes or not homes):
+            return name
+    return None

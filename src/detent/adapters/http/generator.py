@@ -12,6 +12,7 @@ from detent.adapters.http.clients import Clients
 from detent.adapters.http.homes import Home, server_of
 from detent.adapters.http.payloads import PayloadDecoder
 from detent.adapters.http.secrets import Secret, SecretError, redacted
+from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage
 from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure
@@ -84,6 +85,27 @@ class HttpChatGenerator(ABC):
 
     schema_mode: SchemaMode = "never"
     """When the provider holds the model's answer to the JSON Schema of a `response_format`."""
+
+    def options_as_data(self) -> dict[str, object]:
+        """The options that are data: where it is, which variable has its key, what it sends.
+
+        Raises:
+            SecretError: its key is a value.
+        """
+        told: dict[str, object] = {}
+        is_elsewhere = self._base_url != self.home.base_url
+        if self._options:
+            told["generation_kwargs"] = thaw(self._options)
+        if is_elsewhere:
+            told["api_base_url"] = self._base_url
+        if self._key is not None and (is_elsewhere or self._key.env_vars != self.home.key_vars):
+            if not self._key.env_vars:
+                raise SecretError(
+                    f"the key of {type(self).__name__} is a value, which is not written; make it "
+                    "with Secret.from_env_var"
+                )
+            told["api_key"] = {"env_vars": list(self._key.env_vars)}
+        return told
 
     @abstractmethod
     def _url(self, *, stream: bool) -> str:

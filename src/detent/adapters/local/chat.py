@@ -16,6 +16,7 @@ from detent.adapters.local.encode import Request, cannot, chat_request
 from detent.adapters.local.llama import LlamaError, Server, Threads, load, require_llama
 from detent.adapters.local.options import read_options
 from detent.adapters.local.weights import OnProgress, WeightsError, chosen_model, fetch
+from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage
 from detent.core.output_type import SchemaMode
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
@@ -67,6 +68,12 @@ class LocalChatGenerator:
         read_options(self._options)
         self._thread = ThreadPoolExecutor(1, "detent-local")
         self._server: Server | None = None  # set, used and given up in the thread only
+
+    def options_as_data(self) -> dict[str, object]:
+        """The options that are data: what it may hold, and how it writes."""
+        threads = None if self._threads is None else self._threads.reading
+        given = {"threads": threads, "generation_kwargs": thaw(self._options) or None}
+        return {"n_ctx": self._n_ctx} | {k: v for k, v in given.items() if v is not None}
 
     def warm_up(self, on_progress: OnProgress | None = None) -> None:
         """Fetch the weights if they are not here, and load them.
