@@ -810,9 +810,11 @@ def assert_all_calls_are_answered(run: Run[State]) -> None:
 
 @given(st.lists(EVENTS, max_size=20))
 def test_a_guarded_tool_never_runs_without_a_decision(events: list[Event]) -> None:
-    """No event but a human's decision makes it due."""
+    """No event but a human's decision makes it due, unless its policy allows it."""
     run = START
     for event in events:
+        if isinstance(event, Judged) and isinstance(event.verdict, Allow):
+            continue
         run = fold(run, [event])
         owed = [effect for effect in due(SPEC, run) if isinstance(effect, RunTool)]
         assert "pay" not in {effect.call.tool_name for effect in owed}

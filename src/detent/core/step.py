@@ -92,7 +92,8 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
 def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
     """The run after `event`.
 
-    An event that answers nothing owed (late, doubled, after the end) changes nothing.
+    An event that answers nothing owed (late, doubled, after the end) changes nothing. `SentBack`
+    alone is heard by a run that has ended with an answer.
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
