@@ -7,16 +7,27 @@ from typing import Any
 import pytest
 
 from detent import (
+    AgentResult,
     AgentSpec,
+    Ask,
+    AskHuman,
+    BreakpointException,
     CallRef,
     ChatMessage,
     ChatReply,
+    Effect,
+    IdempotencyKey,
+    Judge,
     ModelReplied,
+    Reconcile,
     Run,
     State,
     Tool,
     ToolCall,
+    ToolFault,
+    ToolRaised,
     ToolStarted,
+    WaitUntil,
     due,
     start,
     step,
@@ -30,6 +41,7 @@ from detent.core.breakpoints import (
     holds_of,
     told,
 )
+from detent.core.snapshot import snapshot_of
 from detent.core.tools import by_name
 
 TOOLS = by_name([Tool(name, "", {"type": "object"}, print) for name in ("note", "pay")])
@@ -44,7 +56,7 @@ def calling(*names: str) -> Run[State]:
     return step(SPEC, START, ModelReplied(1, 1, reply))
 
 
-def held(run: Run[Any], break_point: BreakPoints) -> str:
+def held(run: Run[Any], break_point: BreakPoints | None) -> str:
     """What a breakpoint keeps from happening."""
     rules = holds_of(break_point, SPEC)
     return told([effect for effect in due(SPEC, run) if rules(run, effect)])
@@ -111,3 +123,51 @@ def test_a_tool_breakpoint_says_which_tools_it_means() -> None:
     """Without a name it means all."""
     assert "tool_name=ALL_TOOLS" in str(ToolBreakpoint("tool_invoker"))
     assert "tool_name=pay" in str(ToolBreakpoint("tool_invoker", 0, "pay"))
+
+
+def test_no_breakpoint_holds_nothing() -> None:
+    """The agent goes through."""
+    assert held(START, None) == ""
+    assert holds_of(None, SPEC).first(START, due(SPEC, START)[0]) is None
+
+
+def test_an_exception_has_all_that_it_takes_to_go_on() -> None:
+    """The result, the run, what was about to happen, and a snapshot."""
+    effects = due(SPEC, START)
+    rule = Breakpoint("chat_generator", 0)
+    stopped = AgentResult(START, effects, lambda: snapshot_of(SPEC, START, effects, rule))
+
+    error = BreakpointException(stopped, effects, rule)
+
+    assert str(error).endswith("before: ask the model (turn 1)")
+    assert (error.result, error.run, error.effects) == (stopped, START, effects)
+    assert error.break_point is rule
+    assert error.snapshot.run_id == "r"
+
+
+def test_every_effect_is_told() -> None:
+    """In words that a person understands."""
+    call, ref, key = ToolCall("pay", {"n": 1}, "a"), CallRef(1, 0), IdempotencyKey("k")
+    tool = TOOLS["pay"]
+    effects: list[Effect] = [
+        Judge(ref, call, tool, lambda call, tool, run: Ask(), START),
+        AskHuman(ref, call, tool, "digest", "it costs money"),
+        Reconcile(ref, 1, call, tool, START.state, key),
+        WaitUntil(ref, 1, "pause", 9.5),
+    ]
+
+    assert [told([effect]) for effect in effects] == [
+        "ask the policy about pay({'n': 1})",
+        "ask a human about pay({'n': 1})",
+        "look up what became of pay({'n': 1})",
+        "wait until 9.5",
+    ]
+
+
+def test_a_call_that_could_not_run_has_not_begun() -> None:
+    """One that failed has, so that the turn's other tools are not stopped any more."""
+    run = calling("note", "mail")
+    failed = ToolRaised(CallRef(1, 0), 1, ToolFault("raised", "no"))
+
+    assert held(run, ToolBreakpoint("tool_invoker")) == "run note({})"
+    assert held(step(SPEC, calling("note", "pay"), failed), ToolBreakpoint("tool_invoker")) == ""

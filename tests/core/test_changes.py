@@ -38,6 +38,8 @@ class Research(TypedState):
         ({"items": [1, 2]}, {"items": [3, 2, 1]}, "items: [1, 2] -> [3, 2, 1]"),
         ({"map": {"a": 1, "b": 2, "c": 3}}, {"map": {"a": 1, "b": 0, "d": 4}},
          "map: 'b': 2 -> 0, 'd' added: 4, 'c' removed"),
+        ({"map": {"a": 1, "b": 2}}, {"map": {"a": 1, "b": 3}}, "map: 'b': 2 -> 3"),
+        ({"tags": {1}}, {"tags": {1, 2}}, "tags: 1 added: {2}"),
         ({"tags": {1, 2}}, {"tags": {2, 3}}, "tags: 1 added: {3}, 1 removed: {1}"),
         ({"items": [0] * 1_000}, {"items": [1]}, "items: [0, 0, 0, 0, … 996 more] -> [1]"),
     ],

@@ -203,3 +203,18 @@ def test_what_a_function_takes_is_told_as_far_as_it_tells() -> None:
     assert takes(max, 2)
     assert not takes(lambda one, *, two: one, 1)
     assert not takes(lambda one: one, 2)
+
+
+@pytest.mark.parametrize(
+    ("declared", "classes"),
+    [
+        (None, {type(None)}),
+        (int, {int}),
+        (Annotated[int, "n"], {int}),
+        (int | None, {int, type(None)}),
+    ],
+    ids=str,
+)
+def test_some_classes_need_no_look(declared: object, classes: set[type]) -> None:
+    """Their own instances have the declared type for sure."""
+    assert classes_of(declared) == classes

@@ -258,3 +258,10 @@ def test_a_name_that_no_type_mentions_is_refused(name: object) -> None:
     """Nothing is imported because data names it."""
     with pytest.raises((ValueError, TypeError), match="mention"):
         Codec([int]).structure({"$type": name, "value": "1", "day": "2026-01-02"}, Any)
+
+
+@pytest.mark.parametrize("written", [{"left": 1}, {"left": 1, "right": 2, "top": 3}], ids=str)
+def test_a_named_tuple_has_all_its_parts_and_no_others(written: dict[str, int]) -> None:
+    """Else it is none."""
+    with pytest.raises(ValueError, match="a Pair has left, right, not left"):
+        Codec([Pair]).structure(written, Pair)

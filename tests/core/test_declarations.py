@@ -18,6 +18,7 @@ from detent.core.declarations import (
     Replaced,
     Unique,
     United,
+    _refuse_undeclared,
 )
 from detent.core.errors import SchemaError, StateError, StateTypeError
 from detent.core.keys import UNSET, Key
@@ -223,3 +224,19 @@ def test_two_keys_cannot_have_one_name() -> None:
         type("Renamed", (Named,), {"name": Replaced("b")})
     with pytest.raises(SchemaError, match="'name' is declared by Named and again by Hidden"):
         type("Hidden", (Named,), {"name": property(lambda self: 1)})
+
+
+def test_a_field_refuses_to_be_set_whichever_way() -> None:
+    """As the state does itself."""
+    with pytest.raises(AttributeError, match=r"state = state\.set\('inferred', …\)"):
+        object.__setattr__(Everything(), "inferred", "a")
+
+
+def test_annotations_that_cannot_be_looked_up_are_let_pass() -> None:
+    """A later Python looks them up when they are asked for, and a type checker alone knows them."""
+
+    def unknown(schema: type) -> dict[str, object]:
+        raise NameError("name 'Paper' is not defined")
+
+    lazy = type("Lazy", (type,), {"__annotations__": property(unknown)})
+    _refuse_undeclared(lazy("Ahead", (), {}))

@@ -13,12 +13,16 @@ from detent import (
     ChatMessage,
     ChatReply,
     Confirmed,
+    Event,
     FrozenDict,
     HumanDecided,
+    IdempotencyKey,
     Judge,
     Judged,
     Limits,
     ModelReplied,
+    Reconcile,
+    Resumed,
     Run,
     RunOptions,
     RunTool,
@@ -28,6 +32,7 @@ from detent import (
     ToolStarted,
     due,
     judge,
+    replay,
     start,
     step,
 )
@@ -84,6 +89,7 @@ def test_humans_and_tools_are_owed_together() -> None:
 
     assert isinstance(human, AskHuman)
     assert (human.ref, human.tool, human.reason) == (CallRef(1, 1), PAY, "money")
+    assert human.call == ToolCall("pay", {}, "1")
     assert isinstance(tool, RunTool)
     assert (tool.ref, tool.tool, tool.state) == (CallRef(1, 0), NOTE, START.state)
 
@@ -103,3 +109,19 @@ def test_a_started_tool_is_not_displaced_by_a_late_approval() -> None:
     run = step(spec, run, HumanDecided(human.ref, human.digest, Confirmed()))
 
     assert kinds(spec, run) == [("tool", 1)]
+
+
+def test_a_lookup_has_all_that_it_takes() -> None:
+    """The call, its tool, the state and the key: as the tool itself had them."""
+    look = Tool("look", "", {"type": "object"}, print, on_unknown=lambda arguments, key: None)
+    spec = AgentSpec(State({}), by_name([look]))
+    call = ToolCall("look", {"n": 1}, "a")
+    begun = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
+    events: list[Event] = [ModelReplied(1, 1, reply), ToolStarted(CallRef(1, 0), 1), Resumed("p2")]
+    run = replay(spec, begun, events)
+    key = IdempotencyKey("r/1/0")
+
+    (lookup,) = due(spec, run)
+
+    assert lookup == Reconcile(CallRef(1, 0), 1, call, look, run.state, key)

@@ -12,6 +12,7 @@ from detent import (
     ChatReply,
     FrozenDict,
     ModelReplied,
+    Reconcile,
     RunTool,
     State,
     Tool,
@@ -25,12 +26,13 @@ PAY = Tool("pay", "pays", {"type": "object"}, print)
 STATE = State({"notes": {"type": list[int]}})
 ASK = AskModel(2, 1, (), (), FrozenDict())
 RUN = RunTool(CallRef(2, 0), 1, CALL, PAY, STATE)
+LOOK = Reconcile(CallRef(2, 0), 1, CALL, PAY, STATE)
 HUMAN = AskHuman(CallRef(2, 0), CALL, PAY, "digest", "money")
 
 
 def test_effects_of_different_kinds_are_never_the_same() -> None:
     """A question about a call, its run and the turn's model call have keys of their own."""
-    assert len({ASK.key, RUN.key, HUMAN.key}) == 3
+    assert len({ASK.key, RUN.key, HUMAN.key, LOOK.key}) == 4
 
 
 def test_another_call_turn_or_attempt_is_another_effect() -> None:
@@ -62,5 +64,6 @@ def test_an_answer_is_said_to_its_request() -> None:
     """By those who answer in the place of the model or of the tool."""
     message = ChatMessage.from_assistant("hi")
     for given in ("hi", message, ChatReply(message)):
+        assert ASK.replied(given).cost == 0
         assert ASK.replied(given, cost=0.5) == ModelReplied(2, 1, ChatReply(message), cost=0.5)
     assert RUN.returned({"n": 1}) == ToolReturned(CallRef(2, 0), 1, ToolResult('{"n": 1}'))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from detent import (
+    AgentResult,
     DetentError,
+    Run,
     SchemaError,
+    State,
     StateError,
     StateTypeError,
+    StreamingCallbackError,
     ToolDefinitionError,
     ToolInvocationError,
     UnknownEffectError,
@@ -50,3 +54,13 @@ def test_an_invocation_error_names_the_tool() -> None:
     error = ToolInvocationError("no money", "pay")
 
     assert (str(error), error.tool_name) == ("no money", "pay")
+
+
+def test_an_error_of_a_callback_leaves_the_result() -> None:
+    """The run itself has come to its end."""
+    result = AgentResult(Run("r", State({})))
+
+    error = StreamingCallbackError(result)
+
+    assert error.result is result
+    assert "the run itself is not touched by it" in str(error)

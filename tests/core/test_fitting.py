@@ -310,3 +310,15 @@ def test_a_part_that_no_result_has_is_an_error(returns: Any, source: str, expect
     with pytest.raises(LookupError, match=r".*") as caught:
         part_type(returns, source)
     assert str(caught.value) == expected
+
+
+class Secretive(type):
+    """Does not tell what is a class of its kind."""
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        raise TypeError("nobody may ask")
+
+
+def test_where_nothing_can_be_told_there_is_no_alarm() -> None:
+    """A class may refuse to be compared."""
+    assert fits(int, Secretive("Hidden", (), {}))

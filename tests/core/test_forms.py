@@ -17,6 +17,7 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from typing_extensions import TypeAliasType
 
 from detent.core.forms import (
     ESCAPES,
@@ -34,6 +35,9 @@ from detent.core.log import Log
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
+
+
+Alias = TypeAliasType("Alias", Annotated[int, 1])
 
 
 class Mood(Enum):
@@ -224,3 +228,8 @@ def test_classes_with_one_name_are_both_mentioned() -> None:
 def test_a_plain_class_cannot_be_stored() -> None:
     """Nobody knows what is in it."""
     assert not is_storable(type("Plain", (), {}))
+
+
+def test_an_alias_of_a_type_is_the_type() -> None:
+    """As ``type Name = int`` makes one, from Python 3.12 on."""
+    assert undecorated(Alias) is int

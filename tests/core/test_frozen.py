@@ -118,3 +118,14 @@ def test_other_mappings_and_lists_count_as_plain_ones() -> None:
 
     assert type(freeze({"a": Own(b=[])})["a"]) is FrozenDict  # type: ignore[index]  # it is a dict
     assert type(freeze(Own(b=[]))["b"]) is FrozenList  # type: ignore[index]  # it is a dict
+
+
+def test_a_list_of_a_kind_of_its_own_is_frozen_as_a_list() -> None:
+    """As a mapping is as a dict."""
+
+    class Page(list[Any]):
+        pass
+
+    frozen: Any = freeze(Page([[1]]))
+    assert frozen == [[1]]
+    assert (type(frozen), type(frozen[0])) == (FrozenList, FrozenList)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, UserDict, defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from detent.core.errors import StateTypeError
 from detent.core.frozen import FrozenDict, FrozenList
-from detent.core.guards import Guarded, guard, peek, release
+from detent.core.guards import Guarded, frozen_fields, frozen_leaf, guard, peek, release
 
 
 class Mood(Enum):
@@ -206,3 +206,25 @@ def test_guarded_values_compare_hash_and_print_as_what_they_guard() -> None:
     assert hash(held) == hash(Plain())
     assert repr(guard(Draft())) == repr(Draft())
     assert guard(held) is held
+
+
+def test_any_mapping_is_a_leaf_that_is_frozen_as_a_dict() -> None:
+    """With what is in it."""
+    frozen = frozen_leaf(UserDict({"a": [1]}))
+    assert frozen == {"a": [1]}
+    assert isinstance(frozen, FrozenDict)
+
+
+def test_a_class_whose_setter_says_something_else_is_not_frozen() -> None:
+    """Whatever it raises: only a refusal for good counts."""
+
+    @dataclass
+    class Strict:
+        n: int = 0
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if value is None:
+                raise ValueError("a number, please")
+            super().__setattr__(name, value)
+
+    assert frozen_fields(Strict) is None

@@ -13,6 +13,7 @@ from attrs import frozen
 from detent import (
     AgentSpec,
     CallRef,
+    CancelRequested,
     ChatMessage,
     ChatReply,
     ModelReplied,
@@ -175,4 +176,5 @@ def test_writes_that_do_not_fit_are_refused(writes: object) -> None:
 def test_a_run_says_how_far_it_is() -> None:
     """For lists of runs, and to notice that another agent gives another run."""
     assert status_of(START) == status_of(ACTING) == "running"
+    assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "done"
     assert mark_of(ACTING) == "turn 1 Acting 1 messages Ready Ready"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from detent.core.frozen import freeze
-from detent.core.json_schema import faults, resolved
+from detent.core.json_assertions import Place
+from detent.core.json_schema import _expected, faults, resolved
 from detent.core.schema_rules import schema_faults
 
 NAMES = st.sampled_from(["a", "b", "ab"])
@@ -145,6 +146,7 @@ WORD = {"type": "string"}
             "'x' must be a date and time as in 2026-01-31T12:00:00Z, got \"noon\"",
         ),
         ({"format": "date-time"}, "2026-01-31T12:00:00Z", None),
+        ({"format": "decimal"}, "-12.50", None),
         ({"format": "uuid"}, "12", "'x' must be a UUID, got \"12\""),
         ({"format": "decimal"}, "1e5", "'x' must be a decimal number as in 12.50, got \"1e5\""),
         ({"format": "hostname"}, "anything", None),
@@ -210,3 +212,21 @@ def test_a_reference_leads_to_its_definition() -> None:
     assert resolved("#", root) is root
     with pytest.raises(LookupError):
         resolved("#/$defs/none", root)
+
+
+def test_what_would_do_is_told_in_words() -> None:
+    """Also where it is a format, and where only some names must match."""
+    either = {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}]}
+    assert list(faults({"a": 1.5}, {"properties": {"a": either}})) == [
+        "'a' must be a date as in 2026-01-31 or an integer, got 1.5"
+    ]
+    some = {"patternProperties": {"^n_": {"type": "integer"}}}
+    assert list(faults({"n_a": 1, "b": "x"}, some)) == []
+
+
+def test_what_its_schema_says_is_the_last_word() -> None:
+    """Of an option that says nothing which a sentence could be made of."""
+    told = _expected({"anyOf": [{"type": "integer"}, {"minLength": 3}]}, Place({}))
+    assert told == "an integer or what its schema says"
+    enough = {"contains": {"type": "integer"}, "minContains": 1, "maxContains": 2}
+    assert list(faults([1, "a"], enough)) == []

@@ -25,7 +25,13 @@ def reply(model: str) -> ChatReply:
 
 @pytest.mark.parametrize(
     ("model", "cost"),
-    [("small-2026-01-01", 0.6 + 0.2 + 1), ("small-pro", 20), ("large", 100), ("renamed", 100)],
+    [
+        ("small-2026-01-01", 0.6 + 0.2 + 1),
+        ("small-pro", 20),
+        ("small-pro-2026", 20),
+        ("large", 100),
+        ("renamed", 100),
+    ],
 )
 def test_a_reply_costs_what_the_price_list_says(model: str, cost: float) -> None:
     """The longest name that fits counts; an unknown model costs as much as the dearest."""

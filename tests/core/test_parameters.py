@@ -410,3 +410,25 @@ def test_constraints_are_told_to_the_model() -> None:
             "default": None,
         },
     }
+
+
+@dataclass
+class Folder:
+    """A folder."""
+
+    name: str
+    inside: list[Folder]
+
+
+def test_a_class_that_is_in_itself_is_described_once() -> None:
+    """And referred to where it comes again."""
+
+    def keep(folder: Folder) -> None:
+        """Keep it."""
+
+    parameters: Any = parameters_of(keep, hidden=frozenset())
+
+    assert "Folder" in parameters["$defs"]
+    assert parameters["$defs"]["Folder"]["properties"]["inside"]["items"] == {
+        "$ref": "#/$defs/Folder"
+    }

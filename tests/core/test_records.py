@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,3 +221,59 @@ def test_the_names_in_stored_data_are_fixed() -> None:
         *("CancelRequested", "ClockTicked", "HumanDecided", "ModelFailed", "ModelReplied"),
         *("Resumed", "SentBack", "ToolNeverRan", "ToolRaised", "ToolReturned", "ToolStarted"),
     ]
+
+
+@frozen
+class Nest:
+    """A record in which there may be another."""
+
+    inner: Nest | None = None
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    """Reading it would end the process."""
+    data: dict[str, object] = {}
+    for _ in range(5000):
+        data = {"inner": data}
+    with pytest.raises(StoredDataError, match="nested too deeply"):
+        load(data, Nest)
+
+
+def test_a_write_needs_an_agent_to_be_stored() -> None:
+    """Its handler goes by a name that only an agent knows."""
+    result = ToolResult("x", (Write("a", 1),))
+    with pytest.raises(UnstorableError, match="without an agent a write cannot be stored"):
+        dump(result)
+
+
+def test_a_text_of_a_kind_of_its_own_is_stored_as_a_text() -> None:
+    """What is asked for is what it stands for."""
+
+    class Loud(str):
+        __slots__ = ()
+
+    told = ToolResult(Loud("hi"))
+    assert dump(told) == {"content": "hi"}
+    assert through_json(told, ToolResult) == told
+
+
+def test_a_record_that_is_none_of_the_union_is_not_written() -> None:
+    """It could not be told from the others again."""
+    with pytest.raises(UnstorableError, match=r"must be .*ModelReplied.*, got Usage"):
+        dump(Usage(), Event)
+    with pytest.raises(UnstorableError, match=r"must be .*, got int"):
+        dump(ToolResult(3))  # type: ignore[arg-type]  # it is what is tested
+
+
+def test_a_plan_is_kept_for_some_orders_of_names_only() -> None:
+    """Whoever stores the fields in ever new orders fills no memory, and is still read."""
+    data = {"input_tokens": 1, "output_tokens": 2, "cached_tokens": 3, "reasoning_tokens": 4}
+    orders = [{name: data[name] for name in order} for order in permutations(data)]
+    fewer = [dict(list(one.items())[:3]) for one in orders]
+    fewest = [dict(list(one.items())[:2]) for one in orders]
+    least = [{name: data[name]} for name in data]
+
+    read = [load(one, Usage) for one in (*orders, *fewer, *fewest, *least, {})]
+
+    assert [one.input_tokens for one in read[:24]] == [1] * 24
+    assert all(one.output_tokens in (0, 2) for one in read)

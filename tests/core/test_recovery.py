@@ -6,19 +6,23 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
+from attrs import evolve
 
 from detent import (
+    Acting,
     AgentSpec,
     AskHuman,
     CallRef,
     ChatMessage,
     ChatReply,
     Confirmed,
+    Failed,
     HumanDecided,
     ModelReplied,
     Run,
     RunTool,
     State,
+    Thinking,
     Tool,
     ToolCall,
     ToolResult,
@@ -31,6 +35,8 @@ from detent import (
 from detent.core.effects import Reconcile
 from detent.core.events import Resumed, ToolNeverRan
 from detent.core.recovery import rebound
+from detent.core.results import ToolFault
+from detent.core.slots import AwaitingDecision
 from detent.core.tools import by_name
 
 FIRST = CallRef(1, 0)
@@ -91,6 +97,9 @@ def test_the_model_is_told_that_the_outcome_is_unknown() -> None:
     assert first.error
     assert "outcome of tool 'pay' is unknown" in first.text
     assert second.text == "paid"
+    recovered = step(evolve(spec, fail_on_tool_fault=True), run, Resumed("p2"))
+    assert isinstance(recovered.outcome, Failed)
+    assert recovered.outcome.failure == ToolFault("unknown_outcome", first.text)
 
 
 def test_a_function_looks_up_what_happened() -> None:
@@ -129,6 +138,18 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
 
     copied = rebound(asked.phase, "copy")
 
-    assert copied != asked.phase
-    assert question.digest not in repr(copied)
+    other = rebound(asked.phase, "other")
+    assert isinstance(copied, Acting)
+    assert isinstance(other, Acting)
+    digests = [one.digest for phase in (copied, other) for one in _awaited(phase)]
+    assert len({question.digest, *digests}) == 3
     assert rebound(run.phase, "copy") == run.phase
+
+
+def _awaited(phase: Acting) -> list[AwaitingDecision]:
+    return [one.status for one in phase.slots if isinstance(one.status, AwaitingDecision)]
+
+
+def test_only_open_calls_have_decisions_to_bind() -> None:
+    """A copy of a run that thinks is in the same phase."""
+    assert rebound(Thinking(2), "copy") == Thinking(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 from attrs import evolve
 
@@ -83,3 +85,14 @@ def test_what_the_user_said_is_no_answer() -> None:
 
     assert result.text is None
     assert repr(result) == "AgentResult(exit_reason=None, text=None)"
+
+
+def test_what_it_was_given_is_read_when_it_is_asked_for() -> None:
+    """The output and the snapshot; by default there is no output, and none after the end."""
+    snapshot = object()
+    result: AgentResult[State, Any] = AgentResult(RUN, (), lambda: cast(Any, snapshot), lambda: 7)
+
+    assert (result.output, result.snapshot) == (7, snapshot)
+    assert RESULT.output is None
+    with pytest.raises(ValueError, match="the run has ended"):
+        _ = RESULT.snapshot

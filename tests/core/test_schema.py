@@ -55,6 +55,10 @@ def test_a_key_has_the_handler_and_the_default_of_its_entry() -> None:
             {"a": {"type": str, "handler": "f"}},
             "the handler of state key 'a' must be callable, got 'f'",
         ),
+        (
+            {"a": {"type": str, "handler": len}},
+            "called with the current value and the update, which .* does not take",
+        ),
         ({"a": {"type": str, "default": 1}}, "state key 'a' holds str, got int: 1"),
         ({"messages": {"type": list}}, r"'messages' must be a list\[ChatMessage\], or be left out"),
         ({"messages": {"type": list[str]}}, "'messages' must be"),

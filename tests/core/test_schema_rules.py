@@ -96,3 +96,9 @@ def test_a_keyword_can_be_left_out_at_every_depth() -> None:
         "items": {},
         "default": {"title": "kept: it is a value"},
     }
+
+
+def test_true_and_false_are_schemas() -> None:
+    """All and nothing."""
+    assert list(schema_faults("all")) == ["the schema must be an object, got 'all'"]
+    assert list(schema_faults(True)) == list(schema_faults(False)) == []  # noqa: FBT003 - schemas

@@ -6,22 +6,28 @@ import json
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import (
     AgentSpec,
+    Ask,
+    CallRef,
     ChatMessage,
     ChatReply,
+    FrozenDict,
+    Judged,
     ModelReplied,
     State,
     Tool,
     ToolCall,
     due,
+    replay,
     start,
     step,
 )
-from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint
+from detent.core.breakpoints import AgentBreakpoint, Breakpoint, ToolBreakpoint, every_step
 from detent.core.effects import EffectKey
 from detent.core.errors import StoredDataError
 from detent.core.records import dump
@@ -182,3 +188,55 @@ def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: obje
         run_of(SPEC, snapshot)
     except StoredDataError:
         pass
+
+
+def test_a_snapshot_names_the_breakpoint_that_has_stopped_it() -> None:
+    """With a tool and an agent where it has them; a function of one's own has no name."""
+    rules: list[Any] = [
+        Breakpoint("chat_generator", 1),
+        ToolBreakpoint("tool_invoker", 0, "pay"),
+        AgentBreakpoint("me", Breakpoint("chat_generator")),
+        None,
+        every_step,
+    ]
+    effects = due(SPEC, RUN)
+
+    assert [snapshot_of(SPEC, RUN, effects, rule).break_point for rule in rules] == [
+        {"component_name": "chat_generator", "visit_count": 1},
+        {"component_name": "tool_invoker", "visit_count": 0, "tool_name": "pay"},
+        {"component_name": "chat_generator", "visit_count": 0, "agent_name": "me"},
+        {},
+        {},
+    ]
+
+
+def test_a_snapshot_that_nothing_holds_has_nothing_before_it() -> None:
+    """A run that waits for a human stops by itself, and shows the call that it waits for."""
+    ask = evolve(SPEC, policies=FrozenDict(pay=lambda call, tool, run: Ask("it costs money")))
+    waiting = replay(
+        ask,
+        start(ask, [ChatMessage.from_user("hello")], run_id="r"),
+        [
+            ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=CALLS))),
+            Judged(CallRef(1, 1), Ask("it costs money")),
+        ],
+    )
+    snapshot = snapshot_of(ask, waiting)
+
+    assert snapshot.summary().splitlines()[1:] == [
+        '  note({"n": 1}): ready to run',
+        '  pay({"n": 2}): waits for a human (it costs money)',
+    ]
+    calls, _ = get_tool_calls_and_descriptions_from_snapshot(snapshot)
+    assert [call["tool_name"] for call in calls] == ["pay"]
+
+
+def test_a_snapshot_that_is_nested_too_deeply_is_refused() -> None:
+    """It comes from outside."""
+    data = SNAPSHOT.to_dict()
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    data["run"]["options"] = {"generation_kwargs": deep}
+    with pytest.raises(StoredDataError, match="nested too deeply"):
+        AgentSnapshot.from_dict(data)

@@ -309,6 +309,8 @@ def test_a_class_schema_becomes_a_dict_schema_and_back() -> None:
     assert again().set(key, [Document("a")]).read("best") == (Document("a"),)
     with pytest.raises(SchemaError, match="'data' cannot name a key"):
         class_schema("Wrong", {"data": {"type": str}})
+    with pytest.raises(SchemaError, match="'messages' is there by itself, merged by merge_lists"):
+        class_schema("Wrong", {"messages": {"type": list[ChatMessage], "handler": replace_values}})
 
 
 @pytest.mark.parametrize("state", [State(SCHEMA, {"count": 1}), Research()], ids=["dict", "class"])

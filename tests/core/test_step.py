@@ -367,6 +367,7 @@ def test_no_steps_at_all_asks_nobody() -> None:
     run = start(evolve(SPEC, limits=Limits(max_agent_steps=0)), [HELLO], run_id="r")
 
     assert run.phase == Done(Exhausted("max_agent_steps"))
+    assert run.turn == 0
 
 
 @pytest.mark.parametrize(
@@ -828,3 +829,11 @@ def test_acting_keeps_the_reply() -> None:
 
     assert isinstance(run.phase, Acting)
     assert run.phase.reply == event.reply
+
+
+def test_a_fault_that_belongs_to_no_open_attempt_changes_nothing() -> None:
+    """Neither one of an earlier turn nor one of an attempt that is over."""
+    late = ToolRaised(CallRef(1, 0), 1, ToolFault("raised", "boom"))
+    settled = step(SPEC, step(SPEC, START, said(call("note"), call("note"))), returned(0, 7))
+
+    assert step(SPEC, settled, late) is settled

@@ -17,7 +17,8 @@ from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.frozen import FrozenDict, freeze
 from detent.core.log import Log
 from detent.core.messages import ChatMessage, ImageContent, TextContent, ToolCall
-from detent.core.stored import from_json, to_json, versioned
+from detent.core.stored import from_json, messages_from_json, to_json, versioned
+from detent.core.upgrades import AS_IN_1
 
 
 @frozen
@@ -211,3 +212,20 @@ def test_an_integer_that_python_would_not_print_is_refused() -> None:
     with pytest.raises(StoredDataError, match="more than 3500 hexadecimal digits"):
         from_json({"$type": "int", "value": "0x1" + "0" * 3600}, Any)
     assert stored(-(1 << 13999), Any) == -(1 << 13999)
+
+
+def test_what_format_1_has_stored_is_read_by_its_type() -> None:
+    """What the key holds, or one item of it."""
+    one = {"$type": AS_IN_1, "value": {"title": "a"}, "as": "item"}
+    assert from_json(one, list[Document]) == Document("a")
+    assert from_json(one | {"value": [{"title": "a"}], "as": "key"}, list[Document]) == [
+        Document("a")
+    ]
+    with pytest.raises(StoredDataError, match="title"):
+        from_json(one | {"value": {}}, list[Document])
+
+
+def test_a_conversation_that_is_none_is_refused() -> None:
+    """With the place where it is wrong."""
+    with pytest.raises(StoredDataError, match=r"^messages: .* @ data"):
+        messages_from_json([{"role": "user"}], place="messages")

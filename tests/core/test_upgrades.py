@@ -113,3 +113,11 @@ def test_upgrades_are_total(data: dict[str, Any]) -> None:
     """Whatever stands there, they raise nothing; the reader judges what comes of it."""
     assert isinstance(upgraded_run(data, 1), dict)
     assert all(isinstance(one, dict) for one in upgraded_events(data, 1))
+
+
+@pytest.mark.parametrize("writes", ["none", [3], [{"key": "a"}]], ids=str)
+def test_writes_that_are_none_are_left_to_the_reader(writes: object) -> None:
+    """It says what is wrong with them."""
+    event = {"is": "ToolReturned", "result": {"content": "x"}, "writes": writes}
+    (again,) = upgraded_events(event, 1)
+    assert again["result"]["writes"] == writes
