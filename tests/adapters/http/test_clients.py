@@ -10,7 +10,9 @@ import httpx
 import pytest
 
 from detent.adapters.http import clients as module
-from detent.adapters.http.clients import Clients, Shelf, require_httpx
+from detent.adapters.http.clients import Clients, Shelf
+from detent.adapters.openai.chat import OpenAIChatGenerator
+from detent.core.messages import ChatMessage
 
 
 def used(clients: Clients) -> httpx.Client:
@@ -125,7 +127,11 @@ def test_given_clients_are_used_and_left_open() -> None:
 
 
 def test_without_httpx_the_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an extra."""
+    """It is an extra, which a call asks for before anything else."""
     monkeypatch.setitem(sys.modules, "httpx", None)
+    generator = OpenAIChatGenerator("m", api_key="k")
+    messages = [ChatMessage.from_user("hi")]
     with pytest.raises(ImportError, match=r"pip install 'detent\[http\]'"):
-        require_httpx()
+        generator.run(messages)
+    with pytest.raises(ImportError, match=r"pip install 'detent\[http\]'"):
+        asyncio.run(generator.run_async(messages))

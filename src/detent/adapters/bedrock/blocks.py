@@ -62,10 +62,10 @@ class Block:
 
     def grown(self, delta: Json) -> Sequence[StreamingChunk]:
         """Take in the next piece; give what can be shown of it."""
+        if isinstance(text := delta.get("text"), str):  # as in nearly all
+            self._keep("text", text)
+            return self._piece(text)
         match delta:
-            case {"text": str(text)}:
-                self._keep("text", text)
-                return self._piece(text)
             case {"toolUse": {"input": arguments}}:
                 self._keep("input", arguments)
                 if self.is_call and arguments:

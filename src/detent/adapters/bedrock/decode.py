@@ -47,10 +47,11 @@ class ConverseFold:
         Raises:
             ChatGeneratorError: the event is an exception.
         """
+        if more := value.get("contentBlockDelta"):  # as nearly all are
+            index = more.get("contentBlockIndex", 0)
+            block = self._blocks.get(index) or self._open(index, {})
+            return block.grown(more.get("delta") or {})
         match value:
-            case {"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}}:
-                block = self._blocks.get(index) or self._open(index, {})
-                return block.grown(delta)
             case {"contentBlockStart": {"contentBlockIndex": index, "start": start}}:
                 return self._open(index, start).opened()
             case {"messageStop": about} | {"metadata": about}:  # the counts come after the end

@@ -159,9 +159,7 @@ class _Call:
 
 def _listed(value: Any) -> Sequence[Json]:
     """What stands in a list in a whole answer, and alone in a piece of one."""
-    if isinstance(value, Mapping):
-        return (value,)
-    return value or ()
+    return (value,) if isinstance(value, dict) else value or ()
 
 
 def _broken(about: Json) -> Exception:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 
 from detent.adapters.http.answers import Answer
-from detent.adapters.http.clients import Clients, reaches_out
+from detent.adapters.http.clients import Clients, reaches_out, require_httpx
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 from detent.ports.real_models import require_real_model_allowed
@@ -167,6 +167,7 @@ class _Deadline:
 @contextmanager
 def _failures(request: Request, answer: Answer) -> Generator[None]:
     """Turn what httpx raises into typed failures; what came before may hold the whole answer."""
+    require_httpx()
     import httpx
 
     try:

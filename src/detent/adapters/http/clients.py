@@ -89,7 +89,6 @@ class Clients:
         if self._given is not None:
             yield self._given
             return
-        require_httpx()
         import httpx
 
         shelf = self._shelf
@@ -107,7 +106,6 @@ class Clients:
         if self._given_async is not None:
             yield self._given_async
             return
-        require_httpx()
         import httpx
 
         shelf = await self._shelf_of_running_loop()
