@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from types import MappingProxyType
 
@@ -15,9 +16,11 @@ from detent import (
     FrozenDict,
     ImageContent,
     ReasoningContent,
+    StoredDataError,
     TextContent,
     ToolCall,
     ToolCallResult,
+    UnstorableError,
 )
 from detent.core.guards import guard
 
@@ -153,3 +156,38 @@ def test_binary_content_is_not_printed() -> None:
     """A repr says how much there is."""
     assert "aGk=" not in repr(ChatMessage.from_user(content_parts=[IMAGE, FILE]))
     assert "<4 characters>" in repr(IMAGE)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        ChatMessage.from_system("Be brief.", name="house", meta={"v": 1}),
+        ChatMessage.from_user(content_parts=["look", IMAGE, FILE], meta={"at": [1, {"x": None}]}),
+        ChatMessage.from_assistant(
+            "so", tool_calls=[CALL], reasoning=ReasoningContent("hm", {"signature": "s"})
+        ),
+        ChatMessage.from_tool([TextContent("seen"), IMAGE], CALL, error=True, meta={"s": 0.5}),
+    ],
+    ids=lambda message: str(message.role),
+)
+def test_a_message_goes_through_json(message: ChatMessage) -> None:
+    """With all its parts, and equal to what it was."""
+    told = json.loads(json.dumps(message.to_dict()))
+    assert ChatMessage.from_dict(told) == message
+    assert message.is_from(message.role)
+    assert message.is_from(str(message.role))
+
+
+def test_what_is_no_message_is_refused() -> None:
+    """And so is one that JSON has no form of."""
+    with pytest.raises(StoredDataError, match="'role' is missing"):
+        ChatMessage.from_dict({"content": []})
+    with pytest.raises(UnstorableError):
+        ChatMessage.from_user("hi", meta={"it": 1j}).to_dict()
+
+
+def test_the_first_image_and_the_first_file_are_found() -> None:
+    """As the first of every kind of part; None where there is none."""
+    message = ChatMessage.from_user(content_parts=[IMAGE, FILE, ImageContent("eA==")])
+    assert (message.image, message.file) == (IMAGE, FILE)
+    assert (ChatMessage.from_user("hi").image, ChatMessage.from_user("hi").file) == (None, None)

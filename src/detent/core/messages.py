@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from attrs import field, frozen
 
@@ -164,9 +164,11 @@ class ChatMessage:
     meta: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
     @classmethod
-    def from_system(cls, text: str, *, name: str | None = None) -> ChatMessage:
+    def from_system(
+        cls, text: str, *, name: str | None = None, meta: Mapping[str, object] | None = None
+    ) -> ChatMessage:
         """Instructions for the model."""
-        return cls(ChatRole.SYSTEM, (TextContent(text),), name)
+        return cls(ChatRole.SYSTEM, (TextContent(text),), name, meta or {})
 
     @classmethod
     def from_user(
@@ -175,6 +177,7 @@ class ChatMessage:
         *,
         content_parts: Sequence[UserPart] = (),
         name: str | None = None,
+        meta: Mapping[str, object] | None = None,
     ) -> ChatMessage:
         """What the user says: a text, or parts (texts, images, files) in order.
 
@@ -184,7 +187,7 @@ class ChatMessage:
             raise ValueError("from_user takes either a text or content_parts, one of the two")
         parts = (text,) if text is not None else content_parts
         content = tuple(TextContent(part) if isinstance(part, str) else part for part in parts)
-        return cls(ChatRole.USER, content, name)
+        return cls(ChatRole.USER, content, name, meta or {})
 
     @classmethod
     def from_assistant(
@@ -204,10 +207,41 @@ class ChatMessage:
 
     @classmethod
     def from_tool(
-        cls, tool_result: str | Sequence[ResultPart], origin: ToolCall, *, error: bool = False
+        cls,
+        tool_result: str | Sequence[ResultPart],
+        origin: ToolCall,
+        *,
+        error: bool = False,
+        meta: Mapping[str, object] | None = None,
     ) -> ChatMessage:
         """The answer to the tool call `origin`."""
-        return cls(ChatRole.TOOL, (ToolCallResult(tool_result, origin, error),))
+        result = ToolCallResult(tool_result, origin, error)
+        return cls(ChatRole.TOOL, (result,), meta=meta or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message as plain JSON.
+
+        Raises:
+            UnstorableError: its `meta`, or the `extra` of a part, holds what JSON has no form of.
+        """
+        from detent.core.records import dump  # which knows messages
+
+        return cast("dict[str, Any]", dump(self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ChatMessage:
+        """What `to_dict` gave.
+
+        Raises:
+            StoredDataError: it is no message; the error says where.
+        """
+        from detent.core.records import load  # as above
+
+        return load(dict(data), ChatMessage)
+
+    def is_from(self, role: ChatRole | str) -> bool:
+        """Whether it is a message of this role."""
+        return self.role == role
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -246,9 +280,19 @@ class ChatMessage:
         return self._parts(ImageContent)
 
     @property
+    def image(self) -> ImageContent | None:
+        """The first image, or None."""
+        return next(iter(self.images), None)
+
+    @property
     def files(self) -> tuple[FileContent, ...]:
         """Every file, in order."""
         return self._parts(FileContent)
+
+    @property
+    def file(self) -> FileContent | None:
+        """The first file, or None."""
+        return next(iter(self.files), None)
 
     @property
     def reasonings(self) -> tuple[ReasoningContent, ...]:

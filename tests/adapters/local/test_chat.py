@@ -6,6 +6,7 @@ import asyncio
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -311,3 +312,32 @@ def test_an_agent_gets_an_answer_of_its_type(tiny: LocalChatGenerator, tools: li
         "Name a red fruit.", generation_kwargs={"max_tokens": 60, "tool_choice": "none"}
     )
     assert isinstance(result.output, Fruit)
+
+
+def test_a_program_of_another_library_runs_on_a_real_model(tiny_model: str) -> None:
+    """With only its imports changed: its provider is the local model, which has to call a tool."""
+    OpenAIChatGenerator = partial(  # noqa: N806 - the provider
+        LocalChatGenerator, tiny_model, n_ctx=1024, generation_kwargs={"tool_choice": "search"}
+    )
+    parameters = {
+        "type": "object",
+        "properties": {"topic": {"enum": ["detents", "springs"]}},
+        "required": ["topic"],
+    }
+    tools = [
+        Tool("calculator", "Adds.", parameters, lambda topic: topic),
+        Tool("search", "Searches.", parameters, lambda topic: f"found: {topic}"),
+    ]
+
+    agent = Agent(
+        chat_generator=OpenAIChatGenerator(),
+        tools=tools,
+        exit_conditions=["search"],
+    )
+
+    # Run the agent
+    result = agent.run(messages=[ChatMessage.from_user("Find information about detents")])
+
+    assert "messages" in result  # Contains conversation history
+    assert result.exit_reason == "search"
+    assert result["last_message"].tool_call_results[0].text.startswith("found: ")
