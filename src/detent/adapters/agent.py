@@ -6,28 +6,29 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent_options import AgentOptions
-from detent.adapters.assembly import Assembly, Messages, assembled
-from detent.adapters.drivers.streams import Observation, streamed, streamed_async
-from detent.adapters.given import require_options
-from detent.core.breakpoints import BreakPoints
-from detent.core.output_type import OutputType, T
-from detent.core.result import AgentResult
-from detent.core.snapshot import AgentSnapshot
-from detent.core.spec import AgentSpec, S
-from detent.core.state import BaseState, State
-from detent.core.toolsets import Tools
-from detent.ports.chat import (
-    AsyncChatGenerator,
-    ChatGenerator,
-    StreamingCallback,
-)
+from detent.core.state import BaseState
+from detent.core.variables import S, T
 
 if TYPE_CHECKING:
+    from detent.adapters.assembly import Assembly, Messages
     from detent.adapters.drivers.aio import AsyncInbox
     from detent.adapters.drivers.errand import Errand
+    from detent.adapters.drivers.streams import Observation
     from detent.adapters.drivers.threads import Inbox
+    from detent.core.breakpoints import BreakPoints
     from detent.core.events import Event
+    from detent.core.output_type import OutputType
     from detent.core.replies import StreamingChunk
+    from detent.core.result import AgentResult
+    from detent.core.snapshot import AgentSnapshot
+    from detent.core.spec import AgentSpec
+    from detent.core.state import State
+    from detent.core.toolsets import Tools
+    from detent.ports.chat import (
+        AsyncChatGenerator,
+        ChatGenerator,
+        StreamingCallback,
+    )
 
 
 NewS = TypeVar("NewS", bound=BaseState)
@@ -102,6 +103,9 @@ class Agent(Generic[S, T]):
         output_type: Any = None,
         **options: Unpack[AgentOptions],
     ) -> None:
+        from detent.adapters.assembly import assembled  # loads the machine: with the first agent
+        from detent.adapters.given import require_options
+
         require_options(options, AgentOptions.__annotations__)
         self._assembly: Assembly[S] = assembled(
             chat_generator, tools, state_schema, output_type, **options
@@ -302,6 +306,8 @@ class Agent(Generic[S, T]):
                 state=state,
             )
 
+        from detent.adapters.drivers.streams import streamed
+
         return streamed(watch, raises=raise_at_break_point)
 
     def stream_async(
@@ -331,6 +337,8 @@ class Agent(Generic[S, T]):
                 run_id=run_id,
                 state=state,
             )
+
+        from detent.adapters.drivers.streams import streamed_async
 
         return streamed_async(watch, raises=raise_at_break_point)
 

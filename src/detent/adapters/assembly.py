@@ -28,17 +28,18 @@ from detent.core.frozen import FrozenDict, thaw
 from detent.core.hooks import Hook
 from detent.core.limits import Limits, limits_of
 from detent.core.messages import ChatMessage, ToolCall
-from detent.core.output_type import OutputType, T
+from detent.core.output_type import OutputType
 from detent.core.replies import StreamingChunk
 from detent.core.retries import Retries, retries_of
 from detent.core.run import Run, RunOptions
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.state import State, TypedState, initial_writes
 from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
 from detent.core.tools import Tool, by_name
 from detent.core.toolsets import Tools, flat
+from detent.core.variables import S, T
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,

@@ -17,7 +17,8 @@ from detent.core.result import AgentResult
 from detent.core.results import ToolFault
 from detent.core.run import Run
 from detent.core.snapshot import snapshot_of
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
+from detent.core.variables import S
 from detent.ports.chat import ChatGeneratorError
 
 Errors = Mapping[ModelFailure, BaseException]

@@ -8,9 +8,10 @@ from operator import is_
 from attrs import evolve
 
 from detent.core.frozen import FrozenDict
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.tools import Tool, by_name
 from detent.core.toolsets import Tools, Toolset, flat
+from detent.core.variables import S
 
 
 def chosen(

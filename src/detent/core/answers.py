@@ -12,8 +12,9 @@ from detent.core.outcomes import Exhausted, Finished
 from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
 from detent.core.run import Run
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.turns import asked_again, end, say
+from detent.core.variables import S
 
 EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""

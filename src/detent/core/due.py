@@ -23,8 +23,9 @@ from detent.core.slots import (
     Unjudged,
     Unknown,
 )
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.tools import ToolSpec
+from detent.core.variables import S
 
 
 def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:

@@ -9,7 +9,8 @@ from detent.core.events import Event
 from detent.core.records import dump, load
 from detent.core.run import Done, Run
 from detent.core.slots import AwaitingDecision, Delegated, Status, is_settled
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
+from detent.core.variables import S
 
 
 def run_to_json(spec: AgentSpec[S], run: Run[S]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from detent.core.replies import ChatReply
 from detent.core.results import ToolFault
 from detent.core.run import Run
 from detent.core.slots import Accepted, CallRef, Faulted, Misfit, Ready, Slot, Unjudged
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
+from detent.core.variables import S
 
 
 def open_slots(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> tuple[Slot, ...]:

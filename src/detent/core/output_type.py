@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
+from typing import Any, Generic, Literal, TypeAlias, cast
 
 from attrs import Factory, field, frozen
 from attrs.validators import ge
@@ -19,15 +19,7 @@ from detent.core.parameters import described
 from detent.core.schema_rules import parts, schema_faults
 from detent.core.schemas import Json, SchemaWriter
 from detent.core.tools import ToolSpec
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    T = TypeVar("T", default=None)
-else:  # what a checker needs of it is not worth an import
-    from typing import TypeVar
-
-    T = TypeVar("T")
+from detent.core.variables import T
 
 SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
 """When a model's answer is held to a JSON Schema by its provider: also beside tools, only without

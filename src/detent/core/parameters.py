@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     TypeAlias,
@@ -23,9 +24,11 @@ from attrs import NOTHING, field, frozen
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict, freeze
 from detent.core.idempotency import IdempotencyKey
-from detent.core.schemas import Json, SchemaWriter, annotated_text, documented
 from detent.core.state import BaseState
 from detent.core.wiring import Injected, Input
+
+if TYPE_CHECKING:
+    from detent.core.schemas import Json, SchemaWriter
 
 ToolFunction: TypeAlias = Callable[..., Any]
 
@@ -103,6 +106,8 @@ def parameters_of(function: ToolFunction, *, hidden: frozenset[str]) -> FrozenDi
         ToolDefinitionError: a parameter has no annotation, has a type that no schema describes, or
             is ``*args`` or ``**kwargs``.
     """
+    from detent.core.schemas import SchemaWriter, annotated_text  # with the first tool
+
     hints = _hints(function)
     texts = _texts(_docstring(function))
     writer = SchemaWriter(described)
@@ -266,6 +271,8 @@ def _property(
     text: str,
     writer: SchemaWriter,
 ) -> Json:
+    from detent.core.schemas import documented
+
     try:
         schema = writer.schema(_declared(item, hints))
     except TypeError as error:

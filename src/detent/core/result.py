@@ -10,10 +10,9 @@ from attrs import field, frozen
 from detent.core.effects import Effect
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ChatRole
-from detent.core.output_type import T
 from detent.core.replies import Usage
 from detent.core.run import Pausing, Run, Thinking
-from detent.core.spec import S
+from detent.core.variables import S, T
 
 if TYPE_CHECKING:
     from detent.core.snapshot import AgentSnapshot

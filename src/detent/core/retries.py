@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 from attrs.validators import ge, instance_of
 
 from detent.core.errors import ToolDefinitionError
-from detent.core.replies import ModelFailure
+
+if TYPE_CHECKING:
+    from detent.core.replies import ModelFailure
 
 
 @frozen

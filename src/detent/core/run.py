@@ -12,7 +12,7 @@ from detent.core.messages import ChatMessage, frozen_mapping
 from detent.core.outcomes import Outcome
 from detent.core.replies import ChatReply, Usage
 from detent.core.slots import Slot
-from detent.core.spec import S
+from detent.core.variables import S
 
 
 @frozen

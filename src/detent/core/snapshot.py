@@ -28,8 +28,9 @@ from detent.core.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.records import dump, load
 from detent.core.run import Acting, Phase, Run, RunOptions, Thinking
 from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.upgrades import FORMAT, upgraded_run
+from detent.core.variables import S
 
 Json: TypeAlias = dict[str, Any]
 LATEST = 253402300800.0

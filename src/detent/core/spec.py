@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from attrs import Factory, field, frozen
 
@@ -13,12 +13,9 @@ from detent.core.limits import Limits
 from detent.core.messages import frozen_mapping
 from detent.core.output_type import OutputType
 from detent.core.retries import Retries
-from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
+from detent.core.variables import S
 from detent.core.wiring_faults import wiring_faults
-
-S = TypeVar("S", bound=BaseState)
-
 
 DEPTH_MAX = 16
 """How many agents may work inside each other: stored runs are nested as deep."""

@@ -7,7 +7,6 @@ keys. `TypedState` is subclassed: its fields are typed keys, and a type checker 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from types import new_class
 from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, overload
 
@@ -377,6 +376,8 @@ def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:
 
 def unknown_key(name: object, keys: Iterable[str]) -> str:
     """The sentence that says that `name` is no key, and which one may have been meant."""
+    from difflib import get_close_matches  # only for a mistake
+
     known = sorted(keys)
     close = get_close_matches(str(name), known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""

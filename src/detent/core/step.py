@@ -53,9 +53,10 @@ from detent.core.slots import (
     Unknown,
     moved,
 )
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
 from detent.core.turns import advance, after_failure, asked_again, cut_short, end
+from detent.core.variables import S
 
 
 def start(

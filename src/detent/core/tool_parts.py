@@ -7,7 +7,6 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from detent.core.errors import ToolDefinitionError
-from detent.core.schema_rules import schema_faults
 
 if TYPE_CHECKING:
     from detent.core.tools import Tool
@@ -23,6 +22,8 @@ def require_parts(tool: Tool) -> None:
             f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got "
             f"{tool.name!r}; give it one: name=…"
         )
+    from detent.core.schema_rules import schema_faults  # with the first tool
+
     where = f"tool {tool.name!r}"
     if not callable(tool.function):
         raise ToolDefinitionError(f"{where}: the function must be callable, got {tool.function!r}")

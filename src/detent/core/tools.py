@@ -20,7 +20,6 @@ from attrs import Factory, field, frozen
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
-from detent.core.hiding import without_properties
 from detent.core.idempotency import OnUnknown
 from detent.core.messages import frozen_mapping
 from detent.core.parameters import (
@@ -32,8 +31,6 @@ from detent.core.parameters import (
     signature_of,
 )
 from detent.core.retries import Retries, retries_of
-from detent.core.schema_rules import schema_faults
-from detent.core.schemas import has_schema
 from detent.core.state import BaseState, State, TypedState
 from detent.core.tool_parts import require_parts
 from detent.core.wiring import (
@@ -107,6 +104,8 @@ def _hidden_of(tool: Tool) -> frozenset[str]:
 
 def _types(tool: Tool) -> FrozenDict[str, Any]:
     """What the model's arguments become; where JSON has no form of a type, they stay."""
+    from detent.core.schemas import has_schema  # loaded with the first tool, not with `tool`
+
     declared = {k: v for k, v in tool.signature.declared.items() if k not in tool.hidden}
     return FrozenDict({name: kind for name, kind in declared.items() if has_schema(kind)})
 
@@ -118,6 +117,9 @@ def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
 def _visible(tool: Tool) -> ToolSpec:
     shown = {"properties": {}, **tool.parameters}
     if tool.hidden:
+        from detent.core.hiding import without_properties
+        from detent.core.schema_rules import schema_faults
+
         shown = without_properties(shown, tool.hidden)
         if faults := list(schema_faults(shown)):
             names = ", ".join(map(repr, sorted(tool.hidden)))

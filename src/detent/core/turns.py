@@ -17,7 +17,8 @@ from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
 from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled, moved
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
+from detent.core.variables import S
 
 
 def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:

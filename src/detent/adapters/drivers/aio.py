@@ -11,7 +11,7 @@ from detent.adapters.drivers.session import Session
 from detent.core.effects import Effect
 from detent.core.events import Event
 from detent.core.run import Run
-from detent.core.spec import S
+from detent.core.variables import S
 
 PayAsync: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
 Flight: TypeAlias = asyncio.Task[Event | Exception | None]

@@ -14,7 +14,7 @@ from detent.adapters.endings import ended, stopped
 from detent.core.breakpoints import Holds
 from detent.core.errors import StreamingCallbackError
 from detent.core.result import AgentResult
-from detent.core.spec import S
+from detent.core.variables import S
 
 if TYPE_CHECKING:
     from detent.adapters.drivers.aio import AsyncInbox

@@ -23,10 +23,11 @@ from detent.core.snapshot import (
     run_of,
     snapshot_of,
 )
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
 from detent.core.step import replay
 from detent.core.upgrades import FORMAT, upgraded_events
+from detent.core.variables import S
 from detent.ports.journal import (
     Checkpoint,
     Entry,

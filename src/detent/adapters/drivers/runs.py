@@ -13,8 +13,9 @@ from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.run import Acting, Done, Run, Thinking
 from detent.core.snapshot import AgentSnapshot, snapshot_of
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
+from detent.core.variables import S
 from detent.ports.chance import Chance
 from detent.ports.journal import Journal
 

@@ -13,8 +13,9 @@ from detent.core.effects import Effect, EffectKey, RunTool, WaitUntil
 from detent.core.events import Event, ToolStarted
 from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.run import Run
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.step import step
+from detent.core.variables import S
 from detent.ports.clock import Clock
 from detent.ports.observer import Observer
 

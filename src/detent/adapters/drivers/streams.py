@@ -12,11 +12,10 @@ from attrs import frozen
 from detent.adapters.drivers.errand import Errand
 from detent.adapters.functions import run_in_a_thread
 from detent.core.events import CancelRequested, Event
-from detent.core.output_type import T
 from detent.core.replies import StreamingChunk
 from detent.core.result import AgentResult
 from detent.core.run import Run
-from detent.core.spec import S
+from detent.core.variables import S, T
 
 Observation: TypeAlias = StreamingChunk | Event | AgentResult[S, T]
 """A piece of a reply, a tool's result, an event that the run has taken in, or last, the result."""

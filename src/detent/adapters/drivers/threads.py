@@ -13,7 +13,7 @@ from detent.adapters.functions import run_in_a_thread
 from detent.core.effects import AskHuman, Effect
 from detent.core.events import Event
 from detent.core.run import Run
-from detent.core.spec import S
+from detent.core.variables import S
 
 Inbox: TypeAlias = SimpleQueue[Event | Landed]
 """Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""

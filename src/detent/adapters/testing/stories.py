@@ -15,8 +15,9 @@ from detent.core.events import Event
 from detent.core.journal import event_from_json, event_to_json, mark_of
 from detent.core.run import Run
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_of
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.step import step
+from detent.core.variables import S
 from detent.ports.journal import Journal
 
 

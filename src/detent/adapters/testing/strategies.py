@@ -40,10 +40,11 @@ from detent.core.replies import ChatReply, ModelFailure, Usage
 from detent.core.results import ToolFault, result_of
 from detent.core.run import Run
 from detent.core.slots import Ready
-from detent.core.spec import AgentSpec, S
+from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.step import start, step
 from detent.core.tools import Tool
+from detent.core.variables import S
 
 Of: TypeAlias = Agent[S] | AgentSpec[S]
 
