@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from detent.core.hooks import Hook
 from detent.core.limits import Limits
@@ -48,7 +48,7 @@ CHECKS: Mapping[str, Check] = {
     "observers": (_all(callable), "a list of functions of the run before, the event and the run"),
     "journal": (_has("append", "read", "runs"), "a journal such as SQLiteJournal('runs.db')"),
     "hooks": (
-        _all(lambda one: isinstance(one, get_args(Hook))),
+        _all(lambda one: isinstance(one, Hook)),
         "a list of hooks, as before_model and its siblings make them of functions",
     ),
 }

@@ -39,53 +39,53 @@ class HookError(DetentError, RuntimeError):
 
 
 @frozen
-class Before:
+class Hook:
+    """A function that stands between a run and the world."""
+
+    function: Callable[..., object]
+
+
+@frozen
+class Before(Hook):
     """Sees requests of a `kind` on their way out."""
 
     kind: type[Request]
-    function: Callable[[Any, Run[Any]], object]
 
 
 @frozen
-class After:
+class After(Hook):
     """Sees the events that answer requests of a `kind`, on their way in."""
 
     kind: type[Request]
-    function: Callable[[Any, Any, Run[Any]], object]
 
 
 @frozen
-class OnExit:
+class OnExit(Hook):
     """Sees runs that are about to end with an answer."""
-
-    function: Callable[[Run[Any]], object]
-
-
-Hook: TypeAlias = Before | After | OnExit
 
 
 def before_model(
     function: Callable[[AskModel, Run[Any]], AskModel | ModelAnswer | None],
 ) -> Before:
     """A hook that may change what the model is asked, or answer in its place; None lets it be."""
-    return Before(AskModel, function)
+    return Before(function, AskModel)
 
 
 def before_tool(function: Callable[[RunTool, Run[Any]], RunTool | ToolAnswer | None]) -> Before:
     """A hook that may change a tool's call, or answer in the tool's place; None lets it be."""
-    return Before(RunTool, function)
+    return Before(function, RunTool)
 
 
 def after_model(
     function: Callable[[AskModel, ModelAnswer, Run[Any]], ModelAnswer | None],
 ) -> After:
     """A hook that may change what the model has answered; None lets it be."""
-    return After(AskModel, function)
+    return After(function, AskModel)
 
 
 def after_tool(function: Callable[[RunTool, ToolAnswer, Run[Any]], ToolAnswer | None]) -> After:
     """A hook that may change what a tool has given; None lets it be."""
-    return After(RunTool, function)
+    return After(function, RunTool)
 
 
 def on_exit(function: Callable[[Run[Any]], str | None]) -> OnExit:
@@ -147,9 +147,8 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> SentBack | None:
 
 
 def _called(hook: Hook, *given: object) -> object:
-    function: Callable[..., object] = hook.function
     try:
-        return function(*given)
+        return hook.function(*given)
     except Exception as error:
         raise HookError(f"{_told(hook)} raised {type(error).__name__}: {error}") from error
 

@@ -21,7 +21,8 @@ from detent.core.tools import ToolSpec
 StreamingCallback: TypeAlias = Callable[[StreamingChunk], object]
 """Receives the pieces of a reply as they come. It must not keep the generator waiting.
 
-An agent also takes a coroutine function; what a chat generator is given is none, and never raises.
+An agent also takes a coroutine function; what a chat generator is given is none. It raises when
+nobody waits for the answer any longer, and never for any other reason.
 """
 
 
