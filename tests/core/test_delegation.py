@@ -31,6 +31,7 @@ from detent import (
     Run,
     RunTool,
     State,
+    StoredDataError,
     Tool,
     ToolCall,
     ToolReturned,
@@ -44,6 +45,7 @@ from detent import (
     start,
     step,
 )
+from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of, told
 from detent.core.delegation import ANSWER, PARAMETERS, agents_in, result_of_run
 from detent.core.journal import (
     event_from_json,
@@ -56,7 +58,9 @@ from detent.core.journal import (
 from detent.core.recovery import rebound
 from detent.core.results import ToolResult
 from detent.core.slots import Faulted, Succeeded
+from detent.core.snapshot import run_of, snapshot_from, snapshot_of
 from detent.core.spec import DEPTH_MAX
+from detent.core.streaming import tool_result_chunks
 from detent.core.tools import by_name
 
 LOOK = Tool("look", "", {"type": "object"}, print, on_unknown="rerun")
@@ -355,3 +359,59 @@ def test_statuses_of_settled_agents_are_those_of_tools() -> None:
     run = step(OUTER, run, last)
     assert [one.error for m in run.messages for one in m.tool_call_results] == [False, True]
     assert not isinstance(run.phase, Faulted)
+
+
+BOTH: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(INNER), LOOK]))
+
+
+def looking(spec: AgentSpec[Any] = OUTER) -> Run[Any]:
+    """A run whose agent has called its tool."""
+    inner_call = ModelReplied(1, 1, said(ToolCall("look", {}, "x")))
+    return step(spec, delegated("one", spec=spec), inside((AT,), inner_call))
+
+
+def test_a_breakpoint_may_stand_inside_an_agent() -> None:
+    """It holds what that agent is owed, and says for whom it is; others go through."""
+    run = looking()
+    rules = holds_of(AgentBreakpoint("ask", ToolBreakpoint("tool_invoker", 0, "look")), OUTER)
+    effect = only(OUTER, run)
+
+    assert rules(run, effect)
+    assert told([effect]) == "ask: run look({})"
+    assert not rules(asked("one"), only(OUTER, asked("one")))
+
+
+def test_agents_and_tools_work_side_by_side() -> None:
+    """Each owes its own."""
+    run = start(BOTH, [ChatMessage.from_user("go")], run_id="r")
+    calls = [ToolCall("ask", {"task": "one"}, "a"), ToolCall("look", {}, "b")]
+    run = step(BOTH, run, ModelReplied(1, 1, said(*calls)))
+    run = step(BOTH, run, ToolStarted(CallRef(1, 0), 1))
+
+    assert {type(effect) for effect in due(BOTH, run)} == {AskModel, RunTool}
+
+
+def test_a_snapshot_knows_what_goes_on_inside() -> None:
+    """How far each call is, and where it has stopped; what is no such place is refused."""
+    run = looking()
+    snapshot = snapshot_of(OUTER, run, due(OUTER, run))
+    again = snapshot_from(snapshot.to_json())
+
+    assert snapshot.summary().splitlines()[-1] == "    look({}): ready to run"
+    assert again.held == snapshot.held
+    assert again.held[0].path == (AT,)
+    assert run_of(OUTER, again) == run
+    for held in ([["tool", 1, 0, 0, [[1, 0]]]], [["tool", 1]]):
+        with pytest.raises(StoredDataError, match="something that is no place"):
+            snapshot_from(snapshot.to_dict() | {"held": held})
+
+
+def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
+    """As they come."""
+    before = step(OUTER, looking(), inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    after = step(OUTER, before, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+
+    chunks = list(tool_result_chunks(before, after))
+
+    assert {chunk.agents for chunk in chunks} == {("ask",)}
+    assert [chunk.tool_call_result.text for chunk in chunks if chunk.tool_call_result] == ["seen"]
