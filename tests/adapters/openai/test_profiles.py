@@ -12,9 +12,14 @@ from detent.adapters.openai.profiles import (
     COMPATIBLE,
     DEEPSEEK,
     GROQ,
+    LLAMA_CPP,
     MISTRAL,
+    OLLAMA,
     OPENAI,
     OPENROUTER,
+    TOGETHER,
+    VLLM,
+    XAI,
     Profile,
     azure,
 )
@@ -25,6 +30,7 @@ from detent.core.messages import (
     ReasoningContent,
     ToolCall,
 )
+from detent.ports.chat import ChatGeneratorError
 
 Json = dict[str, Any]
 
@@ -141,6 +147,43 @@ def test_mistral_gets_documents_and_no_names() -> None:
         {"type": "document_url", "document_url": "data:application/pdf;base64,aGk="},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
     ]
+
+
+PDF = FileContent("aGk=", "application/pdf", "a.pdf")
+IMAGE = ImageContent("aGk=")
+
+
+@pytest.mark.parametrize(
+    ("profile", "part"),
+    [
+        *((one, PDF) for one in (DEEPSEEK, GROQ, LLAMA_CPP, OLLAMA, TOGETHER, VLLM, XAI)),
+        (DEEPSEEK, IMAGE),
+    ],
+)
+def test_what_a_server_never_takes_is_refused_at_once(
+    profile: Profile, part: FileContent | ImageContent
+) -> None:
+    """Also in the result of a tool."""
+    asked = ChatMessage.from_user(content_parts=["Read", part])
+    told = ChatMessage.from_tool([part], ToolCall("look", {}, "1"))
+    for message in (asked, told):
+        with pytest.raises(ChatGeneratorError, match="this server takes no part of type"):
+            sent(profile, message)
+    sent(profile, ChatMessage.from_user(content_parts=["Read", "this"]))
+
+
+@pytest.mark.parametrize(
+    ("version", "member"),
+    [
+        ("", "max_completion_tokens"),
+        ("2024-10-21", "max_completion_tokens"),
+        ("2024-06-01", "max_tokens"),
+    ],
+)
+def test_azure_hears_of_the_limit_in_the_words_of_its_version(version: str, member: str) -> None:
+    """Its models that reason refuse the old name, and its old versions the new one."""
+    profile = azure("https://a.openai.azure.com", "d", version)
+    assert body_of(profile, ChatMessage.from_user("Hi"), max_tokens=5)[member] == 5
 
 
 @pytest.mark.parametrize(

@@ -265,12 +265,23 @@ def test_options_stand_in_the_body(options: dict[str, object], members: dict[str
     assert body_of(options=options) == PLAIN | members
 
 
-@pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "chatgpt-4o-latest"])
+DOES_NOT_REASON = (
+    "chatgpt-4o-latest",
+    "ft:gpt-4o-mini:acme::abc",
+    "gpt-3.5-turbo",
+    "gpt-4.1-mini",
+    "gpt-4o",
+    "gpt-5-chat-latest",
+)
+
+
+@pytest.mark.parametrize("model", DOES_NOT_REASON)
 def test_models_that_do_not_reason_are_not_asked_for_their_reasoning(model: str) -> None:
     """They refuse the question. None takes it out for others."""
     assert "include" not in body_of(model=model)
     assert "include" not in body_of(options={"include": None})
     assert "include" in body_of(model="gpt-5")
+    assert "include" in body_of(model="ft:o4-mini:acme::abc")
 
 
 def test_a_stream_is_asked_for() -> None:

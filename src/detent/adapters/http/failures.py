@@ -48,16 +48,21 @@ BY_PHRASE: tuple[tuple[str, FailureCause], ...] = (
     ("context length", "context_length"),
     ("context size", "context_length"),
     ("context window", "context_length"),
+    ("maximum model length", "context_length"),  # vLLM
     ("maximum number of tokens", "context_length"),
+    ("maximum prompt length", "context_length"),  # xAI
     ("exceed context limit", "context_length"),  # Anthropic: input and limit of output together
     ("input is too long", "context_length"),
     ("input tokens exceed", "context_length"),
     ("prompt is too long", "context_length"),
+    ("too many input tokens", "context_length"),  # Bedrock, of Nova
+    ("too many tokens:", "context_length"),  # Cohere; Bedrock's "too many tokens, wait" is a limit
     ("model identifier is invalid", "not_found"),  # Bedrock, under status 400
     ("incorrect api key", "authentication"),
     ("invalid api key", "authentication"),
     ("api key not valid", "authentication"),
     ("content management policy", "content_filter"),
+    ("credit balance", "rate_limit"),  # Anthropic, under status 400
     ("spend limit", "rate_limit"),
     ("requires --jinja", "bad_request"),  # llama.cpp, under status 500
 )

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from detent.adapters.http.homes import BEARER, Home
+from detent.adapters.http.wire import cannot_send
 from detent.core.output_type import SchemaMode
 
 Message: TypeAlias = dict[str, Any]
@@ -94,6 +95,20 @@ def _document(part: Message) -> Message:
     return {"type": "document_url", "document_url": data} if data else part
 
 
+def refusing(*kinds: str) -> Rewrite:
+    """Parts of these kinds are refused before the server does it in words of its own."""
+
+    def rewrite(messages: Iterable[Message]) -> Iterator[Message]:
+        for message in messages:
+            parts = message.get("content")
+            for part in parts if isinstance(parts, list) else ():
+                if part["type"] in kinds:
+                    raise cannot_send("this server", f"part of type {part['type']!r}")
+            yield message
+
+    return rewrite
+
+
 def without_names(messages: Iterable[Message]) -> Iterator[Message]:
     """No names of who speaks: Mistral refuses them."""
     for message in messages:
@@ -122,31 +137,43 @@ MISTRAL = Profile(
 GROQ = Profile(
     Home("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     replays=frozenset({"reasoning"}),
+    rewrites=(refusing("file"),),
 )
 OPENROUTER = Profile(Home("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)))
 DEEPSEEK = Profile(
     Home("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
     renamed={"max_completion_tokens": "max_tokens"},
     replays=frozenset({"reasoning_content"}),
+    rewrites=(refusing("file", "image_url"),),
 )
 XAI = Profile(
     Home("https://api.x.ai/v1", ("XAI_API_KEY",)),
     replays=frozenset({"reasoning_content"}),
+    rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
-TOGETHER = Profile(Home("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)))
+TOGETHER = Profile(
+    Home("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)), rewrites=(refusing("file"),)
+)
 VLLM = Profile(
     Home("http://localhost:8000/v1", ("VLLM_API_KEY",), "VLLM_BASE_URL", needs_key=False),
+    rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
 LLAMA_CPP = Profile(
     Home("http://localhost:8080/v1", ("LLAMA_API_KEY",), "LLAMA_BASE_URL", needs_key=False),
+    rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
 OLLAMA = Profile(
     Home("http://localhost:11434/v1", ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", needs_key=False),
+    rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
+
+
+LONGER_NAMES = "2024-09"
+"""The version of Azure's API that first knew `max_completion_tokens`."""
 
 
 def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool = False) -> Profile:
@@ -165,4 +192,9 @@ def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool 
     key_vars = ("AZURE_OPENAI_AD_TOKEN",) if token else ("AZURE_OPENAI_API_KEY",)
     key_header = BEARER if token else ("api-key", "")
     home = Home(base_url, key_vars, key_header=key_header)
-    return Profile(home, replays=frozenset(), schema_mode="always")
+    return Profile(
+        home,
+        renamed={} if "" < api_version < LONGER_NAMES else OPENAI.renamed,
+        replays=frozenset(),
+        schema_mode="always",
+    )

@@ -32,7 +32,7 @@ PROVIDER = "openai_responses"
 CUSTOM_CALL = "custom_tool_call"
 
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
-NOT_REASONING = ("chatgpt-", "gpt-3.5", "gpt-4")
+NOT_REASONING = ("chatgpt-", "gpt-3.5", "gpt-4", "gpt-5-chat")
 """Begin the names of models that do not reason: they refuse to be asked for their reasoning."""
 
 RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
@@ -69,7 +69,7 @@ def request_body(
         "model": model,
         "input": [*wire_items(fresh)],
         "store": chained,
-        "include": None if model.startswith(NOT_REASONING) else [ENCRYPTED_REASONING],
+        "include": [ENCRYPTED_REASONING] if _reasons(model) else None,
         "stream": stream or None,
     }
     if previous is not None:
@@ -80,6 +80,10 @@ def request_body(
     body["text"] = _text_options(body)
     unsent = {"response_format", *(() if body["tools"] else ONLY_WITH_TOOLS)}
     return sent({name: value for name, value in body.items() if name not in unsent}, API)
+
+
+def _reasons(model: str) -> bool:
+    return not model.removeprefix("ft:").startswith(NOT_REASONING)  # "ft:" begins a tuned model's
 
 
 def wire_items(messages: Iterable[ChatMessage]) -> Iterator[Json]:
