@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 from attrs import evolve
@@ -20,6 +20,8 @@ from detent import (
     BlockingConfirmationStrategy,
     Breakpoint,
     BreakpointException,
+    Cancelled,
+    CancelRequested,
     ChatMessage,
     ChatReply,
     ConfirmationUIResult,
@@ -554,3 +556,24 @@ def test_a_hook_may_answer_the_call_of_an_agent_and_not_change_it(run: Runner) -
         run(buying(buyer(Shop()), hooks=hooks), "Get tea.")
     hooks = [before_tool(lambda effect, run: effect)]
     assert run(buying(buyer(Shop()), hooks=hooks), "Get tea.").text == "All done."
+
+
+def test_what_comes_after_the_whole_run_was_cancelled_is_not_heard() -> None:
+    """Not by the hooks of an agent that is no longer at work either."""
+    heard: list[str] = []
+
+    def listen(effect: AskModel, event: Any, run: Run[Any]) -> None:
+        heard.append(run.id)
+
+    agent = buying(buyer(Shop(), hooks=[after_model(listen)]))
+    session = agent.begin("Get tea.").session
+    for effect in session.take():
+        session.land(effect, cast(AskModel, effect).replied(calling_buyer()))
+    (effect,) = session.take()
+    session.feed(CancelRequested("enough"))
+    session.land(effect, cast(AskModel, effect).replied("too late"))
+    assert (session.run.outcome, heard) == (Cancelled("enough"), [])
+
+
+def calling_buyer() -> ChatMessage:
+    return ChatMessage.from_assistant(tool_calls=[ToolCall("buyer", {"task": "Buy."}, id="b")])

@@ -133,7 +133,10 @@ class Session(Generic[S]):
         if not effect.path:
             return self._hooks, self.run
         hooks = self._inner_hooks.get(tuple(at.tool_name for at in effect.path))
-        return (hooks, run_at(self.run, effect.path)) if hooks else ((), self.run)
+        try:
+            return (hooks, run_at(self.run, effect.path)) if hooks else ((), self.run)
+        except LookupError:  # the agent has ended, or the whole run: what comes is not heard
+            return (), self.run
 
     def _started(self, effect: RunTool) -> Event:
         at = self._clock.now() if _is_timed(effect) else None
