@@ -19,6 +19,7 @@ from detent import (
     Failed,
     HumanDecided,
     ModelReplied,
+    Modified,
     Run,
     RunTool,
     State,
@@ -85,6 +86,23 @@ def test_a_human_is_asked_anew_after_each_crash() -> None:
     once_more = step(spec, running, Resumed("p3"))
 
     assert step(spec, once_more, confirmed) is once_more
+
+
+def test_what_came_of_the_attempt_before_the_question_is_no_answer_to_the_one_after() -> None:
+    """The human may have changed the arguments: the next attempt has a number of its own."""
+    spec, run = in_flight("ask")
+    asked = step(spec, run, Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    changed = HumanDecided(FIRST, question.digest, Modified({"n": 9}))
+
+    approved = step(spec, asked, changed)
+    (again,) = due(spec, approved)
+
+    assert isinstance(again, RunTool)
+    assert again.attempt == 2
+    assert step(spec, approved, ToolReturned(FIRST, 1, ToolResult("paid 7"))) is approved
+    assert step(spec, approved, ToolReturned(FIRST, 2, ToolResult("paid 9"))).turn == 2
 
 
 def test_the_model_is_told_that_the_outcome_is_unknown() -> None:

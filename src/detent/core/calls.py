@@ -76,16 +76,17 @@ def judged(spec: AgentSpec[Any], run_id: str, slot: Slot, verdict: Verdict) -> S
 def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     """The slot as a human has decided; the same one where the decision does not fit the tool."""
     name = slot.call.tool_name
+    attempt = slot.status.attempt if isinstance(slot.status, AwaitingDecision) else 1
     match decision:
         case Confirmed():
-            return moved(slot, Ready())
+            return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
             call = evolve(slot.call, arguments=arguments)
             if argument_faults(call, spec.tools[name]):
                 return slot
             lead = f"The parameters for tool '{name}' were updated by the user to:"
             note = _with_feedback(f"{lead}\n{text_of(arguments)}", feedback)
-            return evolve(slot, call=call, status=Ready(), note=note)
+            return evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
             text = f"Tool execution for '{name}' was rejected by the user."
             return moved(slot, Refused(_with_feedback(text, feedback)))

@@ -69,7 +69,7 @@ def _status(
         case "ask":
             bound = digest(run.id, *slot.ref, slot.call, tool)
             # A decision from before the crash must not count for this question.
-            return AwaitingDecision(_bound(bound, event.by), REASON)
+            return AwaitingDecision(_bound(bound, event.by), REASON, attempt + 1)
         case "fail":
             text = f"The outcome of tool '{tool.name}' is unknown: {REASON}. Do not assume either."
             return Faulted(ToolFault("unknown_outcome", text))

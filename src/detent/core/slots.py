@@ -44,10 +44,14 @@ class Unjudged:
 
 @frozen
 class AwaitingDecision:
-    """A human must decide. Only a decision that carries `digest` counts."""
+    """A human must decide. Only a decision that carries `digest` counts.
+
+    A yes begins `attempt`: what may still come of one before it is none of its answers.
+    """
 
     digest: str
     reason: str = ""
+    attempt: int = 1
 
 
 @frozen
