@@ -46,9 +46,9 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/step.py",
-            "_change(spec, run, evolve(slot, status=Succeeded(event.result)))",
+            "_change(spec, run, moved(slot, Succeeded(event.result)))",
             "_change(spec, evolve(run, state=run.state.update(event.result.writes)),"
-            " evolve(slot, status=Succeeded(event.result)))",
+            " moved(slot, Succeeded(event.result)))",
         ),
         Edit(
             "core/turns.py",
@@ -68,8 +68,8 @@ BUGS = (
         "a tool runs before its intent is stored",
         Edit(
             "adapters/drivers/session.py",
-            "        self.feed(*starts)\n",
-            "",
+            "self.feed(*map(self._started, tools))",
+            "pass",
         ),
     ),
     Bug(
@@ -157,24 +157,24 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/recovery.py",
-            "AwaitingDecision(_bound(bound, event.by), REASON)",
-            "AwaitingDecision(bound, REASON)",
+            "AwaitingDecision(_bound(bound, event.by), REASON, attempt + 1)",
+            "AwaitingDecision(bound, REASON, attempt + 1)",
         ),
     ),
     Bug(
         "what a human has changed about a call is not what runs",
         Edit(
             "core/calls.py",
-            "evolve(slot, call=call, status=Ready(), note=note)",
-            "evolve(slot, status=Ready(), note=note)",
+            "evolve(slot, call=call, status=Ready(attempt), note=note)",
+            "evolve(slot, status=Ready(attempt), note=note)",
         ),
     ),
     Bug(
         "more tools at once than allowed",
         Edit(
             "core/due.py",
-            "in owed[: spec.limits.parallel_tool_calls]",
-            "in owed",
+            "return open_[: spec.limits.parallel_tool_calls]",
+            "return open_",
         ),
     ),
     Bug(

@@ -311,6 +311,16 @@ def test_what_a_human_changes_is_what_may_run() -> None:
     )
 
 
+def test_a_yes_from_before_a_crash_is_none_after_it() -> None:
+    """The question is put anew, though it may look the same."""
+    asked = effect_of(QUESTION, AskHuman, PAID)
+    running = acting(slot(PAID, Running()))
+    trace: list[Happening] = [HEARD, Said(asked, Confirmed()), PAYS]
+    trace += [change(running, QUESTION), PAYS]
+
+    assert len(faults(call_invariants.nothing_guarded_runs_unapproved, trace)) == 1
+
+
 def test_a_run_may_wait_for_a_human() -> None:
     """A run that is owed nothing but decisions rests."""
     waiting = acting(slot(PAID, AwaitingDecision("digest")))

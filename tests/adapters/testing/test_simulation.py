@@ -15,12 +15,13 @@ from detent import (
     AgentSpec,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
+    CallRef,
     FunctionToolExecutor,
     SimpleConsoleUI,
     tool,
 )
 from detent.adapters.testing.invariants import INVARIANTS
-from detent.adapters.testing.moves import Move, moves_of
+from detent.adapters.testing.moves import Kind, Move, moves_of
 from detent.adapters.testing.players import Results
 from detent.adapters.testing.shelves import directory_shelf, memory_shelf, sqlite_shelf
 from detent.adapters.testing.simulation import STRANGERS, Case, main
@@ -70,6 +71,28 @@ def test_the_invariants_hold(piece: int) -> None:
     assert set(report.ends) == {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
     assert report.processes > 2 * report.runs
     assert "runs per second" in str(report)
+
+
+KINDS: tuple[Kind, ...] = (
+    *("land", "land", "land", "refuse", "land", "land", "land", "land", "land", "copy", "rival"),
+)
+PICKS = (0, 35, 1, 2, 79, 36, 3, 15, 50, 55, 42)
+FOUND = (
+    Case(3572, moves_of(3572)),
+    Case(10641, moves_of(10641)),
+    Case(
+        3572,
+        tuple(Move(kind, pick) for kind, pick in zip(KINDS, PICKS, strict=True)),
+        frozenset({CallRef(3, 0)}),
+    ),
+)
+"""Cases that broke an invariant once."""
+
+
+@pytest.mark.parametrize("place", range(len(FOUND)))
+def test_what_was_found_once_stays_mended(place: int) -> None:
+    """A case is all that it takes to play a world again."""
+    assert STRANGERS.broken(FOUND[place]) is None
 
 
 def test_the_same_seed_is_the_same_world() -> None:

@@ -21,6 +21,7 @@ from detent.core.decisions import Allow, Ask, Confirmed, Decision, Modified
 from detent.core.effects import AskHuman
 from detent.core.events import Judged, ToolReturned
 from detent.core.messages import ToolCall
+from detent.core.run import Run
 from detent.core.slots import (
     AwaitingDecision,
     CallRef,
@@ -112,25 +113,34 @@ def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[st
 
 def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A call about which a human must be asked runs only as that human has said, and once."""
-    questions: dict[CallRef, str] = {}
+    asked: dict[CallRef, str] = {}
     said: dict[CallRef, list[tuple[AskHuman, Decision]]] = {}
     for happening in trace:
         match happening:
-            case Folded(_, _, _, after):
-                for slot in after.slots:
-                    match slot.status:
-                        case AwaitingDecision(digest) if questions.get(slot.ref) != digest:
-                            questions[slot.ref] = digest
-                            said[slot.ref] = []
-                        case _:
-                            pass
-            case Said(effect, decision) if questions.get(effect.ref) == effect.digest:
+            case Folded(_, before, _, after):
+                new = _questions(after).items() - _questions(before).items()
+                asked.update(new)
+                said.update((ref, []) for ref, _ in new)
+            case Opened(_, _, run):
+                new = _questions(run).items() - asked.items()
+                asked.update(new)
+                said.update((ref, []) for ref, _ in new)
+            case Said(effect, decision) if asked.get(effect.ref) == effect.digest:
                 said[effect.ref].append((effect, decision))
-            case Performed(_, effect) if effect.ref in questions:
+            case Performed(_, effect) if effect.ref in asked:
                 if not any(_approves(one, effect.call) for one in said[effect.ref]):
                     yield f"call {effect.ref} ran as {effect.call}; a human said {said[effect.ref]}"
             case _:
                 pass
+
+
+def _questions(run: Run[Any]) -> dict[CallRef, str]:
+    """The open questions to a human, by the call that they are about."""
+    return {
+        slot.ref: slot.status.digest
+        for slot in run.slots
+        if isinstance(slot.status, AwaitingDecision)
+    }
 
 
 def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:

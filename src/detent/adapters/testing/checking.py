@@ -84,7 +84,8 @@ def check(
 
     The model calls any of the tools, up to `calls` at once, or answers, or fails. Each tool
     returns, or fails for now or for good, or its time is up. Each human says anything, and others
-    forge it. At every point the process may die, and the run be cancelled. No tool is run.
+    forge it. At every point the process may die, but for a call that it has died in already and a
+    human has had begun anew, and the run be cancelled. No tool is run.
 
     Args:
         agent: an agent, or its spec. Its policies must be functions of what they are given.

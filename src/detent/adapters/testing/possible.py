@@ -37,7 +37,7 @@ from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply, ModelFailure, Usage
 from detent.core.results import ToolFault
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, Ready
+from detent.core.slots import AwaitingDecision, Ready, Running, Slot
 from detent.core.spec import AgentSpec
 from detent.core.tools import ToolSpec
 
@@ -73,9 +73,17 @@ class Small:
         """All that can happen next."""
         for effect in due(self.spec, run):
             yield from self._outcomes(run, effect)
-        if run.outcome is None:
+        if run.outcome is not None:
+            return
+        yield CancelRequested("somebody wants it")
+        if all(map(self._may_be_cut_off, run.slots)):
             yield Resumed("another process", NOW)
-            yield CancelRequested("somebody wants it")
+
+    def _may_be_cut_off(self, slot: Slot) -> bool:
+        """Whether the process may die in a call: not again once a human has had it begun anew."""
+        if not isinstance(slot.status, Running):
+            return True
+        return slot.status.attempt <= self.spec.tools[slot.call.tool_name].retries.times + 1
 
     def _outcomes(self, run: Run[Any], effect: Effect) -> Iterator[Event]:
         """All that can come of an effect: a case for each kind."""

@@ -44,8 +44,8 @@ def fewest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> tuple[T,
 def shrink(story: Story[Any], fails: Callable[[Run[Any]], object]) -> Story[Any]:
     """A story as short as could be found at whose end, as in `story`, a run fails.
 
-    Events, calls and whole turns are left out. What is left is played with the agent at hand: its
-    policies may be asked again.
+    Events, calls and whole turns are left out. A human's answer to a question stays one, though the
+    question is bound to another place then.
 
     Args:
         story: e.g. `story_of` a journal.

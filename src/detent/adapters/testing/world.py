@@ -30,7 +30,6 @@ from detent.adapters.testing.trace import (
     Rested,
     Said,
     Wrote,
-    turn_of,
 )
 from detent.core.decisions import Confirmed
 from detent.core.due import due
@@ -39,7 +38,7 @@ from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision
+from detent.core.slots import AwaitingDecision, is_settled
 from detent.core.spec import AgentSpec
 from detent.core.step import start
 from detent.ports.journal import Entry, Journal, JournalConflictError
@@ -307,12 +306,13 @@ class World:
         self._within(process, lambda: process.session.feed(event))
 
     def _echo(self, process: Process, pick: int) -> None:
-        """What was heard long ago is heard again; mostly something about this turn."""
+        """What was heard long ago is heard again; mostly something about a call that is open."""
         run = process.session.run
         if run is not self._run or not self._past:  # it may be about what this process never asked
             return
-        recent = [event for event in self._past if turn_of(event) == run.turn]
-        heard = recent if recent and pick % 4 else self._past
+        calls = {slot.ref for slot in run.slots if not is_settled(slot)}
+        about = [event for event in self._past if getattr(event, "ref", None) in calls]
+        heard = about if about and pick % 4 else self._past
         self._feed(process, heard[pick % len(heard)], "again")
 
     def _forge(self, process: Process, pick: int) -> None:
