@@ -112,12 +112,14 @@ def test_what_cannot_be_checked_is_not_passed_over(note: object) -> None:
 )
 def test_what_a_value_does_not_meet_is_said(value: Any, note: object, expected: str) -> None:
     """Whatever its type; and what fits, fits."""
-    assert list(unmet(value, [note])) == [expected]
-    assert list(unmet(None, [note])) == []
+    assert list(unmet(value, rules_of([note]))) == [expected]
+    assert list(unmet(None, rules_of([note]))) == []
 
 
 def test_what_a_value_meets_is_not_said() -> None:
     """Nothing to say."""
-    assert list(unmet(4, [Ge(3), Field(lt=5, multiple_of=2), Predicate(bool), "text"])) == []
-    assert list(unmet(0.3, [MultipleOf(0.1)])) == []
-    assert list(unmet(timedelta(4), [MultipleOf(timedelta(2))])) == []
+    assert (
+        list(unmet(4, rules_of([Ge(3), Field(lt=5, multiple_of=2), Predicate(bool), "text"]))) == []
+    )
+    assert list(unmet(0.3, rules_of([MultipleOf(0.1)]))) == []
+    assert list(unmet(timedelta(4), rules_of([MultipleOf(timedelta(2))]))) == []

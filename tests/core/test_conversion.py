@@ -187,7 +187,8 @@ def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected
         ({"x": 1}, Stop, "'it' cannot be used: must have point, got {\"x\": 1}"),
         ([{"x": 1}, {"x": 0}], Leg, "'it.end' cannot be used: "),
         ({"stars": 9}, Hotel, "'it' cannot be used: 1 validation error for Hotel"),
-        (None, int | str, "'it' cannot be used: "),
+        (None, int | str, "'it' cannot be used: must be int | str, got null"),
+        ({"a": 1}, list[int] | str, "'it' cannot be used: must be list[int] | str, got {"),
     ],
     ids=str,
 )

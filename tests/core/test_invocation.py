@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from datetime import date
-from typing import Any, cast
+from types import FrameType
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast
 
 import pytest
+from annotated_types import Ge
 from attrs import field, frozen
 
+from detent.core.arguments import argument_faults
 from detent.core.conversion import ConversionError
 from detent.core.declarations import Replaced
 from detent.core.errors import StateError
@@ -222,3 +227,56 @@ def test_a_result_that_the_state_does_not_take_is_a_fault() -> None:
         "unmergeable",
         "The result of tool 'rename' was not stored: the handler: '<user_name>' may stay",
     )
+
+
+class Stop(TypedDict):
+    """A typed dict."""
+
+    place: str
+    at: Point
+
+
+class Leg(NamedTuple):
+    """A named tuple."""
+
+    start: Stop
+    end: Stop
+
+
+@dataclass
+class Trip:
+    """A dataclass."""
+
+    legs: list[Leg]
+    people: Annotated[int, Ge(1)] = 1
+    kind: Literal["train", "bus"] | None = None
+
+
+@tool
+def book(trip: Trip, name: str, rate: float = 1.0) -> str:
+    return str(trip)
+
+
+def test_types_are_looked_at_once() -> None:
+    """A call asks neither the schema nor the annotations again, however deep they are."""
+    stop = {"place": "Rome", "at": {"x": 1}}
+    trip = {"legs": [[stop, stop]], "people": 2, "kind": "bus"}
+    sent = invocation(book, trip=trip, name="x", rate=0.5)
+    sent.arguments()
+    asked: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        asked.add(frame.f_globals.get("__name__", ""))
+
+    sys.setprofile(note)
+    try:
+        faults = argument_faults(sent.call, book)
+        arguments = sent.arguments()
+    finally:
+        sys.setprofile(None)
+    assert faults == []
+    leg = Leg(*[cast(Stop, {"place": "Rome", "at": Point(1)})] * 2)
+    assert arguments["trip"] == Trip([leg], 2, "bus")
+    assert "detent.core.conversion" in asked
+    looking = {"inspect", "json_schema", "schemas", "fields", "parameters"}
+    assert not {name.rpartition(".")[-1] for name in asked} & looking

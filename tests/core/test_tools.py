@@ -152,7 +152,7 @@ def test_types_are_kept_for_what_a_model_passes() -> None:
     def go(to: Point, by: complex, state: State) -> None: ...
 
     go.__annotations__ = {"to": Point, "by": complex, "state": State}
-    assert Tool("go", "", EMPTY, go).types == {"to": Point}
+    assert Tool("go", "", EMPTY, go).readers.keys() == {"to"}
 
 
 def _none() -> None:

@@ -21,4 +21,6 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
     """One sentence for each way in which the call's arguments are not what the tool takes."""
     if call.unreadable is not None:
         return [f"the arguments are not a JSON object: {call.unreadable}"]
+    if tool.fits(call.arguments):
+        return []
     return list(faults(call.arguments, tool.spec.parameters))

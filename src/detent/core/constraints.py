@@ -89,9 +89,9 @@ def constrained(schema: Json, notes: Iterable[object]) -> Json:
     return schema
 
 
-def unmet(value: object, notes: Iterable[object]) -> Iterator[str]:
-    """What the value must do: a phrase for each constraint among `notes` that it does not meet."""
-    for name, rule in rules_of(notes) if value is not None else ():
+def unmet(value: object, rules: Iterable[Rule]) -> Iterator[str]:
+    """What the value must do: a phrase for each of the constraints that it does not meet."""
+    for name, rule in rules if value is not None else ():
         holds, phrase = CHECKS[name]
         if not holds(value, rule):
             yield f"must {phrase.format(getattr(rule, '__name__', rule))}"

@@ -11,13 +11,15 @@ from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, EnumType
-from functools import cache
+from functools import cache, partial
+from math import isfinite
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
+    TypeAlias,
     TypeVar,
     Union,
     cast,
@@ -71,6 +73,11 @@ WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], object]], ...] = (
 """What JSON has for values of these types; the first that matches counts."""
 
 
+Reader: TypeAlias = Callable[[object, str], Any]
+Structure: TypeAlias = Callable[[Any, Any], Any]
+"""How cattrs makes a value of JSON one of a type."""
+
+
 class ConversionError(DetentError, ValueError):
     """A JSON value cannot become what a type asks for; `faults` has a sentence for each reason."""
 
@@ -88,17 +95,35 @@ def convert(value: object, declared: Any, name: str) -> Any:
     Raises:
         ConversionError: the value does not fit, or a class refuses it.
     """
+    return reader(declared)(value, name)
+
+
+def reader(declared: Any) -> Reader:
+    """What `convert` does for one type, which it looks at once: takes a value and its name."""
     while get_origin(declared) is Annotated and not any(rules_of(get_args(declared)[1:])):
         declared = get_args(declared)[0]
     if declared in PLAIN:
-        return thaw(value)
-    from cattrs import transform_error  # takes 30 ms to import, and most tools do without
+        return as_it_is
+    return partial(_number if declared in NUMBERS else _structured_as, declared)
 
+
+def as_it_is(value: object, name: str) -> object:
+    """The reader for what may be anything: a copy that may be changed."""
+    return thaw(value)
+
+
+def _number(declared: Any, value: Any, name: str) -> Any:
+    if type(value) is declared and (declared is int or isfinite(value)):
+        return value
+    return _structured_as(declared, value, name)
+
+
+def _structured_as(declared: Any, value: object, name: str) -> Any:
     try:
-        if declared in NUMBERS and is_a(value, NUMBERS[declared]):
-            return declared(value)
         return _converter().structure(thaw(value), declared)
     except Exception as error:  # the constructors of users' classes raise what they like
+        from cattrs import transform_error  # only loaded where something needs it
+
         told = transform_error(error, name, format_exception=_reason)
         raise ConversionError(map(_sentence, told)) from error
 
@@ -133,23 +158,15 @@ def _converter() -> Converter:
         made.register_structure_hook(kind, _reader(wanted, read))
     made.register_structure_hook(Decimal, _decimal)
     made.register_structure_hook(Enum, _enum)
-    made.register_structure_hook_func(lambda kind: isinstance(kind, TypeVar), _variable)
-    made.register_structure_hook_func(_is_open, _filled)
-    made.register_structure_hook_func(_is_annotated, _annotated)
-    made.register_structure_hook_func(_has_numbers_as_keys, _numbered)
-    made.register_structure_hook_func(_is_path, lambda text, kind: kind(text))
-    made.register_structure_hook_func(_is_pydantic, lambda value, kind: kind.model_validate(value))
-    made.register_structure_hook_func(lambda kind: is_dataclass(class_of(kind)), _record)
-    made.register_structure_hook_func(lambda kind: is_typeddict(class_of(kind)), _record)
-    made.register_structure_hook_func(lambda kind: is_named_tuple(class_of(kind)), _named_tuple)
-    made.register_structure_hook_func(_is_literal, _literal)
-    made.register_structure_hook_func(_is_union, _union)
-    made.register_structure_hook_func(_is_loose, _loose)
+    for is_one, made_for in FACTORIES:
+        made.register_structure_hook_factory(is_one, made_for)
     return made
 
 
 def _reader(wanted: str, read: Callable[[Any], object]) -> Callable[[Any, Any], Any]:
     def structure(value: object, declared: object) -> object:
+        if declared is type(value) and declared is not float:  # which has NaN
+            return value
         if isinstance(declared, EnumType):  # of texts or numbers
             return _enum(value, cast("type[Enum]", declared))
         if not is_a(value, wanted):
@@ -165,12 +182,17 @@ def _decimal(value: object, declared: object) -> Decimal:
     return Decimal(str(value))
 
 
-def _literal(value: object, declared: Any) -> object:
-    for choice in get_args(declared):
-        told = choice.value if isinstance(choice, Enum) else choice
-        if identity(told) == identity(value):
-            return choice
-    raise ValueError(f"must be one of {get_args(declared)}, got {shown(value)}")
+def _literal(declared: Any) -> Structure:
+    choices = get_args(declared)
+    told = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+    by_identity = dict(zip(map(identity, told), choices, strict=True))
+
+    def structure(value: object, _: object) -> object:
+        if (key := identity(value)) in by_identity:
+            return by_identity[key]
+        raise ValueError(f"must be one of {choices}, got {shown(value)}")
+
+    return structure
 
 
 def _enum(value: object, declared: type[Enum]) -> object:
@@ -186,53 +208,74 @@ def meaning(variable: TypeVar) -> Any:
     return Union[some] if some else variable.__bound__ or Any  # noqa: UP007 - made at run time
 
 
-def _variable(value: object, declared: TypeVar) -> object:
-    return _converter().structure(value, meaning(declared))
+def _as(declared: Any) -> Structure:
+    """What makes a value one of this type; it is found when needed: a class may contain itself."""
+    found = cache(lambda: _converter().get_structure_hook(declared))
+    return lambda value, _: found()(value, declared)
 
 
-def _filled(value: object, declared: Any) -> object:
-    """An instance of a generic class that was not given its types."""
-    return _converter().structure(value, declared[tuple(map(meaning, declared.__parameters__))])
+def _variable(declared: TypeVar) -> Structure:
+    return _as(meaning(declared))
 
 
-def _annotated(value: object, declared: Any) -> object:
+def _filled(declared: Any) -> Structure:
+    """For a generic class that was not given its types."""
+    return _as(declared[tuple(map(meaning, declared.__parameters__))])
+
+
+def _annotated(declared: Any) -> Structure:
     kind, *notes = get_args(declared)
-    made = _converter().structure(value, kind)
-    if unfit := list(unmet(made, notes)):
-        raise ValueError(f"{' and '.join(unfit)}, got {shown(value)}")
-    return made
+    rules = tuple(rules_of(notes))
+    inside = _as(kind)
+
+    def structure(value: object, _: object) -> object:
+        made = inside(value, None)
+        if unfit := list(unmet(made, rules)):
+            raise ValueError(f"{' and '.join(unfit)}, got {shown(value)}")
+        return made
+
+    return structure
 
 
-def _numbered(value: Any, declared: Any) -> object:
-    """A dict with numbers as keys: JSON has them as text."""
-    key, item = get_args(declared)
-    structure = _converter().structure
-    return {structure(json.loads(name), key): structure(part, item) for name, part in value.items()}
+def _numbered(declared: Any) -> Structure:
+    """For a dict with numbers as keys: JSON has them as text."""
+    key, item = map(_as, get_args(declared))
+    return lambda value, _: {
+        key(json.loads(name), None): item(part, None) for name, part in value.items()
+    }
 
 
-def _union(value: object, declared: Any) -> object:
-    refused: list[Exception] = []
-    for option in get_args(declared):
-        if not _may_be(option, value):
-            continue
-        try:
-            return _converter().structure(value, option)
-        except Exception as error:  # noqa: BLE001 - the next type may take the value
-            refused.append(error)
-    raise ExceptionGroup(f"fits none of {type_name(declared)}", refused)
+def _union(declared: Any) -> Structure:
+    options = [(_as(option), _json_type(option)) for option in get_args(declared)]
+
+    def structure(value: object, _: object) -> object:
+        refused: list[Exception] = []
+        for option, wanted in options:
+            if wanted is None or is_a(value, wanted):
+                try:
+                    return option(value, None)
+                except Exception as error:  # noqa: BLE001 - the next type may take the value
+                    refused.append(error)
+        if refused:
+            raise ExceptionGroup(f"fits none of {type_name(declared)}", refused)
+        raise ValueError(f"must be {type_name(declared)}, got {shown(value)}")
+
+    return structure
 
 
-def _may_be(declared: Any, value: object) -> bool:
-    """Whether the type takes values of this kind: cattrs would make a list of a dict."""
+def _json_type(declared: Any) -> str | None:
+    """The JSON type that values of this one are made of, where there is only one."""
     kind = get_origin(declared) or declared
-    if not isinstance(kind, type) or not issubclass(kind, Collection) or kind in READERS:
-        return True
-    return isinstance(value, dict if issubclass(kind, Mapping) else list)
+    if kind in READERS:
+        return READERS[kind][0]
+    if not isinstance(kind, type) or not issubclass(kind, Collection):
+        return None
+    return "object" if issubclass(kind, Mapping) else "array"
 
 
-def _loose(value: Iterable[object], declared: Any) -> list[object]:
-    (kind,) = get_args(declared) or (Any,)
-    return [_converter().structure(item, kind) for item in value]
+def _loose(declared: Any) -> Structure:
+    item = _as(*(get_args(declared) or (Any,)))
+    return lambda value, _: [item(part, None) for part in value]
 
 
 def _is_open(declared: Any) -> bool:
@@ -255,39 +298,52 @@ def _is_pydantic(declared: Any) -> bool:
     return isinstance(declared, type) and hasattr(declared, "model_validate")
 
 
-def _record(value: Any, declared: Any) -> object:
-    """A dataclass or a typed dict: cattrs drops the notes on their fields."""
-    fields = {field.name: field for field in fields_of(declared)}
-    if not isinstance(value, dict):
-        raise ValueError(f"must be an object, got {shown(value)}")  # noqa: TRY004 - as the others
-    missing = [name for name, field in fields.items() if field.is_required and name not in value]
-    if missing or value.keys() - fields.keys():
-        raise ValueError(f"must have {', '.join(fields)}, got {shown(value)}")
+def _record(declared: Any) -> Structure:
+    """For a dataclass or a typed dict: cattrs drops the notes on their fields."""
     kind = class_of(declared)
-    given = [(name, item, fields[name].declared) for name, item in value.items()]
-    return kind(**_structured(given, kind))
+    fields = {field.name: _as(field.declared) for field in fields_of(declared)}
+    required = [field.name for field in fields_of(declared) if field.is_required]
+
+    def structure(value: Any, _: object) -> object:
+        if not isinstance(value, dict):
+            raise ValueError(f"must be an object, got {shown(value)}")  # noqa: TRY004 - as the others
+        if any(name not in value for name in required) or value.keys() - fields.keys():
+            raise ValueError(f"must have {', '.join(fields)}, got {shown(value)}")
+        given = [(name, item, fields[name]) for name, item in value.items()]
+        return kind(**_structured(given, kind))
+
+    return structure
 
 
-def _named_tuple(value: Sequence[object], declared: Any) -> object:
-    fields = [(field.name, field.declared) for field in fields_of(declared)]
-    given = [(name, item, kind) for (name, kind), item in zip(fields, value, strict=True)]
-    return declared(**_structured(given, class_of(declared)))
+def _named_tuple(declared: Any) -> Structure:
+    fields = [(field.name, _as(field.declared)) for field in fields_of(declared)]
+    kind = class_of(declared)
+
+    def structure(value: Sequence[object], _: object) -> object:
+        given = [(name, item, make) for (name, make), item in zip(fields, value, strict=True)]
+        return kind(**_structured(given, kind))
+
+    return structure
 
 
-def _structured(given: Sequence[tuple[str, object, Any]], declared: type) -> dict[str, object]:
+def _structured(
+    given: Sequence[tuple[str, object, Structure]], declared: type
+) -> dict[str, object]:
     """Each value as its type, by name; what is wrong is told of all of them, with its path."""
-    from cattrs.errors import AttributeValidationNote, ClassValidationError
-
     made: dict[str, object] = {}
     refused: list[Exception] = []
-    for name, value, kind in given:
+    for name, value, make in given:
         try:
-            made[name] = _converter().structure(value, kind)
+            made[name] = make(value, None)
         except Exception as error:  # noqa: BLE001 - told below
-            note = AttributeValidationNote(f"in {declared.__name__}", name=name, type=kind)
+            from cattrs.errors import AttributeValidationNote
+
+            note = AttributeValidationNote(f"in {declared.__name__}", name=name, type=None)
             error.add_note(note)
             refused.append(error)
     if refused:
+        from cattrs.errors import ClassValidationError
+
         text = f"{declared.__name__} does not fit"
         raise ClassValidationError(text, refused, declared)  # pyright: ignore[reportCallIssue]  # it sees the parent's __new__
     return made
@@ -318,3 +374,20 @@ def _reason(error: BaseException, declared: object) -> str:
 def _sentence(told: str) -> str:
     reason, _, path = told.rpartition(" @ ")
     return f"'{path}' cannot be used: {reason}"
+
+
+FACTORIES: Sequence[tuple[Callable[[Any], bool], Callable[[Any], Structure]]] = (
+    (lambda declared: isinstance(declared, TypeVar), _variable),
+    (_is_open, _filled),
+    (_is_annotated, _annotated),
+    (_has_numbers_as_keys, _numbered),
+    (_is_path, lambda kind: lambda text, _: kind(text)),
+    (_is_pydantic, lambda kind: lambda value, _: kind.model_validate(value)),
+    (lambda declared: is_dataclass(class_of(declared)), _record),
+    (lambda declared: is_typeddict(class_of(declared)), _record),
+    (lambda declared: is_named_tuple(class_of(declared)), _named_tuple),
+    (_is_literal, _literal),
+    (_is_union, _union),
+    (_is_loose, _loose),
+)
+"""What makes the values of which types, looked at once for each; the last that matches counts."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from attrs import Factory, evolve, field, frozen
 
 from detent.core.arguments import without_hidden
-from detent.core.conversion import ConversionError, convert
+from detent.core.conversion import ConversionError, as_it_is
 from detent.core.errors import DetentError, StateError
 from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.live import Ledger, live_state
@@ -106,9 +105,10 @@ class Invocation:
 
     def _converted(self) -> Iterator[tuple[str, object]]:
         faults: list[str] = []
+        readers = self.tool.readers
         for name, value in without_hidden(self.call, self.tool).arguments.items():
             try:
-                yield name, convert(value, self.tool.types.get(name, Any), name)
+                yield name, readers.get(name, as_it_is)(value, name)
             except ConversionError as error:
                 faults += error.faults
         if faults:

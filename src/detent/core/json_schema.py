@@ -71,7 +71,8 @@ def _faults(value: object, schema: Schema, place: Place) -> Iterator[str]:
             yield from check(value, rule, schema, place)
 
 
-def _fits(value: object, schema: Schema, place: Place) -> bool:
+def fits(value: object, schema: Schema, place: Place) -> bool:
+    """Whether a value fits the part of a schema at `place`."""
     return next(_faults(value, schema, place), None) is None
 
 
@@ -98,14 +99,14 @@ def _all_of(
 def _any_of(
     value: object, options: Sequence[Schema], schema: object, place: Place
 ) -> Iterator[str]:
-    if not any(_fits(value, option, place) for option in options):
+    if not any(fits(value, option, place) for option in options):
         yield from _nearest(value, options, place)
 
 
 def _one_of(
     value: object, options: Sequence[Schema], schema: object, place: Place
 ) -> Iterator[str]:
-    fitting = sum(_fits(value, option, place) for option in options)
+    fitting = sum(fits(value, option, place) for option in options)
     if fitting == 0:
         yield from _nearest(value, options, place)
     elif fitting > 1:
@@ -127,12 +128,12 @@ def _nearest(value: object, options: Sequence[Schema], place: Place) -> Iterator
 
 
 def _not(value: object, rule: Schema, schema: object, place: Place) -> Iterator[str]:
-    if _fits(value, rule, place):
+    if fits(value, rule, place):
         yield f"{place} must not be {_expected(_direct(rule, place), place)}, got {shown(value)}"
 
 
 def _if(value: object, rule: Schema, schema: Mapping[str, Any], place: Place) -> Iterator[str]:
-    chosen = "then" if _fits(value, rule, place) else "else"
+    chosen = "then" if fits(value, rule, place) else "else"
     yield from _faults(value, schema.get(chosen, True), place)
 
 
@@ -200,7 +201,7 @@ def _items(
 def _contains(
     value: list[object], rule: Schema, schema: Mapping[str, Any], place: Place
 ) -> Iterator[str]:
-    found = sum(_fits(item, rule, place) for item in value)
+    found = sum(fits(item, rule, place) for item in value)
     least, most = schema.get("minContains", 1), schema.get("maxContains", found)
     if not least <= found <= most:
         bound = f"at least {least}" if found < least else f"at most {most}"

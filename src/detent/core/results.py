@@ -36,6 +36,8 @@ FaultKind: TypeAlias = Literal[
 "no_answer" an agent that has ended without one."""
 
 MISSING = object()
+YIELDING = (Iterator, AsyncIterator)
+PARTS = (TextContent, ImageContent, FileContent)
 
 
 @frozen
@@ -102,9 +104,12 @@ def text_of(value: object) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
+        return _in_json(value)
     except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text
         return _text_of_parts(value)
+
+
+_in_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=plain).encode
 
 
 def _text_of_parts(value: object) -> str:
@@ -154,7 +159,7 @@ def _shown(rule: TextRule, value: object) -> object:
 
 
 def _require_whole(value: object) -> None:
-    if isinstance(value, Iterator | AsyncIterator):
+    if isinstance(value, YIELDING):
         kind = type(value).__name__
         raise TypeError(f"a tool returns all at once, as a list, and not a {kind} that yields it")
 
@@ -197,4 +202,4 @@ def _warnings(tool: Tool, value: object) -> Iterator[str]:
 
 
 def _is_content(value: object) -> TypeGuard[ResultPart]:
-    return isinstance(value, TextContent | ImageContent | FileContent)
+    return isinstance(value, PARTS)

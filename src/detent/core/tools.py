@@ -44,6 +44,7 @@ from detent.core.wiring import (
 )
 
 if TYPE_CHECKING:
+    from detent.core.conversion import Reader
     from detent.core.spec import AgentSpec
 
 P = ParamSpec("P")
@@ -102,12 +103,13 @@ def _hidden_of(tool: Tool) -> frozenset[str]:
     return _hidden(tool.signature, tool.inputs)
 
 
-def _types(tool: Tool) -> FrozenDict[str, Any]:
-    """What the model's arguments become; where JSON has no form of a type, they stay."""
-    from detent.core.schemas import has_schema  # loaded with the first tool, not with `tool`
+def _readers(tool: Tool) -> FrozenDict[str, Reader]:
+    """What makes the model's arguments what is declared; where JSON has no form of it, nothing."""
+    from detent.core.conversion import reader  # loaded with the first tool, not with `tool`
+    from detent.core.schemas import has_schema
 
     declared = {k: v for k, v in tool.signature.declared.items() if k not in tool.hidden}
-    return FrozenDict({name: kind for name, kind in declared.items() if has_schema(kind)})
+    return FrozenDict({name: reader(kind) for name, kind in declared.items() if has_schema(kind)})
 
 
 def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
@@ -115,7 +117,7 @@ def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
 
 
 def _visible(tool: Tool) -> ToolSpec:
-    shown = {"properties": {}, **tool.parameters}
+    shown = {"type": "object", "properties": {}, **tool.parameters}
     if tool.hidden:
         from detent.core.hiding import without_properties
         from detent.core.schema_rules import schema_faults
@@ -128,6 +130,13 @@ def _visible(tool: Tool) -> ToolSpec:
                 f"schema: {'; '.join(faults)}"
             )
     return ToolSpec(tool.name, tool.description, shown)
+
+
+def _fits(tool: Tool) -> Callable[[Mapping[str, object]], bool]:
+    """Whether arguments are what the model was asked for."""
+    from detent.core.json_fit import checker  # as above
+
+    return checker(tool.spec.parameters)
 
 
 @frozen
@@ -181,14 +190,17 @@ class Tool:
     hidden: frozenset[str] = field(
         init=False, eq=False, repr=False, default=Factory(_hidden_of, takes_self=True)
     )
-    types: FrozenDict[str, Any] = field(
-        init=False, eq=False, repr=False, default=Factory(_types, takes_self=True)
+    readers: FrozenDict[str, Reader] = field(
+        init=False, eq=False, repr=False, default=Factory(_readers, takes_self=True)
     )
     text_rules: TextRule | FrozenDict[str, TextRule] = field(
         init=False, eq=False, repr=False, default=Factory(_text_rules, takes_self=True)
     )
     spec: ToolSpec = field(
         init=False, eq=False, repr=False, default=Factory(_visible, takes_self=True)
+    )
+    fits: Callable[[Mapping[str, object]], bool] = field(
+        init=False, eq=False, repr=False, default=Factory(_fits, takes_self=True)
     )
 
     def accepts(self, state: Any) -> bool:
