@@ -16,6 +16,7 @@ from detent import (
     ChatMessage,
     ChatReply,
     Delegated,
+    DetentError,
     Done,
     Effect,
     Exhausted,
@@ -415,3 +416,27 @@ def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
 
     assert {chunk.agents for chunk in chunks} == {("ask",)}
     assert [chunk.tool_call_result.text for chunk in chunks if chunk.tool_call_result] == ["seen"]
+
+
+def test_the_limits_of_the_whole_hold_inside() -> None:
+    """Once they are reached, the agent begins no further turn."""
+    spec = evolve(OUTER, limits=Limits(max_tokens=20))
+    run = looking(spec)
+    run = step(spec, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+
+    run = step(spec, run, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+
+    assert run.phase == Done(Exhausted("max_tokens"))
+
+
+@pytest.mark.parametrize("part", ["agent", "state"])
+def test_a_snapshot_whose_agent_is_damaged_is_refused(part: str) -> None:
+    """Nothing is made up in its place."""
+    run = looking()
+    data: Any = snapshot_of(OUTER, run, due(OUTER, run)).to_dict()
+    if part == "agent":
+        del data["agent"]["agents"]
+    else:
+        del data["run"]["phase"]["slots"][0]["status"]["run"]["state"]["data"]
+    with pytest.raises(DetentError, match="the run of the agent 'ask' in it is damaged"):
+        run_of(OUTER, snapshot_from(data))
