@@ -77,7 +77,7 @@ OPTIONS: dict[str, Any] = {
     "system_prompt": "Be brief.",
     "exit_conditions": ["pay"],
     "state_schema": {"notes": {"type": list, "default": ["a"]}, "count": {"type": int}},
-    "output_type": OutputType(Weather, tries=2),
+    "output_type": OutputType(Weather, tries=2, name="report"),
     "limits": Limits(7, max_tokens=1000, final_answer=True),
     "confirmation_strategies": {
         "pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI())

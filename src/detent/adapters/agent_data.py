@@ -78,6 +78,7 @@ def to_data(assembly: Assembly[Any]) -> Json:
             "state_class": None if isinstance(spec.state, State) else type(spec.state).__name__,
             "output_type": None if spec.output is None else type_name(spec.output.kind),
             "output_tries": None if spec.output is None else spec.output.tries,
+            "output_name": None if spec.output is None else spec.output.name,
             "limits": asdict(spec.limits) | {"price": spec.limits.price is not None},
             "model_retries": {name: getattr(spec.model_retries, name) for name in RETRIES},
             "raise_on_tool_invocation_failure": spec.fail_on_tool_fault,
@@ -178,8 +179,10 @@ def _output(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]
     if wanted is None:
         faults.append(f"its answer is a {told}; pass the type: output_type=…")
         return {}
-    kind = wanted if isinstance(wanted, OutputType) else None
-    return {"output_type": kind or OutputType(wanted, tries=data["output_tries"])}
+    if isinstance(wanted, OutputType):
+        return {}
+    tries, name = data["output_tries"], data["output_name"]
+    return {"output_type": OutputType(wanted, tries=tries, name=name)}
 
 
 def _limits(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
