@@ -11,6 +11,7 @@ from attrs import evolve
 from detent import (
     Agent,
     AgentSpec,
+    AgentTool,
     Allow,
     Ask,
     AskHuman,
@@ -223,6 +224,15 @@ class Deaf(Small):
     def events(self, run: Run[Any]) -> Iterator[Event]:
         """All but that."""
         return (event for event in super().events(run) if not isinstance(event, ToolStarted))
+
+
+def test_an_agent_among_the_tools_is_refused() -> None:
+    """It is not played wrongly: it is not played."""
+    inner = Agent(chat_generator=ScriptedChatGenerator(), tools=[LOOK])
+    helper = AgentTool(inner, name="helper", description="helps")
+
+    with pytest.raises(ValueError, match=r"the tools \['helper'\] are agents"):
+        check(Agent(chat_generator=ScriptedChatGenerator(), tools=[helper]))
 
 
 def test_a_run_that_cannot_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from detent.adapters.testing.claims import Claim, Wrong
 from detent.adapters.testing.diagram import Edge, edges_between
 from detent.adapters.testing.possible import NOW, USAGE, Small
 from detent.adapters.testing.stories import Story
+from detent.adapters.testing.strangers import spec_of
 from detent.core.events import CancelRequested, Event, Resumed
 from detent.core.journal import run_from_json, run_to_json
 from detent.core.messages import ChatMessage
@@ -100,9 +101,10 @@ def check(
             claim reads it; there are many more of them.
 
     Raises:
+        ValueError: one of the tools is an agent.
         Refuted: a claim does not hold; the story that shows it is as short as any.
     """
-    spec: AgentSpec[Any] = agent if isinstance(agent, AgentSpec) else agent.spec
+    spec = spec_of(agent)
     small = Small(spec, calls, arguments or {}, results or {}, usage)
     begun = start(spec, messages, run_id="run", at=NOW)
     return _Search(small, claims, begun, turns, exact=exact).proof()

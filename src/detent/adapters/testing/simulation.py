@@ -25,7 +25,7 @@ from detent.adapters.testing.shelves import (
     sqlite_shelf,
 )
 from detent.adapters.testing.shrinking import fewest
-from detent.adapters.testing.strangers import results_of, stranger
+from detent.adapters.testing.strangers import results_of, spec_of, stranger
 from detent.adapters.testing.trace import Folded, Opened, Rested, Trace, lines
 from detent.adapters.testing.world import Stage, World
 from detent.core.events import ModelReplied
@@ -197,9 +197,10 @@ def simulate(
         invariants: what must hold; `INVARIANTS` and any of your own.
 
     Raises:
+        ValueError: `results` names a tool that there is not, or a tool is an agent.
         InvariantBroken: one does not; it has the seed, the smallest case found and a transcript.
     """
-    spec: AgentSpec[Any] = agent if isinstance(agent, AgentSpec) else agent.spec
+    spec = spec_of(agent)
     given = dict(results or {})
     if unknown := sorted(given.keys() - spec.tools.keys()):
         raise ValueError(f"results are given for {unknown}; the agent has {sorted(spec.tools)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from detent.adapters.testing.drawing import dice, likely
 from detent.core.decisions import Allow, Ask, Policy, Verdict
@@ -18,6 +18,9 @@ from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.tools import Tool, by_name
+
+if TYPE_CHECKING:
+    from detent.adapters.agent import Agent
 
 NAMES = ("look", "note", "pay", "send")
 NUMBER = {
@@ -57,6 +60,18 @@ def _limits(rng: random.Random) -> Limits:
         final_answer=likely(rng, 0.3),
         price=lambda reply: 1.0,
     )
+
+
+def spec_of(agent: Agent[Any, Any] | AgentSpec[Any]) -> AgentSpec[Any]:
+    """The spec of an agent that a made-up world can play.
+
+    Raises:
+        ValueError: one of its tools is an agent.
+    """
+    spec: AgentSpec[Any] = agent if isinstance(agent, AgentSpec) else agent.spec
+    if inner := [name for name, tool in spec.tools.items() if tool.agent is not None]:
+        raise ValueError(f"the tools {inner} are agents, which cannot be played; play each alone")
+    return spec
 
 
 def results_of(spec: AgentSpec[Any], seed: int) -> Mapping[str, Any]:
