@@ -323,7 +323,7 @@ class SilentError(Exception):
         (ValueError(), "ValueError"),
         (SilentError(), "SilentError: it cannot be shown"),
         (SystemExit(3), "SystemExit: 3"),
-        (StopIteration("x"), "StopIteration: x"),
+        (StopIteration("x"), "RuntimeError: the function raised StopIteration: x"),
         (asyncio.CancelledError(), "CancelledError"),
         (ExceptionGroup("g", [ValueError("a"), KeyError("b")]), "ValueError: a; KeyError: 'b'"),
         (KeyError("hunter2-hunter2"), "KeyError: '<secret>'"),

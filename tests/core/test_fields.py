@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import NamedTuple, NotRequired, Required, TypedDict
 
 import attrs
@@ -10,6 +10,7 @@ import pydantic
 import pytest
 from attrs import NOTHING
 
+from detent.core.conversion import convert
 from detent.core.fields import Field, field_names, fields_of, is_named_tuple
 
 
@@ -118,3 +119,26 @@ def test_a_named_tuple_is_known_from_a_plain_one() -> None:
     assert is_named_tuple(Pair)
     assert not is_named_tuple(tuple)
     assert not is_named_tuple(Pair("a", 1))
+
+
+@dataclass
+class Parcel:
+    """A dataclass that is made with what is no field of it."""
+
+    weight: int
+    unit: InitVar[str]
+    factor: InitVar[int] = 1
+
+    def __post_init__(self, unit: str, factor: int) -> None:
+        self.weight *= factor * {"g": 1, "kg": 1000}[unit]
+
+
+def test_what_a_dataclass_is_only_made_with_is_a_field() -> None:
+    """It comes with the others, and is not among the parts of what is made."""
+    assert list(fields_of(Parcel)) == [
+        Field("weight", int, is_required=True),
+        Field("unit", str, is_required=True),
+        Field("factor", int, is_required=False, default=1),
+    ]
+    assert convert({"weight": 2, "unit": "kg"}, Parcel, "it").weight == 2000
+    assert field_names(Parcel) == ("weight",)

@@ -160,6 +160,17 @@ def test_only_what_somebody_wrote_describes(function: Any, expected: str) -> Non
     assert description_of(function) == expected
 
 
+def test_a_docstring_may_say_only_what_the_parameters_mean() -> None:
+    """Then nothing is said of the whole."""
+
+    def look(at: str) -> None: ...
+
+    look.__doc__ = "\n    Args:\n        at: where to\n    "
+    assert description_of(look) == ""
+    properties = parameters_of(look, hidden=NOTHING_HIDDEN)["properties"]
+    assert properties == {"at": {"type": "string", "description": "where to"}}
+
+
 def test_an_annotation_describes_before_the_docstring() -> None:
     """It is nearer."""
 

@@ -342,6 +342,8 @@ class Opaque:
         type[int],
         Literal[b"x"],
         list[Opaque],
+        set[list[int]],
+        frozenset[Stop | str],
         "Forward",
         bytearray,
     ],

@@ -28,8 +28,14 @@ class FunctionToolExecutor:
     """Calls functions. Coroutine functions never block, and others never block an event loop."""
 
     def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
-        """What the function returned: of a coroutine function, the coroutine."""
-        return tool.function(**arguments)
+        """What the function returned: of a coroutine function, the coroutine.
+
+        A StopIteration becomes a RuntimeError, as in all that waits for a result.
+        """
+        try:
+            return tool.function(**arguments)
+        except StopIteration as error:
+            raise _carried(error) from error
 
     async def execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
         """What the function returned. If it is no coroutine function, it runs in a thread.
@@ -38,7 +44,7 @@ class FunctionToolExecutor:
         """
         if tool.signature.is_async:
             return await tool.function(**arguments)
-        value = await in_a_thread(partial(tool.function, **arguments))
+        value = await in_a_thread(partial(self.execute, tool, arguments))
         return await value if inspect.isawaitable(value) else value
 
 
@@ -89,11 +95,16 @@ def _work(jobs: SimpleQueue[Job]) -> None:
         _idle.append(jobs)
 
 
+def _carried(error: StopIteration) -> RuntimeError:
+    """What stands for an exception that no coroutine and no future can carry."""
+    return RuntimeError(f"the function raised StopIteration: {error}")
+
+
 def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
     try:
         future.set_result(call())
-    except StopIteration as error:  # no future can carry one
-        future.set_exception(RuntimeError(f"the function raised StopIteration: {error}"))
+    except StopIteration as error:
+        future.set_exception(_carried(error))
     except BaseException as error:  # noqa: BLE001 - it is raised where the future is awaited
         future.set_exception(error)
 

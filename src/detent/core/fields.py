@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, is_dataclass
+from dataclasses import MISSING, InitVar, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import (
     Any,
@@ -120,3 +120,7 @@ def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
             is_required = item.default is MISSING and item.default_factory is MISSING
             default = NOTHING if item.default is MISSING else cast(object, item.default)
             yield Field(item.name, hints[item.name], is_required, default)
+    for name, hint in hints.items():
+        if isinstance(hint, InitVar):  # no field, and the class is made with it all the same
+            default = getattr(kind, name, NOTHING)
+            yield Field(name, hint.type, default is NOTHING, default)

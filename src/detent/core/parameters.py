@@ -28,6 +28,8 @@ from detent.core.state import BaseState
 from detent.core.wiring import Injected, Input
 
 if TYPE_CHECKING:
+    from docstring_parser import Docstring
+
     from detent.core.schemas import Json, SchemaWriter
 
 ToolFunction: TypeAlias = Callable[..., Any]
@@ -135,18 +137,14 @@ def name_of(function: ToolFunction) -> str:
 
 def description_of(function: ToolFunction) -> str:
     """What the docstring says of the function as a whole; "" without one."""
-    from docstring_parser import parse  # only tools made from functions need it
-
-    return (parse(_docstring(function)).description or "").strip()
+    return _summary(_docstring(function))
 
 
 def described(kind: type) -> dict[str, str]:
     """What the docstring of a class says of its fields, and of itself under ""."""
     if not (text := _own_docstring(kind)):
         return {}
-    from docstring_parser import parse
-
-    return {"": (parse(text).description or "").strip(), **_texts(text)}
+    return {"": _summary(text), **_texts(text)}
 
 
 def state_kind(declared: Any) -> type[BaseState] | None:
@@ -235,11 +233,19 @@ def _own_docstring(kind: type) -> str:
     return "" if text.startswith(f"{kind.__name__}(") else text
 
 
-def _texts(docstring: str) -> dict[str, str]:
-    from docstring_parser import parse
+def _summary(docstring: str) -> str:
+    return (_parsed(docstring).description or "").strip()
 
-    found = parse(docstring).params
+
+def _texts(docstring: str) -> dict[str, str]:
+    found = _parsed(docstring).params
     return {item.arg_name: item.description for item in found if item.description}
+
+
+def _parsed(docstring: str) -> Docstring:
+    from docstring_parser import parse  # only tools made from functions need it
+
+    return parse(f"\n{docstring}")  # it finds no section in the first line
 
 
 def _require_plain(where: str, item: inspect.Parameter, hints: Mapping[str, object]) -> None:

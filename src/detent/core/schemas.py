@@ -40,6 +40,7 @@ from detent.core.checks import type_name
 from detent.core.constraints import constrained
 from detent.core.conversion import meaning, plain
 from detent.core.fields import class_of, fields_of, is_named_tuple
+from detent.core.forms import undecorated
 from detent.core.schema_rules import without
 
 Json: TypeAlias = dict[str, Any]
@@ -118,6 +119,7 @@ class SchemaWriter:
         if kind in ARRAYS:
             return {"type": "array", **self._part("items", arguments[:1])}
         if kind in SETS:
+            _require_hashable(arguments[:1])
             return {"type": "array", **self._part("items", arguments[:1]), "uniqueItems": True}
         if kind in OBJECTS:
             names = self._names(*arguments[:1])
@@ -241,6 +243,17 @@ def annotated_text(declared: object) -> str:
         getattr(note, word, None) for note in notes for word in ("description", "documentation")
     ]
     return next((text for text in (*notes, *told) if isinstance(text, str)), "")
+
+
+def _require_hashable(arguments: tuple[Any, ...]) -> None:
+    """Raise TypeError for the items of a set that no set can hold."""
+    for argument in arguments:
+        kind = undecorated(argument)
+        if get_origin(kind) in (Union, types.UnionType):
+            _require_hashable(get_args(kind))
+        elif getattr(class_of(kind), "__hash__", True) is None:
+            name = type_name(kind)
+            raise TypeError(f"a set from JSON cannot hold a {name}, a list[{name}] can")
 
 
 def _choice(values: list[object], declared: object) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from detent.core.errors import ToolDefinitionError
 
@@ -34,7 +34,8 @@ def require_parts(tool: Tool) -> None:
     if faults := list(schema_faults(tool.parameters)):
         raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
     seconds: object = tool.timeout_s
-    if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < inf):
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 < cast(float, seconds) < inf):
         raise ToolDefinitionError(
             f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
             "None is no limit"
