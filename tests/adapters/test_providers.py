@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from attrs import frozen
 
 from detent import Agent, LocalChatGenerator, OpenAIChatGenerator, chat_generator, tool
 from detent.adapters.http.generator import HttpChatGenerator
@@ -107,3 +108,38 @@ def test_one_agent_runs_on_every_provider_by_a_change_of_one_word(
         model = chat_generator(f"{provider}:some-model", api_key="k", http_client=client)
         agent = Agent(chat_generator=model, tools=[double], generation_kwargs={"max_tokens": 99})
         assert agent.run("What is 2 + 2?").text == "4"
+
+
+@frozen
+class Sum:
+    """An answer."""
+
+    total: int
+
+
+ANSWERS_BY_TOOL = "Give your final answer."
+
+
+@pytest.mark.parametrize("with_tool", [False, True], ids=["without tools", "with a tool"])
+@pytest.mark.parametrize("provider", sorted(PROVIDERS.keys() - {"local"}))
+def test_every_provider_gives_an_answer_of_a_type(
+    provider: str, monkeypatch: pytest.MonkeyPatch, *, with_tool: bool
+) -> None:
+    """Held to its schema where the provider can do that, by a tool to answer by elsewhere."""
+    for name, value in NEEDED.items():
+        monkeypatch.setenv(name, value)
+    answer = ANSWERS.get(provider, LIKE_OPENAI).replace('"4"', r'"{\"total\": 4}"')
+    bodies: list[str] = []
+
+    def play(request: httpx.Request) -> httpx.Response:
+        bodies.append(request.content.decode())
+        return httpx.Response(200, content=answer)
+
+    with httpx.Client(transport=httpx.MockTransport(play)) as client:
+        model = chat_generator(f"{provider}:some-model", api_key="k", http_client=client)
+        tools = [double] if with_tool else []
+        result = Agent(chat_generator=model, tools=tools, output_type=Sum).run("What is 2 + 2?")
+    assert result.output == Sum(4)
+    is_held = model.schema_mode == "always" or (model.schema_mode == "without_tools" and not tools)
+    assert '"total"' in bodies[0]
+    assert (ANSWERS_BY_TOOL in bodies[0]) is not is_held

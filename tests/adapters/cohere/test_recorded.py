@@ -12,13 +12,16 @@ from detent.adapters.cohere.chat import CohereChatGenerator
 from detent.adapters.cohere.decode import ChatFold
 from detent.adapters.http.answers import Answer
 from detent.core.messages import ImageContent
+from detent.core.replies import ModelFailure, Usage
 from tests.adapters.http.recorded import (
     Reader,
     Record,
     check,
     check_byte_by_byte,
     check_documented_errors,
+    decoded,
     needs_records,
+    records,
 )
 from tests.adapters.http.replayed import Api, Item, arguments_of, check_runs, payload_of
 
@@ -45,6 +48,19 @@ def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
 def test_every_documented_error_is_worth_another_try_or_not() -> None:
     """Whether it is, is documented too."""
     check_documented_errors(READER, "cohere")
+
+
+def test_every_usage_has_the_common_shape() -> None:
+    """Images are part of the input, and what was thought part of the output."""
+    for record in records("cohere"):
+        _, reply = decoded(record, READER)
+        if isinstance(reply, ModelFailure) or not (told := record["expected"]["usage"]):
+            continue
+        tokens = told["tokens"]
+        read = tokens["input_tokens"] + tokens.get("image_tokens", 0)
+        thought = tokens.get("reasoning_tokens", 0)
+        cached = told.get("cached_tokens", 0)
+        assert reply.usage == Usage(read, tokens["output_tokens"], cached, thought)
 
 
 def items(body: Mapping[str, Any]) -> Iterator[Item]:

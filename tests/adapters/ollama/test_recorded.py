@@ -12,13 +12,16 @@ from detent.adapters.http.answers import Answer
 from detent.adapters.ollama.chat import OllamaChatGenerator
 from detent.adapters.ollama.decode import ChatFold
 from detent.core.messages import ImageContent
+from detent.core.replies import ModelFailure, Usage
 from tests.adapters.http.recorded import (
     Reader,
     Record,
     check,
     check_byte_by_byte,
     check_documented_errors,
+    decoded,
     needs_records,
+    records,
 )
 from tests.adapters.http.replayed import Api, Item, arguments_of, check_runs
 
@@ -40,6 +43,16 @@ def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
 def test_every_documented_error_is_worth_another_try_or_not() -> None:
     """Whether it is, is documented too."""
     check_documented_errors(READER, "ollama")
+
+
+def test_every_usage_has_the_common_shape() -> None:
+    """A prompt that was cached is not counted."""
+    for record in records("ollama"):
+        _, reply = decoded(record, READER)
+        if not isinstance(reply, ModelFailure):
+            told = record["expected"]["usage"] or {}
+            counts = (told.get("prompt_eval_count") or 0, told.get("eval_count") or 0)
+            assert reply.usage == Usage(*counts)
 
 
 def items(body: Mapping[str, Any]) -> Iterator[Item]:

@@ -171,9 +171,12 @@ def _broken(about: Json) -> Exception:
 
 
 def _usage(usage: Json) -> Usage:
-    """Usage in the common shape: what was read and written, not what is billed."""
+    """Usage in the common shape: what was read and written, not what is billed.
+
+    Images are counted apart from the other input.
+    """
     tokens = usage.get("tokens") or usage.get("billed_units") or {}
-    read = first_count(tokens.get("input_tokens"))
+    read = first_count(tokens.get("input_tokens")) + first_count(tokens.get("image_tokens"))
     written = first_count(tokens.get("output_tokens"))
     cached = first_count(usage.get("cached_tokens"))
     reasoning = first_count(tokens.get("reasoning_tokens"))
