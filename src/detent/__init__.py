@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from detent.adapters.clocks import ManualClock as ManualClock
     from detent.adapters.clocks import SystemClock as SystemClock
     from detent.adapters.cohere.chat import CohereChatGenerator as CohereChatGenerator
+    from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
-    from detent.adapters.confirmation.strategies import AlwaysAskPolicy as AlwaysAskPolicy
     from detent.adapters.confirmation.strategies import (
         BlockingConfirmationStrategy as BlockingConfirmationStrategy,
     )
-    from detent.adapters.confirmation.strategies import ConfirmationPolicy as ConfirmationPolicy
-    from detent.adapters.confirmation.strategies import NeverAskPolicy as NeverAskPolicy
+    from detent.adapters.confirmation.strategies import (
+        BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
+    )
     from detent.adapters.drivers.aio import AsyncInbox as AsyncInbox
     from detent.adapters.drivers.aio import drive_async as drive_async
     from detent.adapters.drivers.errand import Errand as Errand
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from detent.core.decisions import Decision as Decision
     from detent.core.decisions import Modified as Modified
     from detent.core.decisions import Rejected as Rejected
+    from detent.core.decisions import Wording as Wording
     from detent.core.declarations import Added as Added
     from detent.core.declarations import Appended as Appended
     from detent.core.declarations import Field as Field
@@ -129,6 +131,7 @@ if TYPE_CHECKING:
     from detent.core.events import CancelRequested as CancelRequested
     from detent.core.events import ClockTicked as ClockTicked
     from detent.core.events import Event as Event
+    from detent.core.events import GrantRevoked as GrantRevoked
     from detent.core.events import HappenedInside as HappenedInside
     from detent.core.events import HumanDecided as HumanDecided
     from detent.core.events import Judged as Judged
@@ -142,6 +145,7 @@ if TYPE_CHECKING:
     from detent.core.events import ToolStarted as ToolStarted
     from detent.core.frozen import FrozenDict as FrozenDict
     from detent.core.frozen import thaw as thaw
+    from detent.core.grants import Grant as Grant
     from detent.core.handlers import add_numbers as add_numbers
     from detent.core.handlers import append_unique as append_unique
     from detent.core.handlers import append_unique_by as append_unique_by
@@ -183,6 +187,20 @@ if TYPE_CHECKING:
     from detent.core.outcomes import Outcome as Outcome
     from detent.core.output_type import OutputType as OutputType
     from detent.core.output_type import SchemaMode as SchemaMode
+    from detent.core.pending import PendingCall as PendingCall
+    from detent.core.pending import ToolExecutionDecision as ToolExecutionDecision
+    from detent.core.pending import pending as pending
+    from detent.core.policies import AllOf as AllOf
+    from detent.core.policies import AlwaysAskPolicy as AlwaysAskPolicy
+    from detent.core.policies import AnyOf as AnyOf
+    from detent.core.policies import AskAbove as AskAbove
+    from detent.core.policies import AskAfter as AskAfter
+    from detent.core.policies import AskOncePolicy as AskOncePolicy
+    from detent.core.policies import AskOverBudget as AskOverBudget
+    from detent.core.policies import AskWhen as AskWhen
+    from detent.core.policies import NeverAskPolicy as NeverAskPolicy
+    from detent.core.policies import Not as Not
+    from detent.core.refusals import DecisionRefusedError as DecisionRefusedError
     from detent.core.replies import ChatReply as ChatReply
     from detent.core.replies import ModelFailure as ModelFailure
     from detent.core.replies import StreamingChunk as StreamingChunk
@@ -199,6 +217,7 @@ if TYPE_CHECKING:
     from detent.core.run import Run as Run
     from detent.core.run import RunOptions as RunOptions
     from detent.core.run import Thinking as Thinking
+    from detent.core.secrecy import Masked as Masked
     from detent.core.slots import AgentRef as AgentRef
     from detent.core.slots import CallRef as CallRef
     from detent.core.slots import Delegated as Delegated
@@ -230,8 +249,11 @@ if TYPE_CHECKING:
     from detent.ports.chat import ChatGenerator as ChatGenerator
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
     from detent.ports.clock import Clock as Clock
+    from detent.ports.confirmation import ConfirmationPolicy as ConfirmationPolicy
+    from detent.ports.confirmation import ConfirmationStrategy as ConfirmationStrategy
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
     from detent.ports.confirmation import ConfirmationUIResult as ConfirmationUIResult
+    from detent.ports.confirmation import HITLBreakpointException as HITLBreakpointException
     from detent.ports.journal import Checkpoint as Checkpoint
     from detent.ports.journal import Entry as Entry
     from detent.ports.journal import Journal as Journal
@@ -261,9 +283,9 @@ _HOMES = {
     "adapters.chances": "SystemChance",
     "adapters.clocks": "ManualClock SystemClock",
     "adapters.cohere.chat": "CohereChatGenerator",
-    "adapters.confirmation.console": "SimpleConsoleUI",
+    "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
     "adapters.confirmation.strategies": (
-        "AlwaysAskPolicy BlockingConfirmationStrategy ConfirmationPolicy NeverAskPolicy"
+        "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
     ),
     "adapters.drivers.aio": "AsyncInbox drive_async",
     "adapters.drivers.errand": "Errand",
@@ -303,7 +325,7 @@ _HOMES = {
     "core.changes": "Change diff",
     "core.compaction": "keep_last_messages shorten_tool_results",
     "core.components": "ComponentTool component",
-    "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected",
+    "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected Wording",
     "core.declarations": "Added Appended Field Highest Latest Lowest Merged Replaced Unique United",
     "core.delegation": "NoAnswerError inside run_at",
     "core.documents": "Document",
@@ -315,10 +337,11 @@ _HOMES = {
         "UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
-        "CancelRequested ClockTicked Event HappenedInside HumanDecided Judged ModelFailed "
-        "ModelReplied Resumed SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
+        "CancelRequested ClockTicked Event GrantRevoked HappenedInside HumanDecided Judged "
+        "ModelFailed ModelReplied Resumed SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
+    "core.grants": "Grant",
     "core.handlers": (
         "add_numbers append_unique append_unique_by keep_last keep_max keep_min "
         "merge_dicts merge_lists replace_values unite_sets"
@@ -335,11 +358,18 @@ _HOMES = {
     ),
     "core.outcomes": "Cancelled Exhausted Failed Finished Outcome",
     "core.output_type": "OutputType SchemaMode",
+    "core.pending": "PendingCall ToolExecutionDecision pending",
+    "core.policies": (
+        "AllOf AlwaysAskPolicy AnyOf AskAbove AskAfter AskOncePolicy AskOverBudget "
+        "AskWhen NeverAskPolicy Not"
+    ),
+    "core.refusals": "DecisionRefusedError",
     "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",
     "core.retries": "Retries",
     "core.run": "Acting Done Pausing Run RunOptions Thinking",
+    "core.secrecy": "Masked",
     "core.slots": "AgentRef CallRef Delegated Slot",
     "core.snapshot": (
         "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
@@ -353,7 +383,10 @@ _HOMES = {
     "ports.chance": "Chance",
     "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError",
     "ports.clock": "Clock",
-    "ports.confirmation": "ConfirmationUI ConfirmationUIResult",
+    "ports.confirmation": (
+        "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
+        "HITLBreakpointException"
+    ),
     "ports.journal": (
         "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError StoredRun"
     ),

@@ -554,7 +554,7 @@ def test_a_call_that_nobody_decides_about_stays_pending(
     run: Runner, answer: ConfirmationUIResult
 ) -> None:
     """An answer that means nothing, or arguments that do not fit: the run comes back unfinished."""
-    human = Human(answer)
+    human = Human(*[answer] * 5)
     agent, _ = agent_of(calling(("pay", 5)), confirmation_strategies=asking(human, "pay"))
 
     result = run(agent, "go")
@@ -630,7 +630,7 @@ def test_a_confirmation_rule_that_is_none_is_refused() -> None:
     """When the agent is built, and not when the tool is called."""
     wrong: Any = {"pay": Human(ConfirmationUIResult("confirm"))}
     with pytest.raises(
-        TypeError, match=r"confirmation_strategies\['pay'\] must be a strategy, e.g."
+        TypeError, match=r"confirmation_strategies\['pay'\] must be a strategy, e.g. Block"
     ):
         agent_of("done", confirmation_strategies=wrong)
     with pytest.raises(TypeError, match="confirmation_strategies are a dict by tool name, got "):

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent_options import AgentOptions
+from detent.adapters.deciding import Deciding
 from detent.core.state import BaseState
 from detent.core.variables import S, T
 
@@ -35,7 +36,7 @@ NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
 
 
-class Agent(Generic[S, T]):
+class Agent(Deciding, Generic[S, T]):
     """A model with tools, run until it is done.
 
     Args:
@@ -198,6 +199,8 @@ class Agent(Generic[S, T]):
 
         Raises:
             BreakpointException: the run has stopped at a breakpoint.
+            HITLBreakpointException: calls wait for a human whom nobody here can ask.
+            DecisionRefusedError: a decision in the snapshot does not count.
             StoredDataError: the snapshot is damaged, or this agent cannot go on with it.
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed, and `raise_on_tool_invocation_failure` is set.

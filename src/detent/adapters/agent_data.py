@@ -14,11 +14,7 @@ from attrs import asdict, fields
 
 from detent.adapters.assembly import Assembly
 from detent.adapters.confirmation.console import SimpleConsoleUI
-from detent.adapters.confirmation.strategies import (
-    AlwaysAskPolicy,
-    BlockingConfirmationStrategy,
-    NeverAskPolicy,
-)
+from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.providers import described, from_description
 from detent.core.checks import type_name
 from detent.core.errors import DetentError
@@ -26,6 +22,7 @@ from detent.core.frozen import thaw
 from detent.core.handlers import merge_lists, replace_values, unite_sets
 from detent.core.limits import Limits
 from detent.core.output_type import OutputType
+from detent.core.policies import AlwaysAskPolicy, NeverAskPolicy
 from detent.core.retries import Retries
 from detent.core.schema import entries_of
 from detent.core.state import State
@@ -85,8 +82,8 @@ def to_data(assembly: Assembly[Any]) -> Json:
             "generation_kwargs": thaw(spec.generation_kwargs),
             "confirmation_strategies": {
                 name: {
-                    "policy": type(rule.confirmation_policy).__name__,
-                    "ui": type(rule.confirmation_ui).__name__,
+                    "policy": type(getattr(rule, "confirmation_policy", rule)).__name__,
+                    "ui": type(getattr(rule, "confirmation_ui", rule)).__name__,
                 }
                 for name, rule in assembly.strategies.items()
             },

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
+    from detent.adapters.rules import Strategies
     from detent.core.hooks import Hook
     from detent.core.limits import Limits
     from detent.core.retries import Retries
@@ -31,7 +31,8 @@ class AgentOptions(TypedDict, total=False):
             function or a coroutine function.
         raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
             telling the model.
-        confirmation_strategies: by tool name, who is asked before the tool runs.
+        confirmation_strategies: by tool name, tuple of names, or "*", who is asked before the tool
+            runs: see `Strategies`.
         generation_kwargs: options for every model call.
         model_retries: how often the model is asked again after a failure that may pass (a rate
             limit, an overloaded server, a time-out, a stream that was cut), and when.
@@ -50,7 +51,7 @@ class AgentOptions(TypedDict, total=False):
     limits: Limits | None
     streaming_callback: StreamingCallback | None
     raise_on_tool_invocation_failure: bool
-    confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None
+    confirmation_strategies: Strategies | None
     generation_kwargs: Mapping[str, object] | None
     model_retries: Retries | int
     tool_executor: ToolExecutor | AsyncToolExecutor | None

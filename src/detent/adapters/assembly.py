@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
+from typing import Any, Generic, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
@@ -20,15 +20,15 @@ from detent.adapters.drivers.streams import observing
 from detent.adapters.drivers.telling import Teller
 from detent.adapters.functions import FunctionToolExecutor
 from detent.adapters.given import require_callback, require_conversation
+from detent.adapters.rules import Rules, Strategies, rules_of
 from detent.adapters.selection import chosen, up_to_date
 from detent.core.breakpoints import BreakPoints, holds_of
-from detent.core.decisions import Allow, Ask, Policy, Verdict
 from detent.core.events import Event, Resumed
-from detent.core.frozen import FrozenDict, thaw
 from detent.core.hooks import Hook
 from detent.core.limits import Limits, limits_of
-from detent.core.messages import ChatMessage, ToolCall
+from detent.core.messages import ChatMessage
 from detent.core.output_type import OutputType
+from detent.core.pending import decided_run
 from detent.core.replies import StreamingChunk
 from detent.core.retries import Retries, retries_of
 from detent.core.run import Run, RunOptions
@@ -37,7 +37,7 @@ from detent.core.spec import AgentSpec
 from detent.core.state import State, TypedState, initial_writes
 from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
-from detent.core.tools import Tool, by_name
+from detent.core.tools import by_name
 from detent.core.toolsets import Tools, flat
 from detent.core.variables import S, T
 from detent.ports.chance import Chance
@@ -49,16 +49,9 @@ from detent.ports.chat import (
     schema_mode_of,
 )
 from detent.ports.clock import Clock
-from detent.ports.confirmation import ConfirmationUI
 from detent.ports.journal import Journal
 from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-if TYPE_CHECKING:
-    from detent.adapters.confirmation.strategies import (
-        BlockingConfirmationStrategy,
-        ConfirmationPolicy,
-    )
 
 Messages: TypeAlias = str | ChatMessage | Sequence[ChatMessage]
 """A conversation: its messages, one message, or what the user says as plain text."""
@@ -86,7 +79,7 @@ class Assembly(Generic[S]):
     spec: AgentSpec[S]
     chat_generator: ChatGenerator | AsyncChatGenerator
     tools: Tools[S] = ()
-    uis: Mapping[str, ConfirmationUI] = field(factory=dict)
+    rules: Rules = field(factory=Rules)
     streaming_callback: StreamingCallback | None = None
     executor: ToolExecutor | AsyncToolExecutor = field(default=None, converter=_executor)
     clock: Clock = field(default=None, converter=_clock)
@@ -94,7 +87,7 @@ class Assembly(Generic[S]):
     journal: Journal | None = None
     chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
-    strategies: Mapping[str, BlockingConfirmationStrategy] = field(factory=dict)
+    strategies: Mapping[str, Any] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         output = self.spec.output
@@ -157,10 +150,8 @@ class Assembly(Generic[S]):
         tools: Tools[S] | None,
     ) -> Errand[S]:
         """A run of the journal, which goes on in this process."""
-        if self.journal is None:
-            raise ValueError("this agent has no journal; give it one: Agent(…, journal=…)")
         spec, _ = chosen(up_to_date(self.spec, self.tools), tools)
-        at = loaded(self.journal, spec, run_id)
+        at = loaded(self.kept(), spec, run_id)
         errand = self._errand(spec, at, streaming_callback, break_point)
         errand.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
         return errand
@@ -168,8 +159,15 @@ class Assembly(Generic[S]):
     def _time(self, spec: AgentSpec[S]) -> float | None:
         return None if spec.limits.max_seconds is None else self.clock.now()
 
+    def kept(self) -> Journal:
+        """The journal. Raises ValueError where there is none."""
+        if self.journal is None:
+            raise ValueError("this agent has no journal; give it one: Agent(…, journal=…)")
+        return self.journal
+
     def _stopped(self, spec: AgentSpec[S], given: AgentSnapshot, run_id: str | None) -> Loaded[S]:
-        run = step(spec, run_of(spec, given), Resumed(self.chance.new_id(), self._time(spec)))
+        run, _ = decided_run(spec, run_of(spec, given), given.decisions, self.clock.now())
+        run = step(spec, run, Resumed(self.chance.new_id(), self._time(spec)))
         if self.journal is not None:  # which may have that run already, further on
             run = forked(run, run_id or self.chance.new_id())
         return Loaded(run, 0, given.held)
@@ -186,14 +184,14 @@ class Assembly(Generic[S]):
         purse = Purse(
             self.chat_generator,
             self.executor,
-            self.uis,
+            self.rules.askers,
             tell,
             clock=self.clock,
             chance=self.chance.number,
             price=spec.limits.price,
         )
         telling = () if purse.teller is None else (_telling(purse.teller),)
-        rules = holds_of(break_point, spec)
+        holds = holds_of(break_point, spec)
         recorder = None
         if self.journal is not None:
             recorder = Recorder(self.journal, spec, self.clock.now, at)
@@ -202,15 +200,16 @@ class Assembly(Generic[S]):
         session = Session(
             spec,
             at.run,
-            observers=(*self.observers, *telling),
+            observers=(self.rules.told, *self.observers, *telling),
             clock=self.clock,
-            hold=rules,
+            hold=holds,
             passed=at.passed,
             record=recorder,
             hooks=self.hooks,
             inner_hooks=_inner_hooks(spec),
         )
-        return Errand(session, _purses(spec, purse), rules, recorder)
+        self.rules.told_before(at.run)
+        return Errand(session, _purses(spec, purse), holds, recorder, self.rules)
 
 
 def _purses(spec: AgentSpec[Any], own: Purse) -> Purses:
@@ -237,7 +236,7 @@ def _inner(tool: AgentTool, outer: Purse) -> Purses:
         outer,
         chat=parts.chat_generator,
         tools=parts.executor,
-        uis=parts.uis,
+        uis=parts.rules.askers,
         streaming_callback=marked,
         price=parts.spec.limits.price or outer.price,
     )
@@ -260,7 +259,7 @@ def assembled(
     limits: Limits | None = None,
     streaming_callback: StreamingCallback | None = None,
     raise_on_tool_invocation_failure: bool = False,
-    confirmation_strategies: Mapping[str, BlockingConfirmationStrategy] | None = None,
+    confirmation_strategies: Strategies | None = None,
     generation_kwargs: Mapping[str, object] | None = None,
     model_retries: Retries | int = 2,
     tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
@@ -272,23 +271,26 @@ def assembled(
     hooks: Sequence[Hook] = (),
 ) -> Assembly[S]:
     """The parts that `Agent` is given, put together; see there."""
+    rules = rules_of(confirmation_strategies or {})
     spec: AgentSpec[S] = AgentSpec(
         state=blank_state(state_schema),
         tools=by_name(flat(tools)),
         system_prompt=system_prompt,
-        exit_conditions=frozenset(
-            [exit_conditions] if isinstance(exit_conditions, str) else exit_conditions
-        ),
-        policies=policies_of(confirmation_strategies or {}),
+        exit_conditions=_exits(exit_conditions),
+        policies=rules.policies,
+        wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
         model_retries=retries_of(model_retries),
         fail_on_tool_fault=raise_on_tool_invocation_failure,
         output=output_for(chat_generator, output_type),
     )
-    uis = uis_of(confirmation_strategies or {})
-    ports = (tool_executor, clock, observers, journal, chance, hooks, confirmation_strategies or {})
-    return Assembly(spec, chat_generator, tools, uis, streaming_callback, *ports)
+    ports = (tool_executor, clock, observers, journal, chance, hooks, rules.named)
+    return Assembly(spec, chat_generator, tools, rules, streaming_callback, *ports)
+
+
+def _exits(given: Sequence[str]) -> frozenset[str]:
+    return frozenset([given] if isinstance(given, str) else given)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
@@ -311,40 +313,6 @@ def output_for(
         return None
     wanted = given if isinstance(given, OutputType) else OutputType(given)
     return evolve(wanted, native=wanted.native or schema_mode_of(chat_generator))
-
-
-def policies_of(strategies: Mapping[str, BlockingConfirmationStrategy]) -> FrozenDict[str, Policy]:
-    """Who must be asked, by tool name.
-
-    Raises:
-        TypeError: a strategy has no policy, or nobody to ask.
-    """
-    if not isinstance(strategies, Mapping):
-        raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
-    for name, rule in strategies.items():
-        if not (hasattr(rule, "confirmation_policy") and hasattr(rule, "confirmation_ui")):
-            raise TypeError(
-                f"confirmation_strategies[{name!r}] must be a strategy, e.g. "
-                f"BlockingConfirmationStrategy(policy, ui), got {rule!r}"
-            )
-    return FrozenDict(
-        {name: _policy(rule.confirmation_policy) for name, rule in strategies.items()}
-    )
-
-
-def uis_of(
-    strategies: Mapping[str, BlockingConfirmationStrategy],
-) -> Mapping[str, ConfirmationUI]:
-    """Through what they are asked, by tool name."""
-    return {name: rule.confirmation_ui for name, rule in strategies.items()}
-
-
-def _policy(policy: ConfirmationPolicy) -> Policy:
-    def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-        params = cast(dict[str, Any], thaw(call.arguments))
-        return Ask() if policy.should_ask(tool.name, tool.description, params) else Allow()
-
-    return verdict
 
 
 def _conversation(messages: Messages) -> Sequence[ChatMessage]:

@@ -43,6 +43,8 @@ def up_to_date(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
 def _with_tools(spec: AgentSpec[S], tools: Sequence[Tool]) -> AgentSpec[S]:
     """The spec with these tools in place of its own; rules about others say nothing."""
     given = by_name(tools)
-    rules = FrozenDict({name: rule for name, rule in spec.policies.items() if name in given})
+    rules = FrozenDict(
+        {name: rule for name, rule in spec.policies.items() if name in {"*", *given}}
+    )
     exits = spec.exit_conditions & {"text", *given}
     return evolve(spec, tools=given, policies=rules, exit_conditions=exits)

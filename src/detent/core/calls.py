@@ -6,7 +6,6 @@ from typing import Any
 
 from attrs import evolve
 
-from detent.core.arguments import argument_faults
 from detent.core.decisions import (
     Allow,
     Answered,
@@ -15,12 +14,14 @@ from detent.core.decisions import (
     Decision,
     Modified,
     Rejected,
-    Verdict,
+    Wording,
     digest,
 )
-from detent.core.events import ClockTicked, ToolRaised
+from detent.core.events import ClockTicked, HumanDecided, Judged, ToolRaised
+from detent.core.grants import Decided, Grant, covered, is_granted
 from detent.core.outcomes import Cancelled, Exhausted
 from detent.core.results import ToolFault, text_of
+from detent.core.run import Run
 from detent.core.slots import (
     AnsweredByHuman,
     AwaitingDecision,
@@ -35,6 +36,9 @@ from detent.core.slots import (
     moved,
 )
 from detent.core.spec import AgentSpec
+
+WORDING = Wording()
+"""What the model is told where nothing else was chosen."""
 
 
 def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
@@ -63,33 +67,60 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
     return Resting(event.attempt + 1, event.at + pause_s)
 
 
-def judged(spec: AgentSpec[Any], run_id: str, slot: Slot, verdict: Verdict) -> Slot:
-    """The slot as a policy has said: it may run, or a human must decide."""
-    match verdict:
-        case Allow():
+def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Slot:
+    """The slot as a policy has said: it may run, or a human must decide who has not done so yet."""
+    tool = spec.tools[slot.call.tool_name]
+    match event.verdict:
+        case Ask(reason, remember, expires_s, reveals) if not is_granted(
+            run.grants, run.id, slot.call, tool
+        ):
+            until = None if expires_s is None or event.at is None else event.at + expires_s
+            bound = digest(run.id, *slot.ref, slot.call, tool)
+            return moved(slot, AwaitingDecision(bound, reason, 1, remember, until, reveals))
+        case Allow() | Ask():
             return moved(slot, Ready())
-        case Ask(reason):
-            bound = digest(run_id, *slot.ref, slot.call, spec.tools[slot.call.tool_name])
-            return moved(slot, AwaitingDecision(bound, reason))
+
+
+def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
+    """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
+    if not isinstance(slot.status, AwaitingDecision):
+        return slot
+    tool = spec.tools[slot.call.tool_name]
+    # A question that came of a crash has another digest: no earlier word answers it.
+    is_first = slot.status.digest == digest(run.id, *slot.ref, slot.call, tool)
+    if is_first and is_granted(run.grants, run.id, slot.call, tool):
+        return moved(slot, Ready())
+    return slot
+
+
+def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
+    """The run with a decision in its record, and with what is confirmed by it for other calls."""
+    said = event.decision
+    done = Decided(slot.ref, slot.call, said, event.by, event.at)
+    run = evolve(run, decisions=(*run.decisions, done))
+    asked = slot.status.remember if isinstance(slot.status, AwaitingDecision) else "call"
+    if not isinstance(said, Confirmed) or (said.remember, asked) == ("call", "call"):
+        return run
+    scope = asked if said.remember == "call" else said.remember
+    covers = covered(run.id, scope, slot.call, spec.tools[slot.call.tool_name])
+    grant = Grant(slot.ref, slot.call, scope, covers, event.by, event.at)
+    return evolve(run, grants=(*run.grants, grant))
 
 
 def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
-    """The slot as a human has decided; the same one where the decision does not fit the tool."""
+    """The slot as a human has decided, and what the model is told of it."""
     name = slot.call.tool_name
     attempt = slot.status.attempt if isinstance(slot.status, AwaitingDecision) else 1
+    wording = spec.wordings.get(name) or spec.wordings.get("*", WORDING)
     match decision:
         case Confirmed():
             return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
             call = evolve(slot.call, arguments=arguments)
-            if argument_faults(call, spec.tools[name]):
-                return slot
-            lead = f"The parameters for tool '{name}' were updated by the user to:"
-            note = _with_feedback(f"{lead}\n{text_of(arguments)}", feedback)
+            note = wording.modified(name, text_of(arguments), feedback)
             return evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
-            text = f"Tool execution for '{name}' was rejected by the user."
-            return moved(slot, Refused(_with_feedback(text, feedback)))
+            return moved(slot, Refused(wording.rejected(name, feedback)))
         case Answered(text):
             return moved(slot, AnsweredByHuman(text))
 
@@ -105,7 +136,3 @@ def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
     else:
         text = f"Tool '{name}' was not run: {why}."
     return moved(slot, Faulted(ToolFault("cancelled", text)))
-
-
-def _with_feedback(text: str, feedback: str | None) -> str:
-    return f"{text} With user feedback: {feedback}" if feedback else text

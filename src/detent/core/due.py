@@ -24,7 +24,7 @@ from detent.core.slots import (
     Unknown,
 )
 from detent.core.spec import AgentSpec
-from detent.core.tools import ToolSpec
+from detent.core.tools import Tool, ToolSpec
 from detent.core.variables import S
 
 
@@ -91,7 +91,7 @@ def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
     asked: list[Policy] = []
     for slot in run.slots:
         if isinstance(slot.status, Unjudged):
-            policy = spec.policies.get(slot.call.tool_name, unguarded)
+            policy = spec.policy_of(slot.call.tool_name) or unguarded
             if not any(policy is one for one in asked):
                 asked.append(policy)
                 yield Judge(slot.ref, slot.call, spec.tools[slot.call.tool_name], policy, run)
@@ -99,10 +99,22 @@ def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:
     return [
-        AskHuman(slot.ref, slot.call, spec.tools[slot.call.tool_name], status.digest, status.reason)
+        _ask_human(spec.tools[slot.call.tool_name], run, slot, slot.status)
         for slot in run.slots
-        if isinstance(status := slot.status, AwaitingDecision)
+        if isinstance(slot.status, AwaitingDecision)
     ]
+
+
+def _ask_human(tool: Tool, run: Run[S], slot: Slot, asked: AwaitingDecision) -> AskHuman:
+    revealed = FrozenDict(
+        {
+            item.parameter: run.state.read(item.key)
+            for item in tool.inputs
+            if item.parameter in asked.reveals and run.state.holds(item.key)
+        }
+    )
+    why = (asked.digest, asked.reason, run.id, asked.expires_at, revealed)
+    return AskHuman(slot.ref, slot.call, tool, *why)
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:

@@ -119,13 +119,20 @@ class Judge:
 
 @frozen
 class AskHuman:
-    """Ask a human whether a call may run. The decision must carry `digest`."""
+    """Ask a human whether a call may run. The decision must carry `digest`.
+
+    `revealed` are values from the state that the tool will get and the human may see. A
+    confirmation after `expires_at`, in seconds since 1970, does not count.
+    """
 
     ref: CallRef
     call: ToolCall
     tool: Tool
     digest: str
     reason: str
+    run_id: str = ""
+    expires_at: float | None = None
+    revealed: FrozenDict[str, object] = field(factory=FrozenDict)
     path: Path = ()
 
     @property

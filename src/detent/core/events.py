@@ -86,20 +86,37 @@ class ClockTicked:
 
 @frozen
 class Judged:
-    """A policy said whether a human must decide about a call. It is not asked again."""
+    """A policy said whether a human must decide about a call. It is not asked again.
+
+    `at` is the time, in seconds since 1970, where the question may expire.
+    """
 
     ref: CallRef
     verdict: Verdict
+    at: float | None = None
 
 
 @frozen
 class HumanDecided:
-    """A human decided about one call. It counts only with the digest of that very call."""
+    """A human decided about one call. It counts only with the digest of that very call.
+
+    `by` says who, `at` when, in seconds since 1970. `refusal` says why a decision does not count.
+    """
 
     ref: CallRef
     digest: str
     decision: Decision
     by: str | None = None
+    at: float | None = None
+
+
+@frozen
+class GrantRevoked:
+    """What was confirmed with the call `ref` counts for no further calls."""
+
+    ref: CallRef
+    by: str | None = None
+    at: float | None = None
 
 
 @frozen
@@ -158,6 +175,7 @@ Event: TypeAlias = (
     | ClockTicked
     | Judged
     | HumanDecided
+    | GrantRevoked
     | ToolNeverRan
     | Resumed
     | CancelRequested

@@ -42,7 +42,7 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
         fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
         return Slot(ref, call, Faulted(fault))
-    return Slot(ref, call, Unjudged() if tool.name in spec.policies else Ready())
+    return Slot(ref, call, Ready() if spec.policy_of(tool.name) is None else Unjudged())
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:

@@ -8,6 +8,7 @@ from typing import Generic, TypeAlias
 from attrs import field, frozen
 
 from detent.core.frozen import FrozenDict
+from detent.core.grants import Decided, Grant
 from detent.core.messages import ChatMessage, frozen_mapping
 from detent.core.outcomes import Outcome
 from detent.core.replies import ChatReply, Usage
@@ -75,6 +76,8 @@ class Run(Generic[S]):
     last. `misfits` counts the answers that were not of the wanted type. `cost` is in the currency
     of the price list. `exhausted` names the limit that was reached when the model is asked for its
     last answer. At `deadline`, in seconds since 1970, the run ends.
+    `decisions` are those of humans that counted, `grants` the confirmations that count for further
+    calls.
     """
 
     id: str
@@ -88,6 +91,8 @@ class Run(Generic[S]):
     cost: float = 0.0
     exhausted: str | None = None
     deadline: float | None = None
+    decisions: tuple[Decided, ...] = ()
+    grants: tuple[Grant, ...] = ()
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from attrs import frozen
 
+from detent.core.decisions import Scope
 from detent.core.messages import ResultPart, TextContent, ToolCall, ToolCallResult
 from detent.core.results import ToolFault, ToolResult
 
@@ -47,11 +48,15 @@ class AwaitingDecision:
     """A human must decide. Only a decision that carries `digest` counts.
 
     A yes begins `attempt`: what may still come of one before it is none of its answers.
+    A confirmation after `expires_at`, in seconds since 1970, does not. The rest is as for `Ask`.
     """
 
     digest: str
     reason: str = ""
     attempt: int = 1
+    remember: Scope = "call"
+    expires_at: float | None = None
+    reveals: tuple[str, ...] = ()
 
 
 @frozen

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeAlias, cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from detent.core.breakpoints import (
     CHAT_GENERATOR,
@@ -25,6 +25,7 @@ from detent.core.fingerprint import fingerprint, is_fingerprint, misfits
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.journal import run_from_json, run_to_json
 from detent.core.messages import ChatMessage, ToolCall, frozen_mapping
+from detent.core.pending import ToolExecutionDecision
 from detent.core.records import dump, load
 from detent.core.run import Acting, Phase, Run, RunOptions, Thinking
 from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
@@ -59,6 +60,7 @@ class AgentSnapshot:
         break_point: the breakpoint that stopped it, where it is one that JSON can say.
         at: when it stopped, in seconds since 1970.
         format: the version of the format.
+        decisions: what humans have decided since; going on with it hears them first.
     """
 
     run: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
@@ -68,6 +70,7 @@ class AgentSnapshot:
     break_point: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     at: float | None = None
     format: int = FORMAT
+    decisions: tuple[ToolExecutionDecision, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -125,6 +128,14 @@ class AgentSnapshot:
         phase = self.phase
         return phase.slots if isinstance(phase, Acting) else ()
 
+    def with_decisions(self, decisions: Iterable[ToolExecutionDecision]) -> Self:
+        """The same snapshot with what humans have decided: about some calls that wait, or all.
+
+        Whoever goes on with it checks the decisions: one that does not count is raised as
+        `DecisionRefusedError`.
+        """
+        return evolve(self, decisions=(*self.decisions, *decisions))
+
     def summary(self) -> str:
         """What has happened, what was about to happen and why it has not, for people."""
         count = len(self.state["messages"])
@@ -145,6 +156,7 @@ class AgentSnapshot:
             "at": self.at,
             "agent": thaw(self.agent),
             "run": thaw(self.run),
+            "decisions": [one.to_dict() for one in self.decisions],
         }
 
     @classmethod
@@ -155,8 +167,9 @@ class AgentSnapshot:
             StoredDataError: `data` is no snapshot, or a later Detent wrote it.
         """
         parts = _parts_of(data)
+        said = map(ToolExecutionDecision.from_dict, _listed(data.get("decisions", []), "decisions"))
         try:
-            return cls(*parts)
+            return cls(*parts, decisions=tuple(said))
         except RecursionError:
             raise StoredDataError("the snapshot is nested too deeply") from None
 
@@ -351,9 +364,9 @@ def _time(value: object) -> float | None:
     raise StoredDataError("the snapshot is damaged: 'at' is no time")
 
 
-def _listed(value: object) -> list[object]:
+def _listed(value: object, name: str = "held") -> list[Any]:
     if not isinstance(value, list):
-        raise StoredDataError("the snapshot is damaged: 'held' must be an array")
+        raise StoredDataError(f"the snapshot is damaged: '{name}' must be an array")
     return value
 
 

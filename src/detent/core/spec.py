@@ -6,7 +6,7 @@ from typing import Any, Generic
 
 from attrs import Factory, field, frozen
 
-from detent.core.decisions import Policy
+from detent.core.decisions import Policy, Wording
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
 from detent.core.limits import Limits
@@ -44,7 +44,9 @@ class AgentSpec(Generic[S]):
         system_prompt: instructions that open every conversation.
         exit_conditions: tools that end the run once they have succeeded. A reply without tool calls
             always ends it.
-        policies: for each guarded tool, who must be asked before it runs.
+        policies: for each guarded tool, or "*" for all others, who says whether a human must be
+            asked.
+        wordings: for each of these, what the model is told of what a human decided.
         limits: what a run may spend.
         generation_kwargs: options for every model call.
         model_retries: how often a model that gave no answer is asked again, and when.
@@ -62,6 +64,7 @@ class AgentSpec(Generic[S]):
     system_prompt: str | None = None
     exit_conditions: frozenset[str] = frozenset({"text"})
     policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
+    wordings: FrozenDict[str, Wording] = field(factory=FrozenDict, kw_only=True)
     limits: Limits = field(factory=Limits)
     generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
     model_retries: Retries = field(factory=lambda: Retries(2))
@@ -82,6 +85,10 @@ class AgentSpec(Generic[S]):
         if faults:
             raise WiringError(faults)
 
+    def policy_of(self, tool_name: str) -> Policy | None:
+        """Who says whether a human must be asked before this tool runs; None where nobody does."""
+        return self.policies.get(tool_name) or self.policies.get("*")
+
     def _rule_faults(self) -> list[str]:
         known = {"text", *self.tools}
         names = ", ".join(sorted(known))
@@ -91,7 +98,7 @@ class AgentSpec(Generic[S]):
         ]
         rules = [
             f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools)}"
-            for name in self.policies.keys() - self.tools.keys()
+            for name in self.policies.keys() - {"*", *self.tools}
         ]
         if self.output is not None and self.output.name in self.tools:
             exits.append(

@@ -13,13 +13,14 @@ from operator import is_
 from attrs import evolve
 
 from detent.core.answers import answered
-from detent.core.calls import after_fault, after_tick, decided, judged
+from detent.core.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.delegation import TASK, came_of, invocation_of
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.events import (
     CancelRequested,
     ClockTicked,
     Event,
+    GrantRevoked,
     HappenedInside,
     HumanDecided,
     Judged,
@@ -38,9 +39,9 @@ from detent.core.messages import ChatMessage
 from detent.core.opening import open_slots, with_call_ids
 from detent.core.outcomes import Cancelled, Exhausted, Finished
 from detent.core.recovery import recovered
+from detent.core.refusals import refusal
 from detent.core.run import NO_OPTIONS, Acting, Done, Pausing, Run, RunOptions, Thinking
 from detent.core.slots import (
-    AwaitingDecision,
     CallRef,
     Delegated,
     Faulted,
@@ -118,6 +119,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_judged(spec, run, event)
         case HumanDecided():
             return _on_human_decided(spec, run, event)
+        case GrantRevoked():
+            return _on_grant_revoked(run, event)
         case ToolNeverRan():
             return _on_tool_never_ran(spec, run, event)
         case Resumed():
@@ -249,16 +252,21 @@ def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     slot = _slot(run, event.ref)
     if slot is None or not isinstance(slot.status, Unjudged):
         return run
-    return _change(spec, run, judged(spec, run.id, slot, event.verdict))
+    return _change(spec, run, judged(spec, run, slot, event))
 
 
 def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
     slot = _slot(run, event.ref)
-    awaited = slot.status if slot is not None else None
-    if slot is None or not isinstance(awaited, AwaitingDecision) or awaited.digest != event.digest:
+    if slot is None or refusal(spec, run, event) is not None:
         return run
-    changed = decided(spec, slot, event.decision)
-    return run if changed is slot else _change(spec, run, changed)
+    knowing = remembered(spec, run, slot, event)
+    slots = _replaced(run.slots, decided(spec, slot, event.decision))
+    return _with_slots(spec, knowing, [released(spec, knowing, one) for one in slots])
+
+
+def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
+    kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
+    return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
 
 
 def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:

@@ -31,6 +31,7 @@ from detent.core.parameters import (
     signature_of,
 )
 from detent.core.retries import Retries, retries_of
+from detent.core.secrecy import masked_in
 from detent.core.state import BaseState, State, TypedState
 from detent.core.tool_parts import require_parts
 from detent.core.wiring import (
@@ -101,6 +102,10 @@ def _outputs(tool: Tool) -> tuple[Output, ...]:
 def _hidden_of(tool: Tool) -> frozenset[str]:
     """The parameters that the state fills: no model sees them, nor can it pass them."""
     return _hidden(tool.signature, tool.inputs)
+
+
+def _masked_of(tool: Tool) -> frozenset[str]:
+    return masked_in(tool.signature.declared, tool.parameters)
 
 
 def _readers(tool: Tool) -> FrozenDict[str, Reader]:
@@ -192,6 +197,9 @@ class Tool:
     )
     readers: FrozenDict[str, Reader] = field(
         init=False, eq=False, repr=False, default=Factory(_readers, takes_self=True)
+    )
+    masked: frozenset[str] = field(
+        init=False, eq=False, repr=False, default=Factory(_masked_of, takes_self=True)
     )
     text_rules: TextRule | FrozenDict[str, TextRule] = field(
         init=False, eq=False, repr=False, default=Factory(_text_rules, takes_self=True)

@@ -19,7 +19,7 @@ from attrs import frozen
 
 from detent import ConfirmationUIResult, SimpleConsoleUI
 from detent.adapters.confirmation import console
-from detent.adapters.confirmation.console import visible
+from detent.core.visible import visible
 
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")
 
@@ -84,7 +84,7 @@ def test_the_call_is_shown_with_all_its_arguments(terminal: Terminal) -> None:
     assert terminal.shown("[m]odify: ") == (
         "\n--- pay wants to run ---\nPays money.\n"
         '  to = Ann\n  amount = 5\n  tags = ["é"]\n'
-        "Run it? [y]es / [n]o / [m]odify: "
+        "Run it? [y]es / [n]o / [a]nswer for it / [r]emember / [s]how all / [m]odify: "
     )
 
 
@@ -95,8 +95,8 @@ def test_the_call_is_shown_with_all_its_arguments(terminal: Terminal) -> None:
         (" YES \n", CONFIRM),
         ("n\n\n", REJECT),
         ("no\ntoo much\n", ConfirmationUIResult("reject", "too much")),
-        ("m\n\n\n", ConfirmationUIResult("modify", None, {"to": "Ann", "amount": 5})),
-        ("m\nBob\n7\n", ConfirmationUIResult("modify", None, {"to": "Bob", "amount": 7})),
+        ("m\n\n\n\n", ConfirmationUIResult("modify", None, {"to": "Ann", "amount": 5})),
+        ("m\nBob\n7\n\n", ConfirmationUIResult("modify", None, {"to": "Bob", "amount": 7})),
     ],
 )
 def test_a_human_confirms_rejects_or_modifies(
@@ -113,12 +113,12 @@ def test_nothing_but_an_answer_is_an_answer(terminal: Terminal) -> None:
     terminal.type("\nsure\nn\n\n")
 
     assert terminal.ask() == REJECT
-    assert terminal.shown("Why not").count("Please answer y, n or m.") == 2
+    assert terminal.shown("Why not").count("Please answer y, n, a, r, s or m.") == 2
 
 
 def test_an_argument_that_is_no_json_is_asked_again(terminal: Terminal) -> None:
     """With what is wrong with it."""
-    terminal.type("m\nseven\n7\n")
+    terminal.type("m\nseven\n7\n\n")
 
     assert terminal.ask(amount=5).new_tool_params == {"amount": 7}
     assert "That is not JSON" in terminal.shown("not JSON")

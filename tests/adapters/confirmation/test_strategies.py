@@ -24,7 +24,7 @@ class Above:
 
 
 def asks(policy: ConfirmationPolicy, amount: int) -> bool:
-    return policy.should_ask("pay", "Pays money.", {"amount": amount})
+    return policy.should_ask("pay", "Pays money.", {"amount": amount}) is True
 
 
 def test_policies_say_whether_to_ask() -> None:

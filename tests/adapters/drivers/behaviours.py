@@ -540,7 +540,7 @@ HUMANS: dict[str, Callable[[], Behaviour]] = {
     ),
     "a call that nobody decides about": lambda: evolve(asked(None), reason=None, text=None),
     "a call modified to what the tool does not take": lambda: evolve(
-        asked(Modified({"n": "all"})), reason=None, text=None
+        asked(None), agent=guarded(*[Modified({"n": "all"})] * 5), reason=None, text=None
     ),
     "two questions": lambda: Behaviour(
         (calling(("pay", 1), ("note", 1), ("pay", 2)), "done"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Ask,
@@ -256,7 +257,9 @@ def test_a_human_decides_about_the_call_that_was_shown(pay: Pay) -> None:
 
     event = pay(purse(uis={"note": human}), HUMAN)
 
-    assert event == HumanDecided(CallRef(1, 0), "digest", Confirmed())
+    assert isinstance(event, HumanDecided)
+    assert event.at is not None
+    assert evolve(event, at=None) == HumanDecided(CallRef(1, 0), "digest", Confirmed())
     assert human.shown == ["note", "notes\nwhy", {"n": 1, "tags": ["a", "scribble"]}]
     assert HUMAN.call.arguments == {"n": 1, "tags": ["a"]}
 

@@ -46,7 +46,7 @@ def test_the_console_keeps_the_laws(
 
         return make
 
-    modified = "m\n" + "\n" * 4
+    modified = "m\n" + "\n" * 5
     check_confirmation_ui(
         {
             "confirm": typing("y\n"),

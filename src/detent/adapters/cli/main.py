@@ -21,7 +21,7 @@ from detent.adapters.agent import Agent
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
 from detent.adapters.cli.show import Show, progress_bar, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
-from detent.adapters.confirmation.strategies import AlwaysAskPolicy, BlockingConfirmationStrategy
+from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.http.caller import host_of
 from detent.adapters.local.chat import LocalChatGenerator
 from detent.adapters.local.weights import known_models
@@ -29,6 +29,7 @@ from detent.adapters.providers import PROVIDERS, chat_generator
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.core.errors import DetentError
 from detent.core.messages import ChatMessage, ChatRole
+from detent.core.policies import AlwaysAskPolicy
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUIResult
 

@@ -1,49 +1,159 @@
-"""Strategies and policies: when a human is asked about a tool call, and by whom."""
+"""Strategies: when a human is asked about a call, by whom, and what the model is told of it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, Self
 
-from attrs import frozen
+from attrs import field, frozen
 
-from detent.ports.confirmation import ConfirmationUI
+from detent.core.decisions import Wording
+from detent.core.described import Classes, Described
+from detent.core.pending import ToolExecutionDecision
+from detent.core.policies import (
+    AllOf,
+    AlwaysAskPolicy,
+    AnyOf,
+    AskAbove,
+    AskAfter,
+    Asking,
+    AskOncePolicy,
+    AskOverBudget,
+    NeverAskPolicy,
+    Not,
+)
+from detent.ports.confirmation import (
+    ConfirmationPolicy,
+    ConfirmationUI,
+    ConfirmationUIResult,
+    HITLBreakpointException,
+)
 
-
-class ConfirmationPolicy(Protocol):
-    """Says whether a human must be asked about a call. It is asked once for each call."""
-
-    def should_ask(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> bool:
-        """Whether a human must decide about this call."""
-        ...
+REJECT, MODIFY, FEEDBACK = Wording().reject, Wording().modify, Wording().feedback
+POLICIES: Classes = {
+    one.__name__: one
+    for one in (
+        *(AllOf, AlwaysAskPolicy, AnyOf, AskAbove, AskAfter, Asking, AskOncePolicy, AskOverBudget),
+        *(NeverAskPolicy, Not),
+    )
+}
+"""The policies that data may name without being told of them."""
 
 
 @frozen
-class AlwaysAskPolicy:
-    """Every call is asked about."""
+class BlockingConfirmationStrategy(Described):
+    """Asks through `confirmation_ui`, and waits, whenever `confirmation_policy` says so.
 
-    def should_ask(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> bool:
-        """Always True."""
-        return True
-
-
-@frozen
-class NeverAskPolicy:
-    """No call is asked about."""
-
-    def should_ask(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> bool:
-        """Always False."""
-        return False
-
-
-@frozen
-class BlockingConfirmationStrategy:
-    """Asks through `confirmation_ui`, and waits, whenever `confirmation_policy` says so."""
+    Only the call that is asked about waits; other tools of the turn go on. The templates are what
+    the model is told, see `Wording`.
+    """
 
     confirmation_policy: ConfirmationPolicy
     confirmation_ui: ConfirmationUI
+    reject_template: str = REJECT
+    modify_template: str = MODIFY
+    user_feedback_template: str = FEEDBACK
+
+    @property
+    def wording(self) -> Wording:
+        """The templates."""
+        return Wording(self.reject_template, self.modify_template, self.user_feedback_template)
+
+    def run(
+        self,
+        tool_name: str,
+        tool_description: str,
+        tool_params: dict[str, Any],
+        tool_call_id: str | None = None,
+    ) -> ToolExecutionDecision:
+        """Decide about a call by hand, outside of an agent. The policy and the UI must be blocking.
+
+        Raises:
+            ValueError: the UI has not said anything that decides.
+        """
+        which = (tool_name, True, tool_call_id)
+        if self.confirmation_policy.should_ask(tool_name, tool_description, tool_params) is False:
+            return ToolExecutionDecision(*which, final_tool_params=tool_params)
+        said = self.confirmation_ui.get_user_confirmation(
+            tool_name, tool_description, dict(tool_params)
+        )
+        if not isinstance(said, ConfirmationUIResult):
+            raise TypeError(f"the UI must answer with a ConfirmationUIResult, got {said!r:.100}")
+        tell = getattr(self.confirmation_policy, "update_after_confirmation", None)
+        if tell is not None:
+            tell(tool_name, tool_description, tool_params, said)
+        return self._decision(which, tool_params, said)
+
+    def _decision(
+        self,
+        which: tuple[str, bool, str | None],
+        tool_params: dict[str, Any],
+        said: ConfirmationUIResult,
+    ) -> ToolExecutionDecision:
+        name, _, call_id = which
+        match said:
+            case ConfirmationUIResult("confirm"):
+                return ToolExecutionDecision(*which, final_tool_params=tool_params)
+            case ConfirmationUIResult("modify", feedback, dict(params)):
+                told = self.wording.modified(name, str(params), feedback)
+                return ToolExecutionDecision(*which, told, params)
+            case ConfirmationUIResult("reject", feedback):
+                told = self.wording.rejected(name, feedback)
+                return ToolExecutionDecision(
+                    name, execute=False, tool_call_id=call_id, feedback=told
+                )
+            case _:
+                raise ValueError(f"{said.action!r} decides nothing about {name!r}")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:
+        """What `to_dict` gave. `classes` are policies and UIs of your own, by name.
+
+        Raises:
+            StoredDataError: it names another class, or does not fit.
+        """
+        return super().from_dict(data, {**POLICIES, **_uis(), **(classes or {})})
+
+
+@frozen
+class BreakpointConfirmationStrategy(Described):
+    """Stops the run with `HITLBreakpointException` when a call must be confirmed.
+
+    Attributes:
+        snapshot_file_path: a folder that the snapshot is written to; None writes none.
+        confirmation_policy: says which calls must be.
+        reject_template: as for `BlockingConfirmationStrategy`, as the next two.
+    """
+
+    snapshot_file_path: str | None = None
+    confirmation_policy: ConfirmationPolicy = field(factory=AlwaysAskPolicy)
+    reject_template: str = REJECT
+    modify_template: str = MODIFY
+    user_feedback_template: str = FEEDBACK
+
+    @property
+    def wording(self) -> Wording:
+        """The templates."""
+        return Wording(self.reject_template, self.modify_template, self.user_feedback_template)
+
+    def run(
+        self,
+        tool_name: str,
+        tool_description: str,
+        tool_params: dict[str, Any],
+        tool_call_id: str | None = None,
+    ) -> ToolExecutionDecision:
+        """Always raises: nobody can be asked here."""
+        text = f"Tool execution for '{tool_name}' requires user confirmation."
+        raise HITLBreakpointException(text, tool_name, self.snapshot_file_path, tool_call_id)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:
+        """What `to_dict` gave; as for `BlockingConfirmationStrategy`."""
+        return super().from_dict(data, {**POLICIES, **(classes or {})})
+
+
+def _uis() -> Classes:
+    from detent.adapters.confirmation.console import RichConsoleUI, SimpleConsoleUI
+
+    return {"RichConsoleUI": RichConsoleUI, "SimpleConsoleUI": SimpleConsoleUI}

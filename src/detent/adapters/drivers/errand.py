@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Generic
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.adapters.drivers.purses import Purses
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.endings import ended, stopped
+from detent.adapters.rules import Rules
 from detent.core.breakpoints import Holds
 from detent.core.errors import StreamingCallbackError
 from detent.core.result import AgentResult
@@ -33,6 +34,7 @@ class Errand(Generic[S]):
     purse: Purses
     rules: Holds
     recorder: Recorder | None = None
+    confirmation: Rules = field(factory=Rules)
 
     def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """Drive the run, blocking. `raises` says whether a breakpoint raises."""
@@ -60,6 +62,7 @@ class Errand(Generic[S]):
 
         Raises:
             BreakpointException: a breakpoint has stopped the run.
+            HITLBreakpointException: calls wait for a human whom nobody here can ask.
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed in a run that ends when one does.
             StreamingCallbackError: the streaming callback has raised.
@@ -76,4 +79,7 @@ class Errand(Generic[S]):
         if held and self.recorder is not None:
             self.recorder.stop(run, held)
         at = self.purse.own.clock.now()
-        return stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)
+        result = stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)
+        if raises:
+            self.confirmation.stop(self.session.spec, result)
+        return result

@@ -13,11 +13,13 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.clocks import SystemClock
+from detent.adapters.drivers.asking import asked, asked_async
 from detent.adapters.drivers.telling import Pieces, Teller
 from detent.adapters.functions import in_a_thread, in_background
+from detent.core.decisions import Ask
 from detent.core.effects import (
     AskHuman,
     AskModel,
@@ -31,7 +33,6 @@ from detent.core.effects import (
 from detent.core.events import (
     ClockTicked,
     Event,
-    HumanDecided,
     Judged,
     ModelFailed,
     ToolNeverRan,
@@ -52,7 +53,7 @@ from detent.ports.chat import (
     require_reply,
 )
 from detent.ports.clock import Clock
-from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
+from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
 from detent.ports.stopping import Stop, stopped_by
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
@@ -67,7 +68,7 @@ def _teller_of(purse: Purse) -> Teller | None:
 class Purse:
     """The ports that one run's effects are paid from.
 
-    `uis` says by tool name who is asked; a question about any other tool stays unpaid. `price` says
+    `uis` says by tool name, or "*", who is asked; any other question stays unpaid. `price` says
     what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
     ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
     read where a call may be tried again. `teller` hands pieces to the callback and knows what that
@@ -76,7 +77,7 @@ class Purse:
 
     chat: ChatGenerator | AsyncChatGenerator
     tools: ToolExecutor | AsyncToolExecutor
-    uis: Mapping[str, ConfirmationUI] = field(factory=dict)
+    uis: Mapping[str, ConfirmationUI | ConfirmationStrategy] = field(factory=dict)
     streaming_callback: StreamingCallback | None = None
     errors: dict[ModelFailure, BaseException] = field(factory=dict)
     clock: Clock = field(factory=SystemClock)
@@ -99,10 +100,10 @@ class Purse:
             case WaitUntil():
                 return self._wait(effect)
             case Judge():
-                return _judged(judge(effect))
+                return self._timed(_judged(judge(effect)))
             case AskHuman():
-                ui = self.uis.get(effect.tool.name)
-                return None if ui is None else _decided(effect, _consult(ui, effect))
+                ui = self.uis.get(effect.tool.name) or self.uis.get("*")
+                return None if ui is None else asked(ui, effect, self.clock)
 
     async def pay_async(self, effect: Effect) -> Event | None:
         """As `pay`, without blocking the event loop."""
@@ -118,12 +119,15 @@ class Purse:
                 return self._ticked(effect)
             case Judge():
                 said = await in_a_thread(partial(judge, effect))
-                return said if isinstance(said, Judged) else await said
+                return self._timed(said if isinstance(said, Judged) else await said)
             case AskHuman():
-                ui = self.uis.get(effect.tool.name)
-                if ui is None:
-                    return None
-                return _decided(effect, await in_a_thread(partial(_consult, ui, effect)))
+                ui = self.uis.get(effect.tool.name) or self.uis.get("*")
+                return None if ui is None else await asked_async(ui, effect, self.clock)
+
+    def _timed(self, judged: Judged) -> Judged:
+        """The verdict with the time, where the question may expire."""
+        may_expire = isinstance(judged.verdict, Ask) and judged.verdict.expires_s is not None
+        return evolve(judged, at=self.clock.now()) if may_expire else judged
 
     def drop(self, effect: Effect) -> None:
         """Nobody waits any longer for an effect that `pay` is performing.
@@ -286,13 +290,6 @@ def _invocation(effect: RunTool | Reconcile) -> Invocation:
     return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key)
 
 
-def _consult(ui: ConfirmationUI, effect: AskHuman) -> ConfirmationUIResult:
-    shown = {name: thaw(value) for name, value in effect.call.arguments.items()}
-    agents = "".join(f"For the agent {at.tool_name}." for at in effect.path[-1:])
-    told = "\n".join(filter(None, (effect.tool.description, effect.reason, agents)))
-    return ui.get_user_confirmation(effect.tool.name, told, shown)
-
-
 def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
     return said if isinstance(said, Judged) else in_background(said).result()
 
@@ -317,11 +314,6 @@ def _found(effect: Reconcile, value: object) -> Event:
         return ToolNeverRan(effect.ref, effect.attempt)
     result = _invocation(effect).result(value)
     return ToolReturned(effect.ref, effect.attempt, result)
-
-
-def _decided(effect: AskHuman, said: ConfirmationUIResult) -> Event | None:
-    decision = decision_of(said)
-    return None if decision is None else HumanDecided(effect.ref, effect.digest, decision)
 
 
 def _is_cancelled() -> bool:

@@ -60,7 +60,11 @@ def nobody_decides_nothing(
         said = ui.get_user_confirmation(name, description, params)
     except BaseException:  # noqa: BLE001 - whatever it is, it lets no tool run
         return
-    expect(decision_of(said) is None, UI, "where nobody answers, nothing is decided")
+    expect(
+        decision_of(cast(ConfirmationUIResult, said)) is None,
+        UI,
+        "where nobody answers, nothing is decided",
+    )
 
 
 def what_the_human_does_is_said(said: object, does: str) -> None:

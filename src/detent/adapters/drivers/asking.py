@@ -1,0 +1,116 @@
+"""Asking: a UI or a strategy is asked about a call, and its answer becomes an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from attrs import evolve
+
+from detent.adapters.functions import in_a_thread, in_background
+from detent.core.arguments import argument_faults
+from detent.core.decisions import Decision, Modified
+from detent.core.effects import AskHuman
+from detent.core.events import HumanDecided
+from detent.core.frozen import thaw
+from detent.core.pending import (
+    ToolExecutionDecision,
+    decision_for,
+    masked,
+    question,
+    unmasked,
+)
+from detent.ports.clock import Clock
+from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
+
+TRIES = 5
+"""So often a human is asked again whose change does not fit; then the call stays pending."""
+
+Dialogue: TypeAlias = Generator[Callable[[], object], object, HumanDecided | None]
+
+
+def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
+    """What a human decides; None says that they have not. Blocks until they have answered."""
+    talk = _dialogue(asker, effect, clock)
+    try:
+        call = next(talk)
+        while True:
+            said = call()
+            call = talk.send(in_background(said).result() if isawaitable(said) else said)
+    except StopIteration as end:
+        return _ended(end)
+    except HITLBreakpointException:
+        return None
+
+
+async def asked_async(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
+    """As `asked`, in the running event loop; what blocks is called in a thread."""
+    talk = _dialogue(asker, effect, clock)
+    try:
+        call = next(talk)
+        while True:
+            said = await in_a_thread(call)
+            call = talk.send(await said if isawaitable(said) else said)
+    except StopIteration as end:
+        return _ended(end)
+    except HITLBreakpointException:
+        return None
+
+
+def _ended(end: StopIteration) -> HumanDecided | None:
+    event: HumanDecided | None = end.value
+    return event
+
+
+def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
+    notice = ""
+    for _ in range(TRIES):
+        said = yield partial(_consult, asker, effect, notice)
+        decision, by = _meant(effect, said)
+        if decision is None:
+            return None
+        faults: list[str] = []
+        if isinstance(decision, Modified):
+            faults = argument_faults(evolve(effect.call, arguments=decision.arguments), effect.tool)
+        if not faults:
+            return HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
+        notice = f"Your change does not fit the tool: {'; '.join(faults)}"
+    return None
+
+
+def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
+    match said:
+        case ToolExecutionDecision():
+            return decision_for(effect.call, effect.tool, said), said.by
+        case ConfirmationUIResult():
+            decision = decision_of(said)
+            if isinstance(decision, Modified):
+                arguments = unmasked(decision.arguments, effect.call, effect.tool)
+                decision = evolve(decision, arguments=arguments)
+            return decision, said.by
+        case _:
+            return None, None
+
+
+def _consult(asker: Any, effect: AskHuman, notice: str) -> object:
+    if hasattr(asker, "get_user_decision"):
+        whole = question(effect)
+        reason = "\n".join(filter(None, (whole.reason, notice)))
+        return asker.get_user_decision(evolve(whole, reason=reason))
+    tool, shown = effect.tool, thaw(masked(effect.call, effect.tool))
+    state = [f"{name} = {value!r} (from the state)" for name, value in effect.revealed.items()]
+    told = "\n".join(filter(None, (tool.description, effect.reason, *state, notice)))
+    if hasattr(asker, "get_user_confirmation"):
+        return asker.get_user_confirmation(tool.name, told, shown)
+    decide = getattr(asker, "run_async", None) or asker.run
+    try:
+        return decide(
+            tool_name=tool.name,
+            tool_description=told,
+            tool_params=shown,
+            tool_call_id=effect.call.id,
+        )
+    except HITLBreakpointException:
+        return None

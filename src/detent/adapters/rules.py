@@ -1,0 +1,175 @@
+"""Rules: what an agent is told under `confirmation_strategies`, taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
+
+from attrs import field, frozen
+
+from detent.adapters.confirmation.strategies import (
+    BlockingConfirmationStrategy,
+    BreakpointConfirmationStrategy,
+)
+from detent.adapters.snapshots import save_snapshot
+from detent.core.decisions import Policy, Wording
+from detent.core.events import Event, HumanDecided
+from detent.core.frozen import FrozenDict, thaw
+from detent.core.grants import Decided
+from detent.core.pending import pending
+from detent.core.policies import AlwaysAskPolicy, policy_from
+from detent.core.result import AgentResult
+from detent.core.run import Run
+from detent.core.spec import AgentSpec
+from detent.ports.confirmation import (
+    ConfirmationPolicy,
+    ConfirmationStrategy,
+    ConfirmationUI,
+    HITLBreakpointException,
+    result_for,
+)
+
+Strategy: TypeAlias = (
+    BlockingConfirmationStrategy
+    | BreakpointConfirmationStrategy
+    | ConfirmationStrategy
+    | ConfirmationPolicy
+)
+Strategies: TypeAlias = (
+    Mapping[str, Strategy]
+    | Mapping[tuple[str, ...], Strategy]
+    | Mapping[str | tuple[str, ...], Strategy]
+)
+"""Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.
+
+A policy in place of a strategy stops the run when it asks: a `BreakpointConfirmationStrategy`.
+"""
+
+
+@frozen
+class Rules:
+    """The confirmation rules of an agent, each by tool name or "*".
+
+    Attributes:
+        policies: who says whether a human is asked.
+        wordings: what the model is told.
+        askers: who asks the human.
+        breakpoints: where nobody does, and the run stops; the folder for its snapshot, if any.
+        learners: the policies that are told what was decided.
+        named: the strategies themselves.
+    """
+
+    policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
+    wordings: FrozenDict[str, Wording] = field(factory=FrozenDict)
+    askers: Mapping[str, ConfirmationUI | ConfirmationStrategy] = field(factory=dict)
+    breakpoints: Mapping[str, str | None] = field(factory=dict)
+    learners: Mapping[str, Any] = field(factory=dict)
+    named: Mapping[str, Any] = field(factory=dict)
+
+    def told(self, before: Run[Any], event: Event, after: Run[Any]) -> None:
+        """Tell a policy of a decision that has just counted: an observer."""
+        if isinstance(event, HumanDecided) and len(after.decisions) > len(before.decisions):
+            self._tell(after.decisions[-1])
+
+    def told_before(self, run: Run[Any]) -> None:
+        """Tell the policies of what was decided before this process goes on with the run."""
+        for done in run.decisions:
+            self._tell(done)
+
+    def _tell(self, done: Decided) -> None:
+        name = done.call.tool_name
+        policy = self.learners.get(name) or self.learners.get("*")
+        if policy is not None:
+            params = thaw(done.call.arguments)
+            result = result_for(done.decision, done.by)
+            policy.update_after_confirmation(name, "", params, result)
+
+    def stop(self, spec: AgentSpec[Any], result: AgentResult[Any, Any]) -> None:
+        """Raise when calls wait for humans whom nobody here can ask.
+
+        Raises:
+            HITLBreakpointException: they do.
+        """
+        waiting = pending(spec, result.run)
+        stopping = [one for one in waiting if _key(self.breakpoints, self.policies, one.tool_name)]
+        if not stopping:
+            return
+        first = stopping[0]
+        folder = self.breakpoints[
+            _key(self.breakpoints, self.policies, first.tool_name) or first.tool_name
+        ]
+        path = None if folder is None else str(save_snapshot(result.snapshot, folder))
+        names = ", ".join(dict.fromkeys(f"'{one.tool_name}'" for one in stopping))
+        raise HITLBreakpointException(
+            f"Tool execution for {names} requires user confirmation.",
+            first.tool_name,
+            path,
+            first.call_id,
+            result=result,
+            pending=waiting,
+        )
+
+
+def rules_of(strategies: Strategies) -> Rules:
+    """The rules that strategies make; a name of its own wins over a tuple, a tuple over "*".
+
+    Raises:
+        TypeError: something among them is no strategy.
+    """
+    named = _by_name(strategies)
+    policies: dict[int, Policy] = {}
+    askers: dict[str, ConfirmationUI | ConfirmationStrategy] = {}
+    breakpoints: dict[str, str | None] = {}
+    for name, rule in named.items():
+        # One strategy has one policy, whatever the number of its tools: it asks in their order.
+        policies.setdefault(id(rule), policy_from(_policy(rule)))
+        if isinstance(rule, BreakpointConfirmationStrategy):
+            breakpoints[name] = rule.snapshot_file_path
+        elif isinstance(rule, BlockingConfirmationStrategy):
+            askers[name] = rule.confirmation_ui
+        else:
+            askers[name] = rule
+            breakpoints[name] = None
+    wordings = {name: rule.wording for name, rule in named.items() if hasattr(rule, "wording")}
+    learners = {
+        name: policy
+        for name, rule in named.items()
+        if hasattr(policy := _policy(rule), "update_after_confirmation")
+    }
+    by_name = FrozenDict({name: policies[id(rule)] for name, rule in named.items()})
+    return Rules(by_name, FrozenDict(wordings), askers, breakpoints, learners, named)
+
+
+def _by_name(strategies: Strategies) -> dict[str, Any]:
+    if not isinstance(strategies, Mapping):
+        raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
+    made = {id(rule): _strategy(names, rule) for names, rule in strategies.items()}
+    single = {name: made[id(rule)] for name, rule in strategies.items() if isinstance(name, str)}
+    for names, rule in strategies.items():
+        for name in () if isinstance(names, str) else names:
+            single.setdefault(name, made[id(rule)])
+    return single
+
+
+def _strategy(names: object, rule: object) -> Any:
+    if hasattr(rule, "run") or hasattr(rule, "run_async"):
+        return rule
+    if hasattr(rule, "should_ask") or callable(rule):
+        return BreakpointConfirmationStrategy(confirmation_policy=cast(Any, rule))
+    raise TypeError(
+        f"confirmation_strategies[{names!r}] must be a strategy, e.g. BlockingConfirmationStrategy("
+        f"AlwaysAskPolicy(), SimpleConsoleUI()), or a policy alone, got {rule!r:.100}"
+    )
+
+
+def _policy(rule: Any) -> Any:
+    return getattr(rule, "confirmation_policy", ALWAYS)
+
+
+def _key(breakpoints: Mapping[str, Any], policies: Mapping[str, Any], name: str) -> str | None:
+    key = name if name in policies else "*"
+    return key if key in breakpoints else None
+
+
+ALWAYS = AlwaysAskPolicy()
+"""A strategy of a user's own is asked about every call: it decides by itself."""

@@ -1,0 +1,278 @@
+"""Pending: the calls that wait for a human, as values that can be shown, sent and decided about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from attrs import asdict, evolve, field, fields_dict, frozen
+
+from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope
+from detent.core.delegation import inside
+from detent.core.due import due
+from detent.core.effects import AskHuman
+from detent.core.errors import StoredDataError
+from detent.core.events import Event, HumanDecided
+from detent.core.frozen import FrozenDict, thaw
+from detent.core.json_schema import faults
+from detent.core.messages import ToolCall, frozen_mapping
+from detent.core.refusals import DecisionRefusedError, Refusal, refusal
+from detent.core.run import Run
+from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Path, Slot
+from detent.core.spec import AgentSpec
+from detent.core.step import step
+from detent.core.tools import Tool
+from detent.core.variables import S
+
+MASK = "********"
+"""What a human sees in place of a secret. In changed arguments it stands for the secret itself."""
+
+
+@frozen
+class ToolExecutionDecision:
+    """What a human decided about a call. It goes through JSON: `to_dict`, `from_dict`.
+
+    Attributes:
+        tool_name: the tool of the call.
+        execute: whether it may run.
+        tool_call_id: which call of that tool; it may be left out where only one waits.
+        feedback: for the model: why it was rejected, or changed.
+        final_tool_params: the arguments to run it with; None leaves them as they are.
+        digest: what `PendingCall` shows: binds the decision to exactly that. Needed in a journal.
+        by: who decided.
+        answer: a text that answers in the tool's place; the tool does not run.
+        remember: what a confirmation counts for, see `Scope`.
+    """
+
+    tool_name: str
+    execute: bool
+    tool_call_id: str | None = None
+    feedback: str | None = None
+    final_tool_params: dict[str, Any] | None = None
+    digest: str | None = field(default=None, kw_only=True)
+    by: str | None = field(default=None, kw_only=True)
+    answer: str | None = field(default=None, kw_only=True)
+    remember: Scope = field(default="call", kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self, recurse=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave; what has its default may be left out.
+
+        Raises:
+            StoredDataError: it is no decision. Nothing but True lets a tool run.
+        """
+        unknown = data.keys() - fields_dict(cls).keys()
+        if unknown or not isinstance(data.get("tool_name"), str):
+            raise StoredDataError(f"this is no decision about a tool: {sorted(data)}")
+        if not isinstance(data.get("execute"), bool):
+            raise StoredDataError("a decision says whether to 'execute': true or false")
+        if data.get("remember", "call") not in ("call", "arguments", "tool"):
+            raise StoredDataError("'remember' must be 'call', 'arguments' or 'tool'")
+        return cls(**data)
+
+
+@frozen
+class PendingCall:
+    """A call that waits for a human: all that they need to see, as plain values.
+
+    Attributes:
+        run_id: the run.
+        turn: the turn of the run, from 1.
+        place: the place of the call in its turn, from 0.
+        call_id: the id of the call.
+        tool_name: what is to run.
+        description: what it does.
+        arguments: with what; parameters marked as `Masked` show `MASK`.
+        reason: why a human is asked.
+        digest: what a decision is bound to; over the exact arguments.
+        parameters: the JSON Schema that arguments must fit.
+        state: values from the state that the tool will get, where the policy reveals them.
+        expires_at: when it can no longer be confirmed, in seconds since 1970.
+    """
+
+    run_id: str
+    turn: int
+    place: int
+    call_id: str | None
+    tool_name: str
+    description: str
+    arguments: FrozenDict[str, Any] = field(converter=frozen_mapping)
+    reason: str
+    digest: str
+    parameters: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    expires_at: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for a web page or a queue."""
+        return {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
+
+    def faults(self, arguments: Mapping[str, Any]) -> list[str]:
+        """One sentence for each way in which changed arguments do not fit the tool."""
+        hidden = {name for name, value in self.arguments.items() if value == MASK}
+        told = faults(arguments, self.parameters)
+        kept = [f"{name!r}" for name in hidden if arguments.get(name) == MASK]
+        return [text for text in told if not any(name in text for name in kept)]
+
+    def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
+        """Run it as it is."""
+        return evolve(self._decision(by, execute=True), remember=remember)
+
+    def modify(
+        self, arguments: Mapping[str, Any], feedback: str | None = None, *, by: str | None = None
+    ) -> ToolExecutionDecision:
+        """Run it with these arguments, all of them, in place of the model's."""
+        changed = evolve(self._decision(by, execute=True), feedback=feedback)
+        return evolve(changed, final_tool_params=dict(arguments))
+
+    def reject(
+        self, feedback: str | None = None, *, by: str | None = None
+    ) -> ToolExecutionDecision:
+        """Do not run it; the model is told, and why."""
+        return evolve(self._decision(by, execute=False), feedback=feedback)
+
+    def respond(self, answer: str, *, by: str | None = None) -> ToolExecutionDecision:
+        """Do not run it: this text is its result."""
+        return evolve(self._decision(by, execute=False), answer=answer)
+
+    def _decision(self, by: str | None, *, execute: bool) -> ToolExecutionDecision:
+        call = (self.tool_name, execute, self.call_id)
+        return ToolExecutionDecision(*call, digest=self.digest, by=by)
+
+
+def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
+    """The calls of a run that wait for a human, in the model's order."""
+    return tuple(question(one) for one in due(spec, run) if isinstance(one, AskHuman))
+
+
+def question(effect: AskHuman) -> PendingCall:
+    """What a human is asked."""
+    tool, call = effect.tool, effect.call
+    return PendingCall(
+        effect.run_id,
+        *effect.ref,
+        call.id,
+        tool.name,
+        tool.description,
+        masked(call, tool),
+        effect.reason,
+        effect.digest,
+        tool.spec.parameters,
+        effect.revealed,
+        effect.expires_at,
+    )
+
+
+def masked(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
+    """The arguments of a call as a human may see them."""
+    return {name: MASK if name in tool.masked else value for name, value in call.arguments.items()}
+
+
+def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
+    """Changed arguments, with the secrets that a human has left as they were shown."""
+    return {
+        name: call.arguments[name]
+        if value == MASK and name in tool.masked and name in call.arguments
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def event_of(
+    spec: AgentSpec[Any], run: Run[Any], given: ToolExecutionDecision, at: float | None = None
+) -> Event | Refusal:
+    """The event that a decision is for `run` as it stands, or why it does not count.
+
+    It is matched by its digest, else by the id of the call, else by the tool, where only one call
+    of it waits: never by a name where an id was given.
+    """
+    found = [spot for spot in _spots(spec, run) if _is_meant(spot.slot, given)]
+    if not found:
+        return _unmatched(spec, run, given)
+    if len(found) > 1:
+        return Refusal(
+            "unknown_call",
+            f"{len(found)} calls of {given.tool_name!r} wait; say which by its tool_call_id",
+        )
+    (spot,) = found
+    slot, tool = spot.slot, spot.spec.tools[spot.slot.call.tool_name]
+    digest = given.digest or str(getattr(slot.status, "digest", ""))
+    event = HumanDecided(slot.ref, digest, decision_for(slot.call, tool, given), given.by, at)
+    return refusal(spot.spec, spot.run, event) or inside(spot.path, event)
+
+
+@frozen
+class Spot:
+    """A call of a run, or of one of the agents that work in it."""
+
+    spec: AgentSpec[Any]
+    run: Run[Any]
+    path: Path
+    slot: Slot
+
+
+def _spots(spec: AgentSpec[Any], run: Run[Any], path: Path = ()) -> Iterator[Spot]:
+    for slot in run.slots:
+        yield Spot(spec, run, path, slot)
+        if isinstance(slot.status, Delegated):
+            name = slot.status.tool_name
+            at = AgentRef(*slot.ref, name)
+            yield from _spots(spec.agents[name], slot.status.run, (*path, at))
+
+
+def decided_run(
+    spec: AgentSpec[S], run: Run[S], decisions: Iterable[ToolExecutionDecision], at: float
+) -> tuple[Run[S], list[Event]]:
+    """The run after `decisions`, which were made at a time since 1970, and these as events.
+
+    Raises:
+        DecisionRefusedError: one of them does not count; then none of them has happened.
+    """
+    events: list[Event] = []
+    for one in decisions:
+        event = event_of(spec, run, one, at)
+        if isinstance(event, Refusal):
+            raise DecisionRefusedError(event)
+        run = step(spec, run, event)
+        events.append(event)
+    return run, events
+
+
+def _is_meant(slot: Slot, given: ToolExecutionDecision) -> bool:
+    is_open = isinstance(slot.status, AwaitingDecision)
+    if slot.call.tool_name != given.tool_name:
+        return False
+    if given.tool_call_id is not None:
+        return slot.call.id == given.tool_call_id
+    return is_open and given.digest in (None, getattr(slot.status, "digest", None))
+
+
+def _unmatched(spec: AgentSpec[Any], run: Run[Any], given: ToolExecutionDecision) -> Refusal:
+    which = "" if given.tool_call_id is None else f" with the id {given.tool_call_id!r}"
+    spots = (spot.slot for spot in _spots(spec, run))
+    waiting = [slot.call for slot in spots if isinstance(slot.status, AwaitingDecision)]
+    told = ", ".join(f"{call.tool_name} ({call.id})" for call in waiting) or "none"
+    for one in run.decisions:
+        if one.call.tool_name == given.tool_name and one.call.id == given.tool_call_id:
+            text = f"the call of {given.tool_name!r}{which} has been decided about already"
+            return Refusal("repeated", text)
+    text = f"no call of {given.tool_name!r}{which} waits in run {run.id!r}; there waits: {told}"
+    return Refusal("unknown_call", text)
+
+
+def decision_for(call: ToolCall, tool: Tool, given: ToolExecutionDecision) -> Decision:
+    """What the core is told of a decision about `call`."""
+    if given.answer is not None:
+        return Answered(given.answer)
+    if given.execute is not True:
+        return Rejected(given.feedback)
+    if given.final_tool_params is None:
+        return Confirmed(given.remember)
+    arguments = unmasked(given.final_tool_params, call, tool)
+    if arguments == thaw(call.arguments):
+        return Confirmed(given.remember)
+    return Modified(arguments, given.feedback)

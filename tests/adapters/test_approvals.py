@@ -1,0 +1,235 @@
+"""Approvals: paused runs, decisions from elsewhere, and strategies of every kind in one turn."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    BreakpointConfirmationStrategy,
+    ChatMessage,
+    ConfirmationUIResult,
+    DecisionRefusedError,
+    HITLBreakpointException,
+    MemoryJournal,
+    RichConsoleUI,
+    ScriptedChatGenerator,
+    SimpleConsoleUI,
+    ToolCall,
+    ToolExecutionDecision,
+    create_tool_from_function,
+    load_snapshot,
+)
+
+SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
+
+
+class Bench:
+    """An agent whose tools say what they have done."""
+
+    def __init__(self, strategies: Any, *names: str, journal: Any = None) -> None:
+        self.done: list[str] = []
+        calls = [ToolCall(name, {"n": place}, f"c{place}") for place, name in enumerate(names)]
+
+        def answer(messages: Any) -> Any:
+            told = messages[-1].role == "tool"
+            return "done" if told else ChatMessage.from_assistant(tool_calls=calls)
+
+        self.agent: Agent[Any] = Agent(
+            chat_generator=ScriptedChatGenerator(*[answer] * 9),
+            tools=[self.tool(name) for name in ("pay", "note", "mail")],
+            confirmation_strategies=strategies,
+            journal=journal,
+        )
+
+    def tool(self, name: str) -> Any:
+        """A tool of that name."""
+
+        def work(n: int) -> str:
+            """Work."""
+            self.done.append(f"{name} {n}")
+            return f"{name} {n}"
+
+        return create_tool_from_function(work, name)
+
+    def paused(self) -> HITLBreakpointException:
+        """Where the run stops."""
+        with pytest.raises(HITLBreakpointException) as caught:
+            self.agent.run("go", run_id="r")
+        return caught.value
+
+
+class Says:
+    """A UI that gives its answers one after another, and remembers what it was told."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.told = list(answers), list[str]()
+
+    async def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
+        """The next answer."""
+        self.told.append(tool_description)
+        said: ConfirmationUIResult = self.answers.pop(0)
+        return said
+
+
+def test_a_pause_has_a_snapshot_that_goes_on_with_decisions(tmp_path: Path) -> None:
+    """Some now, some later; the snapshot is in a file as well."""
+    bench = Bench({"*": BreakpointConfirmationStrategy(str(tmp_path))}, "pay", "note")
+
+    first = bench.paused()
+    assert [call.call_id for call in first.pending] == ["c0", "c1"]
+    assert (first.tool_name, first.tool_call_id) == ("pay", "c0")
+    stored = load_snapshot(str(first.snapshot_file_path))
+    yes = ToolExecutionDecision("note", execute=True, tool_call_id="c1")
+    with pytest.raises(HITLBreakpointException) as caught:
+        bench.agent.run(snapshot=stored.with_decisions([yes]).to_json())
+    assert [call.call_id for call in caught.value.pending] == ["c0"]
+    assert bench.done == ["note 1"]
+    no = ToolExecutionDecision("pay", execute=False, tool_call_id="c0", feedback="too much")
+    result = bench.agent.run(snapshot=caught.value.snapshot.with_decisions([no]))
+
+    assert (result.text, bench.done) == ("done", ["note 1"])
+
+
+def test_a_decision_that_does_not_count_is_raised() -> None:
+    """And nothing has run."""
+    bench = Bench({"pay": BreakpointConfirmationStrategy()}, "pay")
+    wrong = ToolExecutionDecision("pay", execute=True, tool_call_id="else")
+
+    with pytest.raises(DecisionRefusedError, match="there waits: pay"):
+        bench.agent.run(snapshot=bench.paused().snapshot.with_decisions([wrong]))
+
+    assert bench.done == []
+
+
+def test_decisions_go_through_the_journal() -> None:
+    """One by one, with their digests; what was remembered can be revoked."""
+    bench = Bench({"pay": AlwaysAskPolicy()}, "pay", "pay", journal=MemoryJournal())
+    bench.paused()
+    first, second = bench.agent.pending("r")
+    with pytest.raises(ValueError, match="digest"):
+        bench.agent.decide("r", ToolExecutionDecision("pay", execute=True, tool_call_id="c0"))
+
+    assert bench.agent.decide("r", first.confirm(remember="arguments", by="Ada")) == (second,)
+    (grant,) = bench.agent.grants("r")
+    bench.agent.revoke("r", grant)
+    with pytest.raises(ValueError, match="no grant"):
+        bench.agent.revoke("r", grant)
+    bench.agent.decide("r", second.reject())
+
+    assert bench.agent.resume("r").text == "done"
+    assert bench.done == ["pay 0"]
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+def test_kinds_of_strategies_go_together(colour: str) -> None:
+    """A UI answers now, a strategy of one's own decides, and one call waits."""
+
+    class Own:
+        def run(self, **asked: Any) -> ToolExecutionDecision:
+            return ToolExecutionDecision(asked["tool_name"], execute=True)
+
+    ui = Says(ConfirmationUIResult("modify", None, {"n": "x"}),
+              ConfirmationUIResult("modify", None, {"n": 7}))  # fmt: skip
+    rules = {
+        ("pay", "mail"): BlockingConfirmationStrategy(AlwaysAskPolicy(), ui),
+        "note": Own(),
+        "mail": BreakpointConfirmationStrategy(),
+    }
+    bench = Bench(rules, "pay", "note", "mail")
+
+    def run() -> object:
+        if colour == "async":
+            return asyncio.run(bench.agent.run_async("go"))
+        return bench.agent.run("go")
+
+    with pytest.raises(HITLBreakpointException) as caught:
+        run()
+
+    assert sorted(bench.done) == ["note 1", "pay 7"]
+    assert [call.tool_name for call in caught.value.pending] == ["mail"]
+    assert "does not fit the tool" in ui.told[1]
+
+
+def test_a_policy_is_told_what_was_decided() -> None:
+    """Also in a new process, which goes on with the run."""
+
+    class Learning:
+        def __init__(self) -> None:
+            self.told: list[tuple[str, str]] = []
+
+        def should_ask(self, *asked: object) -> bool:
+            return True
+
+        def update_after_confirmation(
+            self, tool_name: str, description: str, params: dict[str, Any], result: Any
+        ) -> None:
+            self.told.append((tool_name, result.action))
+
+    policy = Learning()
+    ui = Says(ConfirmationUIResult("confirm"))
+    bench = Bench({"pay": BlockingConfirmationStrategy(policy, ui)}, "pay", journal=MemoryJournal())
+
+    bench.agent.run("go", run_id="r")
+    assert policy.told == [("pay", "confirm")]
+    bench.agent.resume("r")
+
+    assert policy.told == [("pay", "confirm")] * 2
+
+
+def test_strategies_are_data() -> None:
+    """With their policies and UIs."""
+    for ui in (SimpleConsoleUI(), RichConsoleUI()):
+        blocking = BlockingConfirmationStrategy(AlwaysAskPolicy(), ui, "no {tool_name}")
+        assert BlockingConfirmationStrategy.from_dict(blocking.to_dict()) == blocking
+    stopping = BreakpointConfirmationStrategy("here")
+    assert BreakpointConfirmationStrategy.from_dict(stopping.to_dict()) == stopping
+
+
+def test_a_strategy_can_be_run_by_hand() -> None:
+    """As the seeds have it."""
+
+    class Now:
+        def __init__(self, said: ConfirmationUIResult) -> None:
+            self.said = said
+
+        def get_user_confirmation(self, *asked: object) -> ConfirmationUIResult:
+            return self.said
+
+    def run(said: ConfirmationUIResult) -> ToolExecutionDecision:
+        return BlockingConfirmationStrategy(AlwaysAskPolicy(), Now(said)).run("pay", "", {"n": 1})
+
+    assert run(ConfirmationUIResult("confirm")).final_tool_params == {"n": 1}
+    assert run(ConfirmationUIResult("modify", None, {"n": 2})).final_tool_params == {"n": 2}
+    assert not run(ConfirmationUIResult("reject", "no")).execute
+    with pytest.raises(ValueError, match="decides nothing"):
+        run(ConfirmationUIResult("shrug"))
+    with pytest.raises(HITLBreakpointException):
+        BreakpointConfirmationStrategy().run("pay", "", {})
+
+
+def test_a_template_is_checked_when_it_is_made() -> None:
+    """And used for what the model is told."""
+    with pytest.raises(ValueError, match="may name"):
+        Bench({"pay": BreakpointConfirmationStrategy(reject_template="{nobody}")})
+
+
+def test_five_processes_approve_change_and_reject() -> None:
+    """Killed, decided about in any order, finished: what may run runs once."""
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
+
+    assert "killed" in done.stdout
+    assert sorted(done.stdout.partition("what was paid:\n")[2].splitlines()) == [
+        "Ann 100",
+        "Bob 70",
+    ]

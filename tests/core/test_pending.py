@@ -1,0 +1,114 @@
+"""Pending calls: what a human sees, what they may say, and what of it counts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Ask,
+    DecisionRefusedError,
+    StoredDataError,
+    ToolExecutionDecision,
+    pending,
+)
+from detent.core.pending import MASK, decided_run
+from tests.core.asking import ALWAYS, spec_of, waiting
+
+ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
+SPEC = spec_of()
+RUN = waiting(SPEC, ANN, BOB)
+FIRST, SECOND = pending(SPEC, RUN)
+
+
+def statuses(*decisions: ToolExecutionDecision) -> list[str]:
+    """What has become of the two calls."""
+    run, _ = decided_run(SPEC, RUN, decisions, 1.0)
+    return [type(slot.status).__name__ for slot in run.slots]
+
+
+def test_secrets_and_the_state_are_not_shown() -> None:
+    """And the whole question goes through JSON."""
+    assert FIRST.arguments == {"to": "Ann", "amount": 5, "pin": MASK}
+    assert FIRST.state == {}
+    told = json.dumps(FIRST.to_dict())
+    assert "1234" not in told
+    assert json.loads(told)["tool_name"] == "pay"
+
+
+def test_a_policy_may_reveal_what_comes_from_the_state() -> None:
+    """By the name of the parameter."""
+    spec = spec_of(lambda call, tool, run: Ask("look", reveals=("user",)))
+
+    (call,) = pending(spec, waiting(spec, BOB))
+
+    assert (call.state, call.reason) == ({"user": "Ann"}, "look")
+
+
+def test_a_decision_is_about_one_call() -> None:
+    """The other one still waits; decisions go through JSON as well."""
+    sent = json.loads(json.dumps(FIRST.confirm(by="Dora").to_dict()))
+
+    assert statuses(ToolExecutionDecision.from_dict(sent)) == ["Ready", "AwaitingDecision"]
+    assert statuses(SECOND.reject("no")) == ["AwaitingDecision", "Refused"]
+    assert statuses(FIRST.respond("done")) == ["AnsweredByHuman", "AwaitingDecision"]
+
+
+def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
+    """The human has only seen its mask."""
+    run, _ = decided_run(SPEC, RUN, [FIRST.modify({**FIRST.arguments, "amount": 3})], 1.0)
+
+    assert run.slots[0].call.arguments == {"to": "Ann", "amount": 3, "pin": "1234"}
+    assert FIRST.faults({**FIRST.arguments, "amount": "x"}) != []
+
+
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        (ToolExecutionDecision("pay", execute=True), "unknown_call"),
+        (ToolExecutionDecision("refund", execute=True), "unknown_call"),
+        (ToolExecutionDecision("pay", execute=True, tool_call_id="nobody"), "unknown_call"),
+        (evolve(FIRST.confirm(), digest=SECOND.digest), "wrong_digest"),
+        (FIRST.modify({"to": "Ann"}), "misfit"),
+    ],
+    ids=["which", "tool", "id", "digest", "misfit"],
+)
+def test_a_decision_that_does_not_count_changes_nothing(
+    decision: ToolExecutionDecision, why: str
+) -> None:
+    """The others of the same list neither."""
+    with pytest.raises(DecisionRefusedError) as caught:
+        decided_run(SPEC, RUN, [decision, SECOND.confirm()], 1.0)
+
+    assert caught.value.refusal.why == why
+    assert waiting(SPEC, ANN, BOB) == RUN
+
+
+def test_a_second_decision_is_refused_with_who_made_the_first() -> None:
+    """Also where it says the same."""
+    with pytest.raises(DecisionRefusedError, match="confirmed by Dora already"):
+        statuses(FIRST.confirm(by="Dora"), FIRST.confirm(by="Eve"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"tool_name": "pay"}, {"tool_name": "pay", "execute": 1}, {"tool_name": "pay", "x": 1},
+     {"tool_name": "pay", "execute": True, "remember": "ever"}],
+    ids=["empty", "no execute", "no boolean", "unknown", "scope"],
+)  # fmt: skip
+def test_what_is_no_decision_is_refused(data: dict[str, object]) -> None:
+    """Nothing but True lets a tool run."""
+    with pytest.raises(StoredDataError):
+        ToolExecutionDecision.from_dict(data)
+
+
+def test_without_an_id_only_one_call_can_be_meant() -> None:
+    """Where one waits, its tool's name is enough."""
+    spec = spec_of(ALWAYS)
+    run, _ = decided_run(
+        spec, waiting(spec, ANN), [ToolExecutionDecision("pay", execute=True)], 1.0
+    )
+
+    assert type(run.slots[0].status).__name__ == "Ready"

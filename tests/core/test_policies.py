@@ -1,0 +1,113 @@
+"""Policies: when each asks, and what several of them say together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from detent import Allow, Ask, ConfirmationUIResult, Judge, due, judge, step
+from detent.core.decisions import Verdict
+from detent.core.policies import (
+    AlwaysAskPolicy,
+    AskAbove,
+    AskAfter,
+    Asking,
+    AskOncePolicy,
+    AskOverBudget,
+    AskWhen,
+    NeverAskPolicy,
+    Not,
+    policy_from,
+)
+from tests.core.asking import called, spec_of, waiting
+
+YES, NO = AlwaysAskPolicy(), NeverAskPolicy()
+
+
+class Seed:
+    """A policy of a user's own."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def should_ask(self, tool_name: str, tool_description: str, tool_params: Any) -> Any:
+        """Say it."""
+        return self.answer
+
+
+async def later(params: dict[str, Any]) -> bool:
+    """Ask about more than five, after a while."""
+    await asyncio.sleep(0)
+    return bool(params["amount"] > 5)
+
+
+def verdict(policy: Any, amount: object = 5) -> Verdict:
+    """What the driver hears."""
+    spec = spec_of(policy_from(policy))
+    run = waiting(spec)
+    run = step(spec, run, called(spec, {"to": "Ann", "amount": amount}))
+    (effect,) = due(spec, run)
+    assert isinstance(effect, Judge)
+    said = judge(effect)
+    return (asyncio.run(said) if isinstance(said, Coroutine) else said).verdict
+
+
+CASES: list[tuple[Any, bool]] = [
+        (YES, True), (NO, False), (Seed(answer=True), True), (Seed(answer=False), False),
+        (Seed(None), True), (AskAbove("amount", 5), False), (AskAbove("amount", 4), True),
+        (AskAbove("gone", 4), True), (AskWhen(lambda params: params["to"] == "Ann"), True),
+        (AskWhen(later), False), (AskOncePolicy(), True), (YES | NO, True), (NO | NO, False),
+        (YES & NO, False), (YES & YES, True), (~YES, False), (~NO, True), (Not(Seed(None)), True),
+        (NO | AskWhen(later), False), (YES | AskWhen(later), True), (NO | Seed(answer=True), True),
+        (AskOverBudget("amount", 4), True), (AskOverBudget("amount", 5), False),
+        (AskAfter(0), True), (AskAfter(1), False), (Asking(NO), False), (Asking(YES), True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "asks"), CASES, ids=[f"{n}" for n in range(len(CASES))])
+def test_a_policy_asks_or_does_not(policy: Any, asks: bool) -> None:  # noqa: FBT001 - parametrised
+    """One that says neither lets nothing pass, not even negated."""
+    assert isinstance(verdict(policy), Ask) == asks
+
+
+def test_budgets_and_counts_see_the_calls_before() -> None:
+    """In the model's order, also those of the same turn."""
+    for policy, asked in ((AskOverBudget("amount", 10), [2]), (AskAfter(1), [1, 2])):
+        run = waiting(spec_of(policy), *({"to": "A", "amount": n} for n in (4, 6, 1)))
+        places = [slot.ref.place for slot in run.slots if "Awaiting" in repr(slot.status)]
+        assert places == asked
+
+
+def test_a_question_may_be_put_in_another_way() -> None:
+    """With an end, and with what comes from the state."""
+    said = verdict(Asking(YES, expires_s=60, reveals=("user",)))
+
+    assert said == Ask(expires_s=60, reveals=("user",))
+
+
+def test_what_asks_together_counts_only_for_what_each_counts_for() -> None:
+    """Equal calls are asked about again where one policy wants it."""
+    assert verdict(AskOncePolicy() | NO) == Ask(remember="arguments")
+    assert verdict(AskOncePolicy() | YES) == Ask()
+
+
+def test_a_policy_can_be_asked_by_hand() -> None:
+    """As in a strategy of one's own."""
+    once, given = AskOncePolicy(), ("pay", "", {"n": 1})
+
+    assert (YES.should_ask(*given), NO.should_ask(*given)) == (True, False)
+    assert once.should_ask(*given)
+    once.update_after_confirmation(*given, ConfirmationUIResult("reject"))
+    assert once.should_ask(*given)
+    once.update_after_confirmation(*given, ConfirmationUIResult("confirm"))
+    assert not once.should_ask(*given)
+
+
+def test_what_is_no_policy_is_refused() -> None:
+    """With what one has."""
+    with pytest.raises(TypeError, match="should_ask"):
+        policy_from(3)
+    assert verdict(lambda call, tool, run: Allow()) == Allow()

@@ -1,0 +1,16 @@
+"""Secrecy: which parameters nobody is shown."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from detent.core.secrecy import Masked, masked_in
+
+
+def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
+    """As the class, or as an instance of it."""
+    declared = {"a": Annotated[str, Masked], "b": Annotated[str, "text", Masked()], "c": str}
+    schema = {"properties": {"d": {"type": "string", "writeOnly": True}, "e": {}, "f": True}}
+
+    assert masked_in(declared, schema) == {"a", "b", "d"}
+    assert masked_in({}, {}) == frozenset()
