@@ -6,7 +6,7 @@ import asyncio
 import gc
 import tracemalloc
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,7 +52,7 @@ def in_a_loop() -> AgentResult[State]:
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def without_collector() -> Generator[None]:
     """What is freed in it is freed because nothing refers to it."""
     gc.collect()
     gc.disable()

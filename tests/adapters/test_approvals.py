@@ -168,7 +168,7 @@ def test_a_policy_is_told_what_was_decided() -> None:
         def __init__(self) -> None:
             self.told: list[tuple[str, str]] = []
 
-        def should_ask(self, *asked: object) -> bool:
+        def should_ask(self, tool_name: str, tool_description: str, tool_params: object) -> bool:
             return True
 
         def update_after_confirmation(
@@ -203,7 +203,9 @@ def test_a_strategy_can_be_run_by_hand() -> None:
         def __init__(self, said: ConfirmationUIResult) -> None:
             self.said = said
 
-        def get_user_confirmation(self, *asked: object) -> ConfirmationUIResult:
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: object
+        ) -> ConfirmationUIResult:
             return self.said
 
     def run(said: ConfirmationUIResult) -> ToolExecutionDecision:
