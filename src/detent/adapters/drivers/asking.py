@@ -97,11 +97,13 @@ def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]
 def _consult(asker: Any, effect: AskHuman, notice: str) -> object:
     if hasattr(asker, "get_user_decision"):
         whole = question(effect)
-        reason = "\n".join(filter(None, (whole.reason, notice)))
+        reason = "\n".join(filter(None, (whole.reason, _agent(effect), notice)))
         return asker.get_user_decision(evolve(whole, reason=reason))
     tool, shown = effect.tool, thaw(masked(effect.call, effect.tool))
     state = [f"{name} = {value!r} (from the state)" for name, value in effect.revealed.items()]
-    told = "\n".join(filter(None, (tool.description, effect.reason, *state, notice)))
+    told = "\n".join(
+        filter(None, (tool.description, effect.reason, _agent(effect), *state, notice))
+    )
     if hasattr(asker, "get_user_confirmation"):
         return asker.get_user_confirmation(tool.name, told, shown)
     decide = getattr(asker, "run_async", None) or asker.run
@@ -114,3 +116,8 @@ def _consult(asker: Any, effect: AskHuman, notice: str) -> object:
         )
     except HITLBreakpointException:
         return None
+
+
+def _agent(effect: AskHuman) -> str:
+    """For which agent the tool is to run, where it is one that works for another."""
+    return "".join(f"For the agent {at.tool_name}." for at in effect.path[-1:])
