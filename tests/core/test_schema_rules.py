@@ -29,10 +29,25 @@ def test_a_schema_may_use_all_that_can_be_checked() -> None:
     assert list(schema_faults(schema)) == []
 
 
+def test_a_schema_may_refer_to_itself_from_inside() -> None:
+    """And to the same place twice; the value ends some time."""
+    tree = {"type": "array", "items": {"$ref": "#/$defs/tree"}}
+    twice = {"allOf": [{"$ref": "#/$defs/tree"}, True], "$ref": "#/$defs/tree"}
+    assert list(schema_faults({**twice, "$defs": {"tree": tree}})) == []
+
+
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
         ([], "the schema must be an object, got []"),
+        ({"$ref": "#"}, "the schema: '$ref' leads back to itself, and to no value inside: '#'"),
+        (
+            {
+                "properties": {"a": {"$ref": "#/$defs/a"}},
+                "$defs": {"a": {"anyOf": [{"type": "null"}, {"not": {"$ref": "#/$defs/a"}}]}},
+            },
+            "/properties/a: '$ref' leads back to itself, and to no value inside: '#/$defs/a'",
+        ),
         ({"properties": {"a": 3}}, "/properties/a must be an object, got 3"),
         (
             {"propertis": {}},

@@ -19,6 +19,9 @@ MANY = frozenset({"prefixItems", "allOf", "anyOf", "oneOf"})
 NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 """The keywords that hold one schema, a list of schemas, and schemas by name."""
 
+IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
+"""The keywords whose schemas speak of the same value."""
+
 DESCRIPTIONS = frozenset(
     {
         *("$schema", "$id", "$comment", "title", "description", "default", "examples"),
@@ -45,6 +48,8 @@ def schema_faults(schema: object, root: Schema | None = None, path: str = "") ->
             str(rule), schema if root is None else root
         ):
             yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
+        elif keyword == "$ref" and _is_endless(schema, schema if root is None else root, ()):
+            yield f"{where}: '$ref' leads back to itself, and to no value inside: {rule!r}"
     for name, part in parts(schema):
         yield from schema_faults(part, schema if root is None else root, f"{path}/{name}")
 
@@ -84,6 +89,20 @@ def _leads_somewhere(reference: str, root: Schema) -> bool:
         return isinstance(resolved(reference, root), Mapping | bool)
     except (LookupError, TypeError, ValueError):
         return False
+
+
+def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:
+    """Whether references, which have led here by `trail`, lead round without going into a value."""
+    if not isinstance(schema, Mapping):
+        return False
+    reference = str(schema.get("$ref", ""))
+    if reference in trail:
+        return True
+    here = [part for path, part in parts(schema) if path.split("/")[0] in IN_PLACE]
+    if any(_is_endless(part, root, trail) for part in here):
+        return True
+    leads = _leads_somewhere(reference, root)
+    return leads and _is_endless(resolved(reference, root), root, (*trail, reference))
 
 
 def _unknown(where: str, keyword: object) -> Iterator[str]:
