@@ -189,16 +189,13 @@ def _has_parts(value: object) -> bool:
 
 def _warnings(tool: Tool, value: object) -> Iterator[str]:
     rules = tool.text_rules
-    shown = [rules] if isinstance(rules, TextRule) else list(rules.values())
-    wanted = [(rule.source, "the model") for rule in shown]
-    wanted += [
-        (output.source, f"state key {output.key!r}")
-        for output in tool.outputs
-        if not callable(output.source)
-    ]
-    for source, reader in wanted:
-        if source is not None and _part(value, source) is MISSING:
-            yield f"the result of tool {tool.name!r} has no {source!r} for {reader}"
+    for rule in (rules,) if isinstance(rules, TextRule) else rules.values():
+        if rule.source is not None and _part(value, rule.source) is MISSING:
+            yield f"the result of tool {tool.name!r} has no {rule.source!r} for the model"
+    for output in tool.outputs:
+        if isinstance(output.source, str) and _part(value, output.source) is MISSING:
+            lacking = f"the result of tool {tool.name!r} has no {output.source!r}"
+            yield f"{lacking} for state key {output.key!r}"
 
 
 def _is_content(value: object) -> TypeGuard[ResultPart]:
