@@ -338,7 +338,7 @@ def test_code_goes_on_in_the_container_in_which_it_ran() -> None:
     ("message", "options", "what"),
     [
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
-        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without the id of its call"),
+        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
         (ChatMessage("assistant", [PNG]), {}, "ImageContent in a message of the assistant"),
         (

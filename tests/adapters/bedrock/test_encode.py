@@ -294,7 +294,7 @@ def test_the_prompt_cache_is_marked_where_the_next_request_is_the_same(
     ("message", "options", "what"),
     [
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
-        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without the id of its call"),
+        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
         (ChatMessage("assistant", [PNG]), {}, "ImageContent in a message of the assistant"),
         (file("audio/mpeg"), {}, "file of type audio/mpeg"),

@@ -211,7 +211,7 @@ def test_the_body_holds_what_was_asked_for(kind: str) -> None:
     [
         (ChatMessage.from_user(content_parts=[PDF]), {}, "FileContent in a message"),
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
-        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without the id of its call"),
+        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage.from_user("Hi"), {"tool_choice": {"any": {}}}, "tool_choice"),
         (ChatMessage.from_user("Hi"), {"response_format": {"type": "xml"}}, "response_format"),
         (ChatMessage.from_user("Hi"), {"seed": float("nan")}, "not JSON"),

@@ -276,7 +276,7 @@ def test_the_body_holds_what_was_asked_for(kind: str) -> None:
     ("message", "options", "text"),
     [
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
-        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without the id of its call"),
+        (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
         (ChatMessage.from_user("Hi"), {"temperature": float("nan")}, "not JSON"),
         (ChatMessage.from_user("Hi"), {"stop": object()}, "not JSON"),

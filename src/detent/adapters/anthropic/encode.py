@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
+from detent.adapters.http.calls import arguments_of, id_of
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Said, own_data, parts_of
 from detent.adapters.http.turns import in_turns, is_blank
@@ -169,19 +170,12 @@ def _thinking(thought: ReasoningContent) -> Iterator[Json]:
 
 
 def _call(call: ToolCall) -> Json:
-    if call.id is None:
-        raise cannot_send(API, f"call of tool {call.tool_name!r} without an id")
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    wire: Json = {"type": "tool_use", "id": call.id, "name": call.tool_name, "input": arguments}
-    return wire | dict(own_data(PROVIDER, call.extra))
+    wire: Json = {"type": "tool_use", "id": id_of(call, API), "name": call.tool_name}
+    return wire | {"input": arguments_of(call), **own_data(PROVIDER, call.extra)}
 
 
 def _result(result: ToolCallResult) -> Json:
-    if result.origin.id is None:
-        raise cannot_send(
-            API, f"result of tool {result.origin.tool_name!r} without the id of its call"
-        )
-    wire: Json = {"type": "tool_result", "tool_use_id": result.origin.id}
+    wire: Json = {"type": "tool_result", "tool_use_id": id_of(result.origin, API)}
     if isinstance(result.result, str):
         wire["content"] = result.result
     else:

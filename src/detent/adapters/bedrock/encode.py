@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
+from detent.adapters.http.calls import arguments_of, id_of
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Said, own_data, parts_of
 from detent.adapters.http.turns import in_turns, is_blank
@@ -203,24 +204,16 @@ def _thought(thought: ReasoningContent) -> Iterator[Json]:
 
 
 def _call(call: ToolCall) -> Json:
-    if call.id is None:
-        raise cannot_send(API, f"call of tool {call.tool_name!r} without an id")
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    own = own_data(PROVIDER, call.extra)
-    use = {"toolUseId": call.id, "name": call.tool_name, "input": arguments, **own}
-    return {"toolUse": use}
+    use: Json = {"toolUseId": id_of(call, API), "name": call.tool_name}
+    return {"toolUse": use | {"input": arguments_of(call), **own_data(PROVIDER, call.extra)}}
 
 
 def _result(result: ToolCallResult) -> Json:
-    if result.origin.id is None:
-        raise cannot_send(
-            API, f"result of tool {result.origin.tool_name!r} without the id of its call"
-        )
     if isinstance(result.result, str):
         content: list[Json] = [{"text": result.result}]
     else:
         content = [_part(part) for part in result.result if not is_blank(part)]
-    wire: Json = {"toolUseId": result.origin.id, "content": content}
+    wire: Json = {"toolUseId": id_of(result.origin, API), "content": content}
     return {"toolResult": wire | ({"status": "error"} if result.error else {})}
 
 

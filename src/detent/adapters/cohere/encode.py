@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.http.calls import arguments_of, function_tool, id_of
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import own_data
 from detent.adapters.http.wire import cannot_send, json_text
@@ -63,7 +64,7 @@ def request_body(
     given = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
     chosen, choice = _chosen(tools, given.pop("tool_choice", None))
     body: Json = {"model": model, "messages": [*wire_messages(messages)], "stream": stream}
-    body["tools"] = [_tool(tool) for tool in chosen]
+    body["tools"] = [function_tool(tool) for tool in chosen]
     body["tool_choice"] = choice if chosen else None
     body["response_format"] = _response_format(given.pop("response_format", None))
     body |= {RENAMED.get(name, name): value for name, value in given.items()}
@@ -136,18 +137,13 @@ def _assistant(message: ChatMessage) -> Json:
 
 
 def _call(call: ToolCall) -> Json:
-    if call.id is None:
-        raise cannot_send(API, f"call of tool {call.tool_name!r} without an id")
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    function = {"name": call.tool_name, "arguments": json_text(arguments, API)}
-    return {"id": call.id, "type": "function", "function": function}
+    function = {"name": call.tool_name, "arguments": json_text(arguments_of(call), API)}
+    return {"id": id_of(call, API), "type": "function", "function": function}
 
 
 def _result(result: ToolCallResult) -> Json:
-    name = result.origin.tool_name
-    if result.origin.id is None:
-        raise cannot_send(API, f"result of tool {name!r} without the id of its call")
-    return {"role": "tool", "tool_call_id": result.origin.id, "content": result.text}
+    call_id = id_of(result.origin, API)
+    return {"role": "tool", "tool_call_id": call_id, "content": result.text}
 
 
 def _attachments(result: ToolCallResult) -> list[Json]:
@@ -156,15 +152,6 @@ def _attachments(result: ToolCallResult) -> list[Json]:
     parts = [_part(part) for part in result.result if not isinstance(part, TextContent)]
     label = f"Attached to the result of tool {result.origin.tool_name} ({result.origin.id}):"
     return [{"type": "text", "text": label}, *parts] if parts else []
-
-
-def _tool(tool: ToolSpec) -> Json:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
 
 
 def _chosen(tools: Sequence[ToolSpec], choice: object) -> tuple[Sequence[ToolSpec], str | None]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.gemini.calls import PROVIDER
+from detent.adapters.http.calls import arguments_of
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Part, Said, own_data, parts_of
 from detent.adapters.http.wire import cannot_send
@@ -152,11 +153,9 @@ def _model_part(part: Part) -> Json:
 
 
 def _call(call: ToolCall) -> Json:
-    # What the model wrote where it is no object is kept, but as one: arguments must be objects.
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
     own = dict(own_data(PROVIDER, call.extra))
     named = {"id": own.pop("id")} if "id" in own else {}
-    return {"functionCall": {"name": call.tool_name, "args": arguments, **named}, **own}
+    return {"functionCall": {"name": call.tool_name, "args": arguments_of(call), **named}, **own}
 
 
 def _result(result: ToolCallResult) -> Json:

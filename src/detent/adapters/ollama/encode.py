@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.http.calls import arguments_of, function_tool
 from detent.adapters.http.neutral import sent, wanted_schema
 from detent.adapters.http.parts import own_data
 from detent.adapters.http.wire import cannot_send
@@ -66,7 +67,7 @@ def request_body(
     given = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
     chosen = _chosen(tools, given.pop("tool_choice", None))
     body: Json = {"model": model, "messages": [*wire_messages(messages)], "stream": stream}
-    body["tools"] = [_tool(tool) for tool in chosen]
+    body["tools"] = [function_tool(tool) for tool in chosen]
     body["format"] = _format(given.pop("response_format", None))
     own = {new: given.pop(name) for name, new in MODEL_OPTIONS.items() if name in given}
     own |= _mapping(given.pop("options", None))
@@ -118,9 +119,7 @@ def _assistant(message: ChatMessage) -> Json:
 
 
 def _call(call: ToolCall) -> Json:
-    # What the model wrote where it is no object is kept, but as one: arguments must be objects.
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    function = {"name": call.tool_name, "arguments": arguments}
+    function = {"name": call.tool_name, "arguments": arguments_of(call)}
     return {"type": "function", "function": function, **own_data(PROVIDER, call.extra)}
 
 
@@ -144,15 +143,6 @@ def _images(result: ToolCallResult) -> list[ImageContent]:
 def _attachments(images: Sequence[ImageContent]) -> Json:
     label = TextContent("Attached to the results of the tools:")
     return _message("user", (label, *images))
-
-
-def _tool(tool: ToolSpec) -> Json:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
 
 
 def _chosen(tools: Sequence[ToolSpec], choice: object) -> Sequence[ToolSpec]:

@@ -9,6 +9,7 @@ import mimetypes
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.http.calls import arguments_of, function_tool, id_of
 from detent.adapters.http.parts import own_data
 from detent.adapters.http.wire import cannot_send, json_text
 from detent.adapters.openai.profiles import COMPATIBLE, REASONING_MEMBERS, Profile
@@ -59,7 +60,7 @@ def request_body(
     wire = profile.rewritten(wire_messages(messages, profile.replays))
     body: Json = {"model": model, "messages": [*wire]}
     if tools:
-        body["tools"] = [_tool(tool) for tool in tools]
+        body["tools"] = [function_tool(tool) for tool in tools]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     body |= {profile.renamed.get(name, name): value for name, value in options.items()}
@@ -161,26 +162,19 @@ def _reasoning(thought: ReasoningContent, texts: Sequence[str]) -> Json:
 
 
 def _call(call: ToolCall) -> Json:
-    if call.id is None:
-        raise cannot_send(API, f"call of tool {call.tool_name!r} without an id")
+    call_id = id_of(call, API)
     if call.extra.get("type") == "custom":
         custom = {"name": call.tool_name, "input": call.unreadable or ""}
-        return {"id": call.id, "type": "custom", "custom": custom}
-    # Servers decode the arguments of the history too; what the model wrote is kept, but as JSON.
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    function = {"name": call.tool_name, "arguments": json_text(arguments, API)}
-    wire: Json = {"id": call.id, "type": "function", "function": function}
+        return {"id": call_id, "type": "custom", "custom": custom}
+    function = {"name": call.tool_name, "arguments": json_text(arguments_of(call), API)}
+    wire: Json = {"id": call_id, "type": "function", "function": function}
     if "extra_content" in call.extra:  # Gemini's thought signature
         wire["extra_content"] = call.extra["extra_content"]
     return wire
 
 
 def _result(result: ToolCallResult) -> Json:
-    if result.origin.id is None:
-        raise cannot_send(
-            API, f"result of tool {result.origin.tool_name!r} without the id of its call"
-        )
-    return {"role": "tool", "tool_call_id": result.origin.id, "content": result.text}
+    return {"role": "tool", "tool_call_id": id_of(result.origin, API), "content": result.text}
 
 
 def _attachments(result: ToolCallResult) -> list[Json]:
@@ -189,12 +183,3 @@ def _attachments(result: ToolCallResult) -> list[Json]:
     parts = [_part(part) for part in result.result if not isinstance(part, TextContent)]
     label = f"Attached to the result of tool {result.origin.tool_name} ({result.origin.id}):"
     return [_text(label), *parts] if parts else []
-
-
-def _tool(tool: ToolSpec) -> Json:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from typing import Any, TypeAlias
 
+from detent.adapters.http.calls import arguments_of, id_of
 from detent.adapters.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.http.parts import Opaque, Part, Said, own_data, parts_of
 from detent.adapters.http.wire import cannot_send, json_text
@@ -162,18 +163,21 @@ def _item(part: Part) -> Json:
 
 def _call(call: ToolCall) -> Json:
     own = own_data(PROVIDER, call.extra)
-    wire: Json = {"type": "function_call", "call_id": _id(call), "name": call.tool_name, **own}
+    wire: Json = {
+        "type": "function_call",
+        "call_id": id_of(call, API),
+        "name": call.tool_name,
+        **own,
+    }
     if wire["type"] == CUSTOM_CALL:
         return wire | {"input": call.unreadable or ""}
-    # The server reads the arguments of the history too; what the model wrote is kept, but as JSON.
-    arguments = call.arguments if call.unreadable is None else {"unreadable": call.unreadable}
-    return wire | {"arguments": json_text(arguments, API)}
+    return wire | {"arguments": json_text(arguments_of(call), API)}
 
 
 def _result(result: ToolCallResult) -> Json:
     """The result of a call, by the call's id, and for the program that made the call if one did."""
     own = own_data(PROVIDER, result.origin.extra)
-    wire: Json = {"type": "function_call_output", "call_id": _id(result.origin)}
+    wire: Json = {"type": "function_call_output", "call_id": id_of(result.origin, API)}
     if own.get("type") == CUSTOM_CALL:
         wire["type"] = "custom_tool_call_output"
     if "caller" in own:
@@ -181,12 +185,6 @@ def _result(result: ToolCallResult) -> Json:
     if isinstance(result.result, str):
         return wire | {"output": result.result}
     return wire | {"output": [_part(part) for part in result.result]}
-
-
-def _id(call: ToolCall) -> str:
-    if call.id is None:
-        raise cannot_send(API, f"call of tool {call.tool_name!r} without an id")
-    return call.id
 
 
 def _last_answer(messages: Sequence[ChatMessage]) -> int | None:
