@@ -13,7 +13,7 @@ from detent.adapters.bedrock.signing import Credentials, Scope, signed_headers
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply, StreamingChunk
-from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+from detent.ports.chat import ChatGeneratorError
 from tests.adapters.bedrock.messages import stream
 from tests.adapters.http.wires import Wire
 
@@ -73,14 +73,6 @@ def test_a_request_is_sent_and_its_reply_read_in_both_colours() -> None:
     )
     assert is_signed(one, Credentials("AKID", "sk-1"))
     assert is_signed(other, Credentials("AKID", "sk-1"))
-
-
-def test_it_is_a_chat_generator_of_both_colours() -> None:
-    """By structure; the type checkers read this line."""
-    blocking: ChatGenerator = BedrockChatGenerator("m")
-    coroutine: AsyncChatGenerator = BedrockChatGenerator("m")
-    assert callable(blocking.run)
-    assert callable(coroutine.run_async)
 
 
 def test_a_stream_has_a_path_and_a_framing_of_its_own() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -10,8 +9,8 @@ import pytest
 from detent.adapters.gemini.chat import GeminiChatGenerator, VertexChatGenerator
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
-from detent.core.replies import ChatReply, StreamingChunk
-from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+from detent.core.replies import StreamingChunk
+from detent.ports.chat import ChatGeneratorError
 from tests.adapters.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]
@@ -26,34 +25,6 @@ def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name in ("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GEMINI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-
-
-def test_a_request_is_sent_and_its_reply_read_in_both_colours() -> None:
-    """The same request, the same reply."""
-    wire = Wire(HELLO)
-
-    async def run_async() -> ChatReply:
-        async with wire.async_client() as client:
-            generator = GeminiChatGenerator("m", api_key="g-1", async_http_client=client)
-            return await generator.run_async(QUESTION)
-
-    with wire.client() as client:
-        reply = GeminiChatGenerator("m", api_key="g-1", http_client=client).run(QUESTION)
-    assert reply == asyncio.run(run_async())
-    assert reply.message.text == "hello"
-    one, other = wire.requests
-    assert one.content == other.content
-    assert str(one.url) == str(other.url) == f"{STUDIO}:generateContent"
-    assert one.headers["x-goog-api-key"] == "g-1"
-    assert "authorization" not in one.headers
-
-
-def test_it_is_a_chat_generator_of_both_colours() -> None:
-    """By structure; the type checkers read this line."""
-    blocking: ChatGenerator = GeminiChatGenerator("m")
-    coroutine: AsyncChatGenerator = GeminiChatGenerator("m")
-    assert callable(blocking.run)
-    assert callable(coroutine.run_async)
 
 
 def test_a_callback_asks_for_a_stream_of_events() -> None:

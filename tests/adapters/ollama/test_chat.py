@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
 
 from detent.adapters.ollama.chat import OllamaChatGenerator
 from detent.core.messages import ChatMessage
-from detent.core.replies import ChatReply, StreamingChunk
-from detent.ports.chat import AsyncChatGenerator, ChatGenerator
+from detent.core.replies import StreamingChunk
 from tests.adapters.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]
@@ -21,32 +19,6 @@ HELLO = {"message": {"content": "hello"}, "done": True, "done_reason": "stop"}
 def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
     monkeypatch.delenv("OLLAMA_API_KEY", raising=False)
-
-
-def test_a_request_is_sent_and_its_reply_read_in_both_colours() -> None:
-    """The same request, the same reply; no key is needed."""
-    wire = Wire(HELLO)
-
-    async def run_async() -> ChatReply:
-        async with wire.async_client() as client:
-            return await OllamaChatGenerator("m", async_http_client=client).run_async(QUESTION)
-
-    with wire.client() as client:
-        reply = OllamaChatGenerator("m", http_client=client).run(QUESTION)
-    assert reply == asyncio.run(run_async())
-    assert reply.message.text == "hello"
-    one, other = wire.requests
-    assert one.content == other.content
-    assert str(one.url) == str(other.url) == "http://localhost:11434/api/chat"
-    assert "authorization" not in one.headers
-
-
-def test_it_is_a_chat_generator_of_both_colours() -> None:
-    """By structure; the type checkers read this line."""
-    blocking: ChatGenerator = OllamaChatGenerator("m")
-    coroutine: AsyncChatGenerator = OllamaChatGenerator("m")
-    assert callable(blocking.run)
-    assert callable(coroutine.run_async)
 
 
 def test_a_callback_asks_for_a_stream_of_lines() -> None:

@@ -13,8 +13,7 @@ import pytest
 from detent.adapters.http.secrets import Secret
 from detent.adapters.openai.chat import OpenAIChatGenerator
 from detent.core.messages import ChatMessage
-from detent.core.replies import ChatReply, StreamingChunk
-from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+from detent.ports.chat import ChatGeneratorError
 from tests.adapters.http.wires import Wire
 
 QUESTION = [ChatMessage.from_user("Say hello")]
@@ -25,34 +24,6 @@ HELLO = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]
 def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-def test_a_request_is_sent_and_its_reply_read_in_both_colours() -> None:
-    """The same request, the same reply."""
-    wire = Wire(HELLO)
-
-    async def run_async() -> ChatReply:
-        async with wire.async_client() as client:
-            generator = OpenAIChatGenerator("m", api_key="sk-1", async_http_client=client)
-            return await generator.run_async(QUESTION)
-
-    with wire.client() as client:
-        reply = OpenAIChatGenerator("m", api_key="sk-1", http_client=client).run(QUESTION)
-    assert reply == asyncio.run(run_async())
-    assert reply.message.text == "hello"
-    one, other = wire.requests
-    assert one.content == other.content
-    assert str(one.url) == str(other.url) == "https://api.openai.com/v1/chat/completions"
-    assert one.headers["authorization"] == other.headers["authorization"] == "Bearer sk-1"
-    assert one.headers["content-type"] == "application/json"
-
-
-def test_it_is_a_chat_generator_of_both_colours() -> None:
-    """By structure; the type checkers read this line."""
-    blocking: ChatGenerator = OpenAIChatGenerator("m")
-    coroutine: AsyncChatGenerator = OpenAIChatGenerator("m")
-    assert callable(blocking.run)
-    assert callable(coroutine.run_async)
 
 
 @pytest.mark.parametrize(
@@ -175,17 +146,6 @@ def test_options_of_the_call_win_over_those_of_the_generator() -> None:
     first, second = (json.loads(request.content) for request in wire.requests)
     assert (first["temperature"], first.get("seed"), first["n"]) == (1, None, 1)
     assert (second["temperature"], second["seed"], second["n"]) == (0, 1, 1)
-
-
-def test_a_callback_asks_for_a_stream_and_sees_an_answer_that_is_none() -> None:
-    """Some servers answer in one body all the same."""
-    wire = Wire(HELLO)
-    shown: list[StreamingChunk] = []
-    with wire.client() as client:
-        generator = OpenAIChatGenerator("m", api_key="sk-1", http_client=client)
-        generator.run(QUESTION, streaming_callback=shown.append)
-    assert json.loads(wire.requests[0].content)["stream"] is True
-    assert [piece.content for piece in shown] == ["hello", ""]
 
 
 def test_leaving_a_with_block_closes_what_was_opened() -> None:
