@@ -16,14 +16,18 @@ from detent import (
     AgentResult,
     Appended,
     BlockingConfirmationStrategy,
+    ChatGeneratorError,
     ChatMessage,
     ConfirmationUIResult,
+    ModelFailure,
     NeverAskPolicy,
+    Runs,
     ScriptedChatGenerator,
     Tool,
     ToolCall,
     TypedState,
     create_tool_from_function,
+    tool,
 )
 from detent.adapters.drivers.recording import RunExistsError, RunNotFoundError
 from detent.adapters.stores.memory import MemoryJournal
@@ -165,6 +169,39 @@ def test_a_stop_can_be_a_value() -> None:
     assert [effect.key.kind for effect in result.held] == ["model"]
     assert result.exit_reason is None
     assert result.snapshot.about_to == "ask the model (turn 1)"
+
+
+@pytest.mark.parametrize("way", ["journal", "snapshot"])
+def test_a_run_that_the_model_left_without_an_answer_is_carried_on(way: str) -> None:
+    """The provider is back: what was done is not done again, and the model is asked again."""
+    gone = ChatGeneratorError(ModelFailure("connection", "nobody is there"))
+    calls = ChatMessage.from_assistant(tool_calls=[ToolCall("look", {"n": 1}, "c")])
+    journal = MemoryJournal()
+    looked: list[int] = []
+
+    @tool
+    def look(n: int) -> str:
+        """Look."""
+        looked.append(n)
+        return "seen"
+
+    def agent(*script: Any) -> Agent[Any]:
+        return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[look], journal=journal)
+
+    for script in ((calls, gone), (gone,)):
+        with pytest.raises(ChatGeneratorError, match="nobody is there"):
+            agent(*script).run("go", run_id="r") if calls in script else agent(*script).resume("r")
+        assert journal.runs()[0].status == "failed"
+
+    back = agent("welcome back")
+    if way == "journal":
+        result = back.resume("r")
+        assert Runs(journal, back.spec).replay("r") == result.run
+        assert [run.status for run in journal.runs()] == ["done"]
+        assert agent().resume("r").text == "welcome back"
+    else:
+        result = back.run(snapshot=Runs(journal, back.spec).fork("r"))
+    assert (result.text, result.step_count, looked) == ("welcome back", 2, [1])
 
 
 def test_a_finished_run_has_no_snapshot() -> None:

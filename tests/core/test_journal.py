@@ -16,6 +16,8 @@ from detent import (
     CancelRequested,
     ChatMessage,
     ChatReply,
+    ModelFailed,
+    ModelFailure,
     ModelReplied,
     Run,
     State,
@@ -177,4 +179,5 @@ def test_a_run_says_how_far_it_is() -> None:
     """For lists of runs, and to notice that another agent gives another run."""
     assert status_of(START) == status_of(ACTING) == "running"
     assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "done"
+    assert status_of(step(SPEC, START, ModelFailed(1, 1, ModelFailure("bug", "")))) == "failed"
     assert mark_of(ACTING) == "turn 1 Acting 1 messages Ready Ready"

@@ -225,6 +225,37 @@ def test_each_turn_has_all_its_attempts() -> None:
     assert step(spec, run, ModelFailed(2, 2, last)).phase == Done(Failed(last))
 
 
+def test_a_run_without_an_answer_asks_again_when_it_is_resumed() -> None:
+    """With a new attempt, retries counted anew; what comes late of an earlier one is not heard."""
+    spec = evolve(SPEC, model_retries=Retries(1), limits=Limits(max_seconds=60))
+    failed = replay(spec, START, [ModelFailed(1, 1, BUSY), ModelFailed(1, 2, BUSY)])
+    assert failed.phase == Done(Failed(BUSY))
+
+    again = step(spec, failed, Resumed("p", at=1000))
+    assert (again.phase, again.deadline) == (Thinking(3), 1060)
+    assert step(spec, again, ModelFailed(1, 2, BUSY)) is again
+    assert step(spec, again, ModelFailed(1, 3, BUSY)).phase == Thinking(4)
+
+    twice = replay(
+        spec, again, [ModelFailed(1, 3, BUSY), ModelFailed(1, 4, BUSY), Resumed("q", at=1000)]
+    )
+    assert twice.phase == Thinking(5)
+    acting = step(spec, twice, evolve(said(call("note")), attempt=5))
+    assert step(spec, acting, returned(0, 1)) == evolve(
+        replay(spec, START, [said(call("note")), returned(0, 1)]), deadline=1060
+    )
+
+
+def test_a_run_that_has_ended_otherwise_stays_ended() -> None:
+    """It has its result, whoever resumes it."""
+    failed = step(evolve(SPEC, model_retries=Retries(0)), START, ModelFailed(1, 1, BUSY))
+    assert step(SPEC, failed, CancelRequested("enough")) is failed
+    assert step(SPEC, failed, SentBack(1, "no")) is failed
+    by_tool = evolve(failed, phase=Done(Failed(ToolFault("raised", "no"))))
+    for ended in (by_tool, step(SPEC, START, said()), step(SPEC, START, CancelRequested("enough"))):
+        assert step(SPEC, ended, Resumed("p", at=1000)) is ended
+
+
 def test_a_pause_can_be_cancelled_and_survives_its_process() -> None:
     """It is the run's own, not a thread's."""
     paused = step(SPEC, START, ModelFailed(1, 1, BUSY, at=100))

@@ -358,7 +358,8 @@ class Agent(Deciding, Generic[S, T]):
         """Go on with a run of the journal, wherever its process has ended or stopped.
 
         What is settled stays. A call that was under way is of unknown outcome, and its tool's
-        `on_unknown` says what happens. A run that has ended gives its result again.
+        `on_unknown` says what happens. A run that failed because the model gave no answer asks it
+        again; any other run that has ended gives its result again.
 
         Raises:
             RunNotFoundError: the journal has no such run.

@@ -131,6 +131,9 @@ class ToolNeverRan:
 class Resumed:
     """Another process goes on with the run; what was under way has an unknown outcome.
 
+    A run that has ended because the model gave no answer asks it again. Others that have ended stay
+    as they are.
+
     `by` names the new process, differently each time. `at` is the time, in seconds since 1970,
     where the run may only take so long.
     """

@@ -10,6 +10,7 @@ from detent.core.records import dump, load
 from detent.core.run import Done, Run
 from detent.core.slots import AwaitingDecision, Delegated, Status, is_settled
 from detent.core.spec import AgentSpec
+from detent.core.turns import has_no_answer
 from detent.core.variables import S
 
 
@@ -50,9 +51,13 @@ def event_from_json(spec: AgentSpec[Any], data: Mapping[str, object]) -> Event:
 
 
 def status_of(run: Run[Any]) -> str:
-    """How far a run has come: "running", "waiting" (for a human and nothing else) or "done"."""
+    """How far a run has come: "running", "waiting", "failed" or "done".
+
+    One that is "waiting" waits for a human and nothing else. One that has "failed" has ended
+    because the model gave no answer: resumed, it asks again.
+    """
     if isinstance(run.phase, Done):
-        return "done"
+        return "failed" if has_no_answer(run) else "done"
     still = [slot.status for slot in run.slots if not is_settled(slot)]
     return "waiting" if still and all(map(_waits, still)) else "running"
 

@@ -75,7 +75,8 @@ class Run(Generic[S]):
     `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
     last. `misfits` counts the answers that were not of the wanted type. `cost` is in the currency
     of the price list. `exhausted` names the limit that was reached when the model is asked for its
-    last answer. At `deadline`, in seconds since 1970, the run ends.
+    last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the attempt of
+    this turn with which the run last failed: once it is resumed, retries are counted from there.
     `decisions` are those of humans that counted, `grants` the confirmations that count for further
     calls.
     """
@@ -93,6 +94,7 @@ class Run(Generic[S]):
     deadline: float | None = None
     decisions: tuple[Decided, ...] = ()
     grants: tuple[Grant, ...] = ()
+    given_up: int = 0
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

@@ -56,7 +56,7 @@ from detent.core.slots import (
 )
 from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
-from detent.core.turns import advance, after_failure, asked_again, cut_short, end
+from detent.core.turns import advance, after_failure, asked_again, cut_short, end, has_no_answer
 from detent.core.variables import S
 
 
@@ -94,14 +94,14 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
 def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
     """The run after `event`.
 
-    An event that answers nothing owed (late, doubled, after the end) changes nothing. `SentBack`
-    alone is heard by a run that has ended with an answer.
+    An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
+    a run hears `SentBack`, if it has ended with an answer, and `Resumed`, if the model gave none.
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
     """
     if isinstance(run.phase, Done):
-        return _on_sent_back(spec, run, event) if isinstance(event, SentBack) else run
+        return _after_end(spec, run, event)
     match event:
         case ModelReplied():
             return _on_model_replied(spec, run, event)
@@ -130,6 +130,16 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         case CancelRequested():
             return _on_cancel_requested(spec, run, event)
         case SentBack():
+            return run
+
+
+def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
+    match event:
+        case SentBack():
+            return _on_sent_back(spec, run, event)
+        case Resumed() if has_no_answer(run):
+            return _on_resumed(spec, run, event)
+        case _:
             return run
 
 
@@ -200,6 +210,8 @@ def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     deadline = spec.limits.deadline(event.at)
+    if has_no_answer(run):
+        return evolve(run, phase=Thinking(run.given_up + 1), deadline=deadline)
     if deadline != run.deadline:
         run = evolve(run, deadline=deadline)
     return _with_slots(spec, run, [_recovered(spec, run, slot, event) for slot in run.slots])
@@ -274,7 +286,7 @@ def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested
 
 
 def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: SentBack) -> Run[S]:
-    """The one event that a run hears which has ended: of the turn in which it has."""
+    """Heard only of the turn in which the run has ended."""
     if event.turn != run.turn or not isinstance(run.outcome, Finished):
         return run
     return asked_again(spec, run, event.text)

@@ -14,7 +14,7 @@ from detent.core.keys import Write
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.opening import with_calls
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
-from detent.core.replies import ChatReply
+from detent.core.replies import ChatReply, ModelFailure
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
 from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled, moved
 from detent.core.spec import AgentSpec
@@ -40,11 +40,15 @@ def turned(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
         return end(run, Exhausted("output_tries"))
     limit = run.exhausted or spec.limits.spent(run.turn, run.usage, run.cost)
     if limit is None:
-        return evolve(run, phase=Thinking(), turn=run.turn + 1)
+        return next_turn(run)
     if run.exhausted or not spec.limits.final_answer:
         return end(run, Exhausted(limit))
-    last = evolve(run, exhausted=limit, options=evolve(run.options, tools=()))
-    return evolve(last, phase=Thinking(), turn=run.turn + 1)
+    return next_turn(evolve(run, exhausted=limit, options=evolve(run.options, tools=())))
+
+
+def next_turn(run: Run[S]) -> Run[S]:
+    """The run when the model is to be asked for its next turn."""
+    return evolve(run, phase=Thinking(), turn=run.turn + 1, given_up=0)
 
 
 def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
@@ -66,12 +70,18 @@ def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -
 
 def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
     """The run when the model has given no answer: it asks again, now or later, or has failed."""
-    pause_s = spec.model_retries.model_pause_s(event.failure, event.attempt, event.chance)
+    tries = event.attempt - run.given_up
+    pause_s = spec.model_retries.model_pause_s(event.failure, tries, event.chance)
     if pause_s is None:
-        return end(run, Failed(event.failure))
+        return end(evolve(run, given_up=event.attempt), Failed(event.failure))
     if event.at is None or not pause_s:
         return evolve(run, phase=Thinking(event.attempt + 1))
     return evolve(run, phase=Pausing(event.attempt + 1, event.at + pause_s))
+
+
+def has_no_answer(run: Run[S]) -> bool:
+    """Whether the run has ended because the model gave no answer: resumed, it asks again."""
+    return isinstance(run.outcome, Failed) and isinstance(run.outcome.failure, ModelFailure)
 
 
 def folded(

@@ -21,7 +21,7 @@ class Entry:
         position: its place in the run's journal, from 0, without gaps.
         at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
         kind: what happened, e.g. "ToolReturned".
-        status: how far the run has come with it: "running", "waiting" or "done".
+        status: how far the run has come with it: "running", "waiting", "failed" or "done".
         data: plain JSON.
     """
 

@@ -191,6 +191,22 @@ def test_ctrl_c_says_how_to_go_on(
     assert (folder / "answer.md").read_text().startswith("At 80 degrees.")
 
 
+def test_when_the_model_gives_no_answer_it_is_said_how_to_go_on(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]], serve: Serve
+) -> None:
+    """The command asks the model again, of the same server; what was found stays."""
+    arguments = model([*SCRIPT[:2], {"tool_calls": 7}, *SCRIPT[2:]])
+
+    failed = CliRunner().invoke(main, ["run", "How hot?", "--yes", *arguments])
+    assert failed.exit_code == 1
+    command = next(line for line in failed.output.splitlines() if "--resume" in line)
+    again = CliRunner().invoke(main, shlex.split(command)[1:])
+
+    assert again.exit_code == 0, again.output
+    assert "sources  tea.md" in again.output
+    assert (folder / "answer.md").read_text().startswith("At 80 degrees.")
+
+
 def test_a_chat_remembers_what_was_said(
     folder: Path, model: Callable[[Sequence[Message]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

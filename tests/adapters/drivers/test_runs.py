@@ -148,6 +148,18 @@ def test_a_call_that_was_under_way_is_not_run_in_silence(runs: Runs[Any]) -> Non
     assert "nobody knows" in result.snapshot.summary()
 
 
+def test_runs_are_listed_and_deleted(runs: Runs[Any]) -> None:
+    """By status, or all of them."""
+    runs.journal.append("half", list(runs.journal.read("r"))[:3])
+    assert {run.run_id: run.status for run in runs.list()} == {"r": "done", "half": "running"}
+    assert [run.run_id for run in runs.list("running")] == ["half"]
+
+    runs.delete("half")
+    runs.delete("half")
+
+    assert [run.run_id for run in runs.list()] == ["r"]
+
+
 def test_old_runs_are_forgotten_once_they_have_ended(runs: Runs[Any]) -> None:
     """Those that have not are kept, however old."""
     (run,) = runs.journal.runs()

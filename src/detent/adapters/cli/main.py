@@ -95,8 +95,8 @@ def run(  # noqa: PLR0917 - click passes each by name
     folder = folder or _default_folder()
     may_write = yes or sys.stdin.isatty()
     run_id = resume or secrets.token_hex(4)
-    going_on = ["--resume", run_id, "--folder", str(folder), "--output", str(output)]
-    with _generator(console, model, base_url) as generator, _stoppable(console, going_on, model):
+    going_on = _going_on(run_id, folder)
+    with _generator(console, model, base_url) as generator, _stoppable(console, going_on):
         target = output if may_write else None
         agent = _folder_agent(generator, folder, target, asks=not yes, max_steps=max_steps)
         asked = f"going on with {run_id}" if resume else question
@@ -168,15 +168,27 @@ def _generator(console: Console, model: str, base_url: str | None) -> Generator[
 
 
 @contextmanager
-def _stoppable(console: Console, going_on: list[str], model: str) -> Generator[None]:
-    """A run that Ctrl-C stops: the message says how to go on with it."""
+def _stoppable(console: Console, going_on: str) -> Generator[None]:
+    """A run that Ctrl-C stops, or a model that gives no answer: it is said how to go on with it."""
     try:
         yield
     except KeyboardInterrupt:
-        command = shlex.join(["detent", "run", *going_on, "--model", model])
         console.print("\nStopped. Nothing is lost; to go on:", style="bold")
-        console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"  {going_on}", markup=False, highlight=False, soft_wrap=True)
         raise SystemExit(INTERRUPTED) from None
+    except ChatGeneratorError as error:
+        told = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
+        raise click.ClickException(told) from error
+
+
+def _going_on(run_id: str, folder: Path) -> str:
+    """The command that goes on with a run as it was begun."""
+    said = {**click.get_current_context().params, "resume": run_id, "folder": folder}
+    words = ["detent", "run"]
+    for name, value in said.items():
+        if name != "question" and value not in {None, False}:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return shlex.join(words)
 
 
 def _runs() -> SQLiteJournal:

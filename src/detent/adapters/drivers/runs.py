@@ -11,13 +11,16 @@ from detent.adapters.chances import SystemChance
 from detent.adapters.drivers.recording import forked, loaded
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
-from detent.core.run import Acting, Done, Run, Thinking
+from detent.core.run import Acting, Done, Run
 from detent.core.snapshot import AgentSnapshot, snapshot_of
 from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
+from detent.core.turns import next_turn
 from detent.core.variables import S
 from detent.ports.chance import Chance
-from detent.ports.journal import Journal
+from detent.ports.journal import Journal, StoredRun
+
+ENDED = frozenset({"done", "failed"})
 
 
 @frozen
@@ -27,6 +30,17 @@ class Runs(Generic[S]):
     journal: Journal
     spec: AgentSpec[S] = field(repr=False)
     chance: Chance = field(factory=SystemChance, repr=False)
+
+    def list(self, status: str | None = None) -> Sequence[StoredRun]:
+        """The runs with their lengths, statuses and times, the one last written to first.
+
+        Args:
+            status: only those that are "running", "waiting", "failed" or "done".
+
+        Raises:
+            JournalError: they cannot be read.
+        """
+        return [run for run in self.journal.runs() if status in {None, run.status}]
 
     def at(self, run_id: str, length: int | None = None) -> Run[S]:
         """The run as it was after its first `length` entries; None is all.
@@ -79,17 +93,26 @@ class Runs(Generic[S]):
             )
         run = evolve(run, state=run.state.update(writes))
         if messages and isinstance(run.phase, Done):
-            run = evolve(run, phase=Thinking(), turn=run.turn + 1)
+            run = next_turn(run)
         return snapshot_of(self.spec, run)
 
-    def forget(self, before: float) -> list[str]:
+    def delete(self, run_id: str) -> None:
+        """Delete a run, whatever its status; nothing happens when there is no such run.
+
+        Raises:
+            JournalError: it cannot be deleted.
+        """
+        self.journal.delete(run_id)
+
+    def forget(self, before: float) -> Sequence[str]:
         """Delete the runs that have ended, and were last written to before a time since 1970.
 
-        Gives their ids.
+        Those that have failed count as ended. Gives their ids.
+
+        Raises:
+            JournalError: one cannot be deleted; those before it are.
         """
-        old = [
-            run.run_id for run in self.journal.runs() if run.status == "done" and run.at < before
-        ]
+        old = [run.run_id for run in self.list() if run.status in ENDED and run.at < before]
         for run_id in old:
-            self.journal.delete(run_id)
+            self.delete(run_id)
         return old

@@ -75,8 +75,9 @@ def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     for before, event, after in changes(trace):
         if isinstance(after.phase, Thinking | Pausing):
             most = spec.model_retries.times + 1
-            if after.phase.attempt > most:
-                yield f"the model is asked {after.phase.attempt} times in a turn, of {most}"
+            tries = after.phase.attempt - after.given_up
+            if tries > most:
+                yield f"the model is asked {tries} times in a turn, of {most}"
         running = sum(isinstance(slot.status, Running) for slot in after.slots)
         if running > spec.limits.parallel_tool_calls:
             yield f"{running} tools at once, of {spec.limits.parallel_tool_calls}"

@@ -44,6 +44,7 @@ from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.step import start, step
 from detent.core.tools import Tool
+from detent.core.turns import has_no_answer
 from detent.core.variables import S
 
 Of: TypeAlias = Agent[S] | AgentSpec[S]
@@ -180,6 +181,8 @@ def _decision(tool: Tool, rng: random.Random) -> Decision:
 
 def _stray(run: Run[Any], events: Sequence[Event], rng: random.Random) -> Event:
     """What comes without being owed, or after the end: or again what has come before."""
+    if has_no_answer(run):
+        return Resumed(f"process {len(events)}")
     if run.outcome is not None:
         return SentBack(run.turn, "Are you sure?")
     if likely(rng, 0.5):
