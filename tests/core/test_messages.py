@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 import pytest
+from attrs import evolve
 from attrs.exceptions import FrozenInstanceError
 
 from detent import (
@@ -132,6 +133,20 @@ def test_a_message_is_not_nested_without_end() -> None:
         deep = FrozenDict(a=deep)
     with pytest.raises(TypeError, match="nested too deep"):
         ToolCall("t", deep)
+
+
+@pytest.mark.parametrize("levels", [98, 99, 100, 101])
+def test_how_deep_a_message_may_be_does_not_depend_on_the_stack(levels: int) -> None:
+    """What can be made can be made again, wherever."""
+    deep: object = "x"
+    for _ in range(levels):
+        deep = [deep]
+    if levels < 99:
+        call = ToolCall("t", {"a": deep})
+        assert evolve(call, id="c").arguments == call.arguments
+    else:
+        with pytest.raises(TypeError, match="more than 100 levels"):
+            ToolCall("t", {"a": deep})
 
 
 def test_a_message_may_hold_what_cannot_be_changed() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -30,6 +30,9 @@ def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     return FrozenDict({key: freeze(item) for key, item in value.items()})
 
 
+DEPTH_MAX = 100
+"""How deep JSON in a message may be nested: as deep as every interpreter can follow it."""
+
 EMPTY: FrozenDict[str, object] = FrozenDict()
 
 
@@ -43,10 +46,25 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
         return EMPTY
     if type(value) is FrozenDict and ATOMS.issuperset(map(type, value.values())):
         return value
-    try:
-        return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
-    except RecursionError:
-        raise TypeError("what a message holds is nested too deep") from None
+    if is_deep(value):
+        raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
+    return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
+
+
+def is_deep(value: object) -> bool:
+    """Whether containers stand in each other more than `DEPTH_MAX` deep."""
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        level = [item for one in level for item in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Iterable[object]", value) if isinstance(value, list | tuple) else ()
 
 
 @sealed

@@ -24,8 +24,11 @@ def test_no_arguments_are_an_empty_object(text: str) -> None:
     assert read_arguments(text, cut=False) == {}
 
 
+DEEP = '{"a": ' * 101 + "1" + "}" * 101
+
+
 @pytest.mark.parametrize(
-    "text", ['{"a": ', "[1]", '"x"', "4", "NaN", '{"a": NaN}', "oops", "[" * 100_000]
+    "text", ['{"a": ', "[1]", '"x"', "4", "NaN", '{"a": NaN}', "oops", "[" * 100_000, DEEP]
 )
 def test_arguments_that_are_no_json_object_are_none(text: str) -> None:
     """Nor do they exhaust the stack."""

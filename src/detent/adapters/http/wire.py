@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Never
 
+from detent.core.messages import is_deep
 from detent.core.replies import FailureCause, ModelFailure
 from detent.ports.chat import ChatGeneratorError
 
@@ -35,7 +36,8 @@ def failed(cause: FailureCause, text: str, *, retryable: bool = False) -> ChatGe
 def read_arguments(text: str, *, cut: bool) -> Mapping[str, Any] | None:
     """The arguments of a tool call as a JSON object, which no text stands for too.
 
-    None when they are not one. Where the answer was `cut` off, no text may be the beginning of one.
+    None when they are not one, or one that is nested too deep. Where the answer was `cut` off, no
+    text may be the beginning of one.
 
     >>> read_arguments('{"a": 1}', cut=False), read_arguments("null", cut=False)
     ({'a': 1}, {})
@@ -48,7 +50,7 @@ def read_arguments(text: str, *, cut: bool) -> Mapping[str, Any] | None:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not is_deep(value) else None
 
 
 def _refuse(constant: str) -> Never:
