@@ -30,6 +30,7 @@ from detent.adapters.drivers.runs import Runs
 from detent.adapters.stores.memory import MemoryJournal
 from detent.core.decisions import Verdict
 from detent.core.errors import StoredDataError
+from detent.ports.journal import Entry
 
 
 @tool(outputs_to_state={"seen": {}})
@@ -79,6 +80,19 @@ def test_a_run_made_again_of_its_events_is_the_same_run(runs: Runs[Any]) -> None
     assert len(list(runs.journal.checkpoints("r"))) > 1
 
     assert runs.replay("r") == runs.at("r")
+
+
+def test_the_entries_of_a_run_are_read_once(runs: Runs[Any]) -> None:
+    """There may be many: the first one is not read apart from the others."""
+    asked: list[tuple[str, int]] = []
+
+    class Counting(MemoryJournal):
+        def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+            asked.append((run_id, start))
+            return list(runs.journal.read(run_id, start))
+
+    assert Runs(Counting(), runs.spec).replay("r") == runs.replay("r")
+    assert asked == [("r", 0)]
 
 
 def test_no_policy_is_asked_when_a_run_is_made_again() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
 from attrs import evolve, frozen
@@ -165,8 +165,12 @@ def loaded(
         SnapshotMismatchError: a call that is still open needs a tool that this agent has not got.
         JournalError: it cannot be read.
     """
-    now = _after_checkpoints(journal, spec, run_id, 0 if from_start else until)
-    for entry in journal.read(run_id, now.length):
+    found = None if from_start else _last_checkpoint(journal, run_id, until)
+    entries = iter(journal.read(run_id, 0 if found is None else found[0]))
+    now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
+    if found is not None:
+        now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
+    for entry in entries:
         if until is not None and entry.position >= until:
             break
         now = _after(spec, now, entry)
@@ -181,23 +185,24 @@ def forked(run: Run[S], run_id: str) -> Run[S]:
     return evolve(run, id=run_id, phase=rebound(run.phase, run_id))
 
 
-def _after_checkpoints(
-    journal: Journal, spec: AgentSpec[S], run_id: str, until: int | None
-) -> Loaded[S]:
-    """The run as the last checkpoint before `until` has it, else as it began."""
-    chain = journal.checkpoints(run_id) if until != 0 else ()
-    found = joined(
+def _last_checkpoint(
+    journal: Journal, run_id: str, until: int | None
+) -> tuple[int, Mapping[str, Any]] | None:
+    chain = journal.checkpoints(run_id)
+    return joined(
         (one.position, one.data) for one in chain if until is None or one.position <= until
     )
-    position, data = _opening(journal, run_id) if found is None else found
+
+
+def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loaded[S]:
+    """The run in a checkpoint, or in the first entry; `position` entries led to it."""
     snapshot = passing_snapshot(data)
     run = run_of(spec, snapshot)
-    known = NO_CHECKPOINT if found is None else Known(position, lists_in(run.state))
-    return Loaded(run, position, snapshot.held, known, data.get("format"))
+    return Loaded(run, position, snapshot.held, format=data.get("format"))
 
 
-def _opening(journal: Journal, run_id: str) -> tuple[int, Mapping[str, Any]]:
-    first = next(iter(journal.read(run_id)), None)
+def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
+    first = next(entries, None)
     if first is None:
         raise RunNotFoundError(f"the journal has no run {run_id!r}")
     if first.position != 0 or first.kind != STARTED:
