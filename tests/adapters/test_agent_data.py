@@ -111,7 +111,11 @@ def test_what_is_not_at_hand_is_named_all_at_once() -> None:
     rules = {"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), Nobody())}
     schema = {"notes": {"type": list, "handler": lambda old, new: new}}
     limits = Limits(max_cost=1, price=Prices({"m": Price(input=1, output=1)}))
-    options = OPTIONS | {"confirmation_strategies": rules, "state_schema": schema, "limits": limits}
+    options: dict[str, Any] = OPTIONS | {
+        "confirmation_strategies": rules,
+        "state_schema": schema,
+        "limits": limits,
+    }
     data = Agent(chat_generator=ScriptedChatGenerator(), **options).to_dict()
     with pytest.raises(AgentDataError) as refused:
         Agent.from_dict(data, tools=[note])

@@ -25,11 +25,13 @@ from detent import (
     ChatMessage,
     ChatReply,
     ConfirmationUIResult,
+    Delegated,
     Event,
     HappenedInside,
     HookError,
     IdempotencyKey,
     Limits,
+    ManualClock,
     MemoryJournal,
     ModelFailure,
     Price,
@@ -511,6 +513,60 @@ def test_an_agents_own_time_is_up() -> None:
 
 
 PAY = ToolCall("pay", {"amount": 3}, id="p")
+
+
+def test_limits_reach_through_all_agents_that_work_inside(run: Runner) -> None:
+    """The innermost one is stopped at its next turn, however long it would have gone on."""
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("look")]), usage=Usage(100))
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "nothing"
+
+    innermost = Agent(chat_generator=ScriptedChatGenerator(*[reply] * 9), tools=[look])
+    middle = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("innermost", {"task": "t"})),
+        tools=[AgentTool(innermost, name="innermost", description="")],
+    )
+    outer = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("middle", {"task": "t"})),
+        tools=[AgentTool(middle, name="middle", description="")],
+        limits=Limits(max_tokens=300),
+    )
+    result = run(outer, "Look.")
+    assert (result.exit_reason, result.token_usage.total_tokens) == ("max_tokens", 300)
+    assert texts(result) == ["Agent 'middle' gave no answer: max_tokens"]
+
+
+def test_an_agents_own_time_runs_after_a_resume_too() -> None:
+    """All of it again, as for the outermost one."""
+    clock, journal = ManualClock(), MemoryJournal()
+    outer = buying(buyer(Shop(), limits=Limits(max_seconds=50)), clock=clock, journal=journal)
+    first, second = [
+        AgentBreakpoint("buyer", Breakpoint("chat_generator", visit)) for visit in range(2)
+    ]
+    with pytest.raises(BreakpointException):
+        outer.run("Get tea.", run_id="r", break_point=first)
+    with pytest.raises(BreakpointException) as stopped:
+        outer.resume("r", break_point=second)
+    (slot,) = stopped.value.run.slots
+    assert isinstance(slot.status, Delegated)
+    assert slot.status.run.deadline == clock.now() + 50
+
+
+def test_what_comes_too_late_for_an_agent_with_hooks_is_not_heard() -> None:
+    """The run was cancelled while a tool of that agent was running."""
+    hooks = [before_tool(lambda effect, run: None), after_model(lambda effect, event, run: None)]
+    errand = buying(buyer(Shop(), hooks=hooks)).begin("Get tea.")
+    session = errand.session
+    while session.run.outcome is None:
+        (effect,) = session.take()
+        came = errand.purse.pay(effect)
+        if isinstance(effect, RunTool):
+            session.feed(CancelRequested("enough"))
+        session.land(effect, came)
+    assert session.close().outcome == Cancelled("enough")
 
 
 def test_hooks_are_each_agents_own(run: Runner) -> None:

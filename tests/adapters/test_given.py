@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import queue
+from inspect import signature
 from typing import Any
 
 import pytest
 
-from detent import Agent, MemoryJournal, ScriptedChatGenerator, keep_last_messages
+from detent import Agent, Inbox, MemoryJournal, ScriptedChatGenerator, keep_last_messages
 
 
 @pytest.mark.parametrize(
@@ -15,7 +18,9 @@ from detent import Agent, MemoryJournal, ScriptedChatGenerator, keep_last_messag
         ("exit_conditions", None, r"a list of tool names and 'text', got None"),
         ("exit_conditions", [1], r"a list of tool names"),
         ("journal", "runs.db", r"a journal such as SQLiteJournal\('runs.db'\), got 'runs.db'"),
-        ("streaming_callback", "print", r"a function of a StreamingChunk, got 'print'"),
+        ("streaming_callback", "print", r"a function of one StreamingChunk, got 'print'"),
+        ("streaming_callback", lambda: None, r"a function of one StreamingChunk, got <function"),
+        ("streaming_callback", lambda one, two: None, r"a function of one StreamingChunk"),
         ("hooks", keep_last_messages(3), r"a list of hooks, as before_model"),
         ("hooks", [print], r"a list of hooks, as before_model"),
         ("limits", 3, r"Limits\(…\), got 3"),
@@ -49,6 +54,39 @@ def test_a_callback_that_cannot_be_called_is_named() -> None:
     wrong: Any = "print"
     with pytest.raises(TypeError, match=r"^streaming_callback must be a function"):
         Agent(chat_generator=ScriptedChatGenerator()).run("hello", wrong)
+
+
+def test_a_callback_without_a_signature_is_taken_at_its_word() -> None:
+    """Much that is written in C has none."""
+    callback: Any = type
+    with pytest.raises(ValueError, match="no signature"):
+        signature(callback)
+    assert Agent(chat_generator=ScriptedChatGenerator("hi")).run("hello", callback).text == "hi"
+
+
+@pytest.mark.parametrize("wrong", [[], 5, asyncio.Queue()], ids=["list", "number", "async"])
+def test_what_no_event_can_come_from_is_no_inbox(wrong: Any) -> None:
+    """It is said before anything is written down."""
+    journal = MemoryJournal()
+    agent = Agent(chat_generator=ScriptedChatGenerator("hi"), journal=journal)
+    with pytest.raises(TypeError, match=r"^inbox must be an Inbox\(\), got"):
+        agent.run("hello", inbox=wrong)
+    assert list(journal.runs()) == []
+    any_queue: Any = queue.Queue()
+    agent.run("hello", inbox=any_queue, run_id="one")
+    with pytest.raises(TypeError, match=r"^inbox must be an Inbox\(\), got"):
+        agent.resume("one", inbox=wrong)
+
+
+def test_a_queue_that_blocks_is_no_inbox_in_an_event_loop() -> None:
+    """The loop would stand still."""
+    agent = Agent(chat_generator=ScriptedChatGenerator("hi"), journal=MemoryJournal())
+    wrong: Any = Inbox()
+    with pytest.raises(TypeError, match=r"^inbox must be an AsyncInbox\(\), got"):
+        asyncio.run(agent.run_async("hello", inbox=wrong, run_id="one"))
+    asyncio.run(agent.run_async("hello", run_id="one"))
+    with pytest.raises(TypeError, match=r"^inbox must be an AsyncInbox\(\), got"):
+        asyncio.run(agent.resume_async("one", inbox=wrong))
 
 
 def test_what_is_not_given_may_be_none() -> None:

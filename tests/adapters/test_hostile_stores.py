@@ -174,7 +174,7 @@ def fuzz(seconds: int) -> None:
         for module in (checkpoints, codec, records, shapes, snapshot, stored, upgrades):
             for function in vars(module).values():
                 if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                    function.__code__ = atheris.instrument_func(function).__code__
+                    function.__code__ = atheris.instrument_func(function).__code__  # pyright: ignore[reportAttributeAccessIssue]  # it is made at run time
         atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", corpus], fuzz_one)
         atheris.Fuzz()
 

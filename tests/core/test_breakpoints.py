@@ -171,3 +171,10 @@ def test_a_call_that_could_not_run_has_not_begun() -> None:
 
     assert held(run, ToolBreakpoint("tool_invoker")) == "run note({})"
     assert held(step(SPEC, calling("note", "pay"), failed), ToolBreakpoint("tool_invoker")) == ""
+
+
+def test_what_is_no_breakpoint_is_named_where_it_is_given_to_an_agent() -> None:
+    """A function is one by itself."""
+    wrong: Any = every_step
+    with pytest.raises(TypeError, match=r"^AgentBreakpoint\('helper', …\) needs a Breakpoint or"):
+        AgentBreakpoint("helper", wrong)

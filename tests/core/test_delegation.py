@@ -47,7 +47,7 @@ from detent import (
     step,
 )
 from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of, told
-from detent.core.delegation import ANSWER, PARAMETERS, agents_in, result_of_run
+from detent.core.delegation import ANSWER, PARAMETERS, agents_in, is_timed, result_of_run
 from detent.core.journal import (
     event_from_json,
     event_to_json,
@@ -212,6 +212,32 @@ def test_what_goes_wrong_with_its_result_is_a_fault() -> None:
     assert "could not be used: ValueError: no text" in run.messages[-1].tool_call_results[0].text
 
 
+def test_a_limit_outside_stops_agents_however_deep() -> None:
+    """At the end of the turn in which it is reached; those between end with no answer."""
+    deep = AgentSpec(State({}), by_name([LOOK]))
+    middle = AgentSpec(State({}), by_name([agent_tool(deep, "deep")]))
+    tools = by_name([agent_tool(middle, "middle")])
+    spec = AgentSpec(State({}), tools, limits=Limits(max_tokens=10))
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    for name in ("middle", "deep"):
+        (ask,) = due(spec, run)
+        call = ChatMessage.from_assistant(tool_calls=[ToolCall(name, {"task": "t"})])
+        assert isinstance(ask, AskModel)
+        run = step(spec, run, inside(ask.path, ask.replied(call)))
+        (begin,) = due(spec, run)
+        assert isinstance(begin, RunTool)
+        run = step(spec, run, inside(begin.path, ToolStarted(begin.ref, 1)))
+    (ask,) = due(spec, run)
+    assert isinstance(ask, AskModel)
+    call = ChatMessage.from_assistant(tool_calls=[ToolCall("look")])
+    run = step(spec, run, inside(ask.path, ask.replied(ChatReply(call, usage=Usage(10)))))
+    (look,) = due(spec, run)
+    assert isinstance(look, RunTool)
+    run = step(spec, run, inside(look.path, look.returned("nothing")))
+    assert run.outcome == Exhausted("max_tokens")
+    assert "no answer: max_tokens" in run.messages[-1].tool_call_results[0].text
+
+
 def test_late_and_foreign_events_change_nothing_or_are_refused() -> None:
     """As everywhere: what was once owed is late, what never was is somebody else's."""
     run = delegated("look")
@@ -258,6 +284,15 @@ def test_another_process_takes_up_the_agents_too() -> None:
     again = step(OUTER, run, Resumed("p"))
     assert "Running" in mark_of(run)
     assert "Delegated(turn 1 Acting 2 messages Ready)" in mark_of(again)
+
+
+def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
+    """However deep it is."""
+    timed = AgentSpec(State({}), by_name([]), limits=Limits(max_seconds=1))
+    middle = AgentSpec(State({}), by_name([agent_tool(timed)]))
+    assert is_timed(timed)
+    assert is_timed(AgentSpec(State({}), by_name([agent_tool(middle)])))
+    assert not is_timed(AgentSpec(State({}), by_name([LOOK])))
 
 
 def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:

@@ -188,7 +188,13 @@ def test_data_that_fits_no_member_is_refused(content: object) -> None:
 
 def test_names_may_come_in_any_order() -> None:
     """Whoever wrote them: it is only slower."""
-    told = {"$type": "ModelFailed", "turn": 1, "attempt": 2, "at": None, "chance": 0.5}
+    told: dict[str, object] = {
+        "$type": "ModelFailed",
+        "turn": 1,
+        "attempt": 2,
+        "at": None,
+        "chance": 0.5,
+    }
     told["failure"] = {"cause": "server", "message": "no"}
 
     for names in permutations(told):

@@ -209,6 +209,9 @@ class Agent(Deciding, Generic[S, T]):
             JournalError: the journal could not be written; what is in it stands.
             StateError: `state` has an unknown key or a value of the wrong type.
         """
+        from detent.adapters.given import require_inbox
+
+        require_inbox(inbox)
         errand = self._assembly.begun(
             messages,
             streaming_callback,
@@ -238,6 +241,9 @@ class Agent(Deciding, Generic[S, T]):
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
+        from detent.adapters.given import require_async_inbox
+
+        require_async_inbox(inbox)
         errand = self._assembly.begun(
             messages,
             streaming_callback,
@@ -366,6 +372,9 @@ class Agent(Deciding, Generic[S, T]):
             JournalConflictError: another process is working on the run.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """
+        from detent.adapters.given import require_inbox
+
+        require_inbox(inbox)
         errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
         return errand.go(inbox, raises=raise_at_break_point)
 
@@ -380,5 +389,8 @@ class Agent(Deciding, Generic[S, T]):
         inbox: AsyncInbox | None = None,
     ) -> AgentResult[S, T]:
         """As `resume`, in the running event loop."""
+        from detent.adapters.given import require_async_inbox
+
+        require_async_inbox(inbox)
         errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
         return await errand.go_async(inbox, raises=raise_at_break_point)

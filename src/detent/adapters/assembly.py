@@ -23,6 +23,7 @@ from detent.adapters.given import require_callback, require_conversation
 from detent.adapters.rules import Rules, Strategies, rules_of
 from detent.adapters.selection import chosen, up_to_date
 from detent.core.breakpoints import BreakPoints, holds_of
+from detent.core.delegation import is_timed
 from detent.core.events import Event, Resumed
 from detent.core.hooks import Hook
 from detent.core.limits import Limits, limits_of
@@ -157,7 +158,7 @@ class Assembly(Generic[S]):
         return errand
 
     def _time(self, spec: AgentSpec[S]) -> float | None:
-        return None if spec.limits.max_seconds is None else self.clock.now()
+        return self.clock.now() if is_timed(spec) else None
 
     def kept(self) -> Journal:
         """The journal. Raises ValueError where there is none."""

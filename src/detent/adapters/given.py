@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from asyncio import Queue
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from typing import Any, TypeAlias
 
 from detent.core.hooks import Hook
@@ -10,6 +12,19 @@ from detent.core.limits import Limits
 
 Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""
+
+
+def _takes_one(given: Any) -> bool:
+    """Whether it can be called with one value, as far as its signature is known."""
+    if not callable(given):
+        return False
+    try:
+        signature(given).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # what is written in C may have no signature
+        return True
+    return True
 
 
 def _has(*methods: str) -> Callable[[Any], bool]:
@@ -32,7 +47,7 @@ def _is_number(given: Any) -> bool:
     return type(given) is int
 
 
-CALLBACK: Check = (callable, "a function of a StreamingChunk")
+CALLBACK: Check = (_takes_one, "a function of one StreamingChunk")
 CHECKS: Mapping[str, Check] = {
     "system_prompt": (_is_text, "a text"),
     "exit_conditions": (
@@ -72,6 +87,19 @@ def require_callback(given: object) -> None:
     """Raise TypeError unless it can be called, or is None."""
     if given is not None:
         _require("streaming_callback", given, CALLBACK)
+
+
+def require_inbox(given: object) -> None:
+    """Raise TypeError unless events can come from it into a blocking run, or it is None."""
+    fits = _has("put", "get", "empty")
+    is_one = given is None or (fits(given) and not isinstance(given, Queue))
+    _require("inbox", given, (lambda _: is_one, "an Inbox()"))
+
+
+def require_async_inbox(given: object) -> None:
+    """Raise TypeError unless events can come from it into a run in an event loop, or it is None."""
+    is_one = given is None or isinstance(given, Queue)
+    _require("inbox", given, (lambda _: is_one, "an AsyncInbox()"))
 
 
 def require_conversation(given: object) -> None:

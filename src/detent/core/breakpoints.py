@@ -97,6 +97,7 @@ class AgentBreakpoint:
     outermost agent, which has none.
 
     Raises:
+        TypeError: it is no breakpoint.
         ValueError: the breakpoint names another component than its kind stops at.
     """
 
@@ -104,6 +105,11 @@ class AgentBreakpoint:
     break_point: Breakpoint
 
     def __attrs_post_init__(self) -> None:
+        if not isinstance(self.break_point, Breakpoint):
+            raise TypeError(
+                f"AgentBreakpoint({self.agent_name!r}, …) needs a Breakpoint or a ToolBreakpoint, "
+                f"got {self.break_point!r}"
+            )
         _require_component(self.break_point)
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:

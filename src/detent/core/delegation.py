@@ -69,6 +69,11 @@ def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:
     return found | dict(spec.agents)
 
 
+def is_timed(spec: AgentSpec[Any]) -> bool:
+    """Whether an agent, or one that works for it, however deep, may only take so many seconds."""
+    return spec.limits.max_seconds is not None or any(map(is_timed, spec.agents.values()))
+
+
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
     """The call of an agent's tool, for what it gives to the agent and what comes of it."""
     tool = spec.tools[slot.call.tool_name]

@@ -254,10 +254,20 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
-    limit = spec.limits.spent(0, run.usage, run.cost)
-    if limit is not None and after.turn > before.turn:
-        after = cut_short(agent, after, Exhausted(limit))
+    if limit := spec.limits.spent(0, run.usage, run.cost):
+        after = _stopped_at_turn(agent, before, after, limit)
     return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))
+
+
+def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
+    """The run, ended where a turn of it, or of an agent at work in it, has just been completed."""
+    for was, now in zip(before.slots, after.slots, strict=False):
+        if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
+            agent = spec.agents[now.status.tool_name]
+            inner = _stopped_at_turn(agent, was.status.run, now.status.run, limit)
+            if inner is not now.status.run:
+                after = _change(spec, after, moved(now, came_of(spec, after, now, inner)))
+    return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))
 
 
 def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:

@@ -90,7 +90,7 @@ def test_a_server_that_cannot_write_is_an_error(
     """What is there stays and can be read; afterwards the same entry can be written."""
     PostgresJournal(url).append("a", entries(0, 1))
     with psycopg.connect(url, autocommit=True) as other:
-        other.execute(before)
+        other.execute(before.encode())
         try:
             journal = PostgresJournal.__new__(PostgresJournal)  # it makes no tables then
             journal._url, journal._lock, journal._db = url, Lock(), None
@@ -98,7 +98,7 @@ def test_a_server_that_cannot_write_is_an_error(
             with pytest.raises(JournalError, match=f"could not be written: .*{told}"):
                 journal.append("a", entries(1, 1))
         finally:
-            other.execute(after)
+            other.execute(after.encode())
 
     journal.close()
     journal.append("a", entries(1, 1))

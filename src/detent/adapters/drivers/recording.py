@@ -251,7 +251,8 @@ def events_of(spec: AgentSpec[Any], entry: Entry, format_: object) -> tuple[list
 def _lack(spec: AgentSpec[Any], event: Event) -> str:
     """Which of the tools that the model has called this agent has not got, to end a sentence."""
     calls = event.reply.message.tool_calls if isinstance(event, ModelReplied) else ()
-    names = dict.fromkeys(call.tool_name for call in calls if call.tool_name not in spec.tools)
+    own = spec.tools if spec.output is None else {*spec.tools, spec.output.name}
+    names = dict.fromkeys(call.tool_name for call in calls if call.tool_name not in own)
     return f"; it has no tool {', '.join(map(repr, names))}" if names else ""
 
 
