@@ -20,6 +20,7 @@ from detent import (
     OutputType,
     Price,
     Prices,
+    SchemaMode,
     ScriptedChatGenerator,
     Secret,
     SimpleConsoleUI,
@@ -184,6 +185,37 @@ def test_no_key_is_written() -> None:
     with pytest.raises(AgentDataError, match="from_env_var") as refused:
         agent.to_dict()
     assert "very-secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["https://me:sesame@h.org/v1", "https://h.org/v1?key=sesame"])
+def test_no_key_that_an_address_holds_is_written(address: str) -> None:
+    """It cannot be told from a part of the address that is none."""
+    made = chat_generator("openai:m", api_base_url=address)
+    with pytest.raises(AgentDataError, match="has a user or a query in it") as refused:
+        Agent(chat_generator=made).to_dict()
+    assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize("native", ["never", None])
+def test_how_the_model_is_held_to_its_answer_is_kept(native: SchemaMode | None) -> None:
+    """Where it was said; else it is what the generator at hand says."""
+    output = OutputType(Weather, name="report", native=native)
+    agent = Agent(chat_generator=chat_generator("openai:m"), output_type=output)
+    again = Agent.from_dict(agent.to_dict(), output_type=Weather)
+    assert again.spec.output == agent.spec.output
+    other = Agent.from_dict(
+        agent.to_dict(), output_type=Weather, chat_generator=ScriptedChatGenerator()
+    )
+    assert other.spec.output is not None
+    assert other.spec.output.native == "never"
+
+
+def test_a_generator_that_cannot_be_made_is_named() -> None:
+    """With what its maker says."""
+    data = Agent(chat_generator=chat_generator("openai:m")).to_dict()
+    data["chat_generator"]["name"] = "os.system"
+    with pytest.raises(AgentDataError, match=r"cannot be made: 'os\.system' names no model"):
+        Agent.from_dict(data)
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from detent import (
+    AgentRef,
+    AgentSpec,
     Ask,
+    CallRef,
+    ChatMessage,
+    ChatReply,
     DecisionRefusedError,
+    Judged,
+    ModelReplied,
+    State,
     StoredDataError,
+    Tool,
+    ToolCall,
     ToolExecutionDecision,
+    ToolStarted,
+    inside,
     pending,
+    start,
+    step,
 )
+from detent.core.delegation import ANSWER, PARAMETERS
 from detent.core.pending import MASK, decided_run
-from tests.core.asking import ALWAYS, spec_of, waiting
+from detent.core.tools import by_name
+from tests.core.asking import ALWAYS, called, spec_of, waiting
 
 ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
 SPEC = spec_of()
@@ -102,6 +119,31 @@ def test_what_is_no_decision_is_refused(data: dict[str, object]) -> None:
     """Nothing but True lets a tool run."""
     with pytest.raises(StoredDataError):
         ToolExecutionDecision.from_dict(data)
+
+
+def test_agents_side_by_side_may_have_calls_of_one_id() -> None:
+    """A decision is about the call whose digest it has; without one, about the one that waits."""
+    rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}}
+    agent = Tool("buyer", "", PARAMETERS, lambda task: {ANSWER: task}, agent=spec_of(), **rule)
+    spec = AgentSpec(State({}), by_name([agent]))
+    calls = [ToolCall("buyer", {"task": name}, name) for name in ("a", "b")]
+    run = start(spec, [ChatMessage.from_user("buy")], run_id="r")
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    run = step(spec, run, ModelReplied(1, 1, reply))
+    for place in range(2):
+        at = (AgentRef(1, place, "buyer"),)
+        run = step(spec, run, ToolStarted(CallRef(1, place), 1))
+        run = step(spec, run, inside(at, called(spec_of(), ANN)))
+        run = step(spec, run, inside(at, Judged(CallRef(1, 0), Ask())))
+    first, second = pending(spec, run)
+    assert first.call_id == second.call_id
+    by_id = ToolExecutionDecision("pay", execute=True, tool_call_id=first.call_id)
+    with pytest.raises(DecisionRefusedError, match="2 calls of 'pay' wait"):
+        decided_run(spec, run, [by_id], 1.0)
+    run, _ = decided_run(spec, run, [second.confirm()], 1.0)
+    assert pending(spec, run) == (first,)
+    run, _ = decided_run(spec, run, [by_id], 1.0)
+    assert pending(spec, run) == ()
 
 
 def test_without_an_id_only_one_call_can_be_meant() -> None:

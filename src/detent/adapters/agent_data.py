@@ -28,6 +28,7 @@ from detent.core.schema import entries_of
 from detent.core.state import State
 from detent.core.tools import by_name
 from detent.core.toolsets import flat
+from detent.ports.chat import schema_mode_of
 
 Json: TypeAlias = dict[str, Any]
 Part = TypeVar("Part")
@@ -75,6 +76,7 @@ def to_data(assembly: Assembly[Any]) -> Json:
             "state_class": None if isinstance(spec.state, State) else type(spec.state).__name__,
             "output_type": None if spec.output is None else type_name(spec.output.kind),
             "output_tries": None if spec.output is None else spec.output.tries,
+            "output_native": _native_of(assembly),
             "output_name": None if spec.output is None else spec.output.name,
             "limits": asdict(spec.limits) | {"price": spec.limits.price is not None},
             "model_retries": {name: getattr(spec.model_retries, name) for name in RETRIES},
@@ -115,7 +117,7 @@ def parts_of(data: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
         made.setdefault("model_retries", Retries(**data["model_retries"]))
         failing = "raise_on_tool_invocation_failure"
         made.setdefault(failing, data[failing])
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         faults.append(f"the data is damaged: {error!r}")
     if faults:
         raise AgentDataError("the agent cannot be made of this data:", faults)
@@ -129,7 +131,11 @@ def _generator(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[s
     if told.get("name") is None:
         faults.append(f"it has a {told['class']}; pass one: chat_generator=…")
         return {}
-    return {"chat_generator": from_description(told)}
+    try:
+        return {"chat_generator": from_description(told)}
+    except ValueError as error:
+        faults.append(f"its chat generator cannot be made: {error}")
+        return {}
 
 
 def _tools(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
@@ -178,8 +184,15 @@ def _output(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]
         return {}
     if isinstance(wanted, OutputType):
         return {}
-    tries, name = data["output_tries"], data["output_name"]
-    return {"output_type": OutputType(wanted, tries=tries, name=name)}
+    how = {key: data[f"output_{key}"] for key in ("tries", "name", "native")}
+    return {"output_type": OutputType(wanted, **how)}
+
+
+def _native_of(assembly: Assembly[Any]) -> str | None:
+    """When the provider holds the model to the schema; None is what the generator says itself."""
+    output = assembly.spec.output
+    own = schema_mode_of(assembly.chat_generator)
+    return None if output is None or output.native == own else output.native
 
 
 def _limits(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:

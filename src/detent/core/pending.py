@@ -191,6 +191,8 @@ def event_of(
     of it waits: never by a name where an id was given.
     """
     found = [spot for spot in _spots(spec, run) if _is_meant(spot.slot, given)]
+    if len(found) > 1:  # agents that work side by side may have calls of one id
+        found = [spot for spot in found if _waits_for(spot.slot, given)] or found
     if not found:
         return _unmatched(spec, run, given)
     if len(found) > 1:
@@ -242,13 +244,17 @@ def decided_run(
     return run, events
 
 
+def _waits_for(slot: Slot, given: ToolExecutionDecision) -> bool:
+    status = slot.status
+    return isinstance(status, AwaitingDecision) and given.digest in (None, status.digest)
+
+
 def _is_meant(slot: Slot, given: ToolExecutionDecision) -> bool:
-    is_open = isinstance(slot.status, AwaitingDecision)
     if slot.call.tool_name != given.tool_name:
         return False
     if given.tool_call_id is not None:
         return slot.call.id == given.tool_call_id
-    return is_open and given.digest in (None, getattr(slot.status, "digest", None))
+    return _waits_for(slot, given)
 
 
 def _unmatched(spec: AgentSpec[Any], run: Run[Any], given: ToolExecutionDecision) -> Refusal:

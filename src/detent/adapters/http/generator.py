@@ -90,13 +90,18 @@ class HttpChatGenerator(ABC):
         """The options that are data: where it is, which variable has its key, what it sends.
 
         Raises:
-            SecretError: its key is a value.
+            SecretError: its key is a value, or its address may hold one.
         """
         told: dict[str, object] = {}
         is_elsewhere = self._base_url != self.home.base_url
         if self._options:
             told["generation_kwargs"] = thaw(self._options)
         if is_elsewhere:
+            if {"@", "?"} & set(self._base_url):
+                raise SecretError(
+                    f"the api_base_url of {type(self).__name__} has a user or a query in it, which "
+                    "may be a key and is not written; give the key by Secret.from_env_var"
+                )
             told["api_base_url"] = self._base_url
         if self._key is not None and (is_elsewhere or self._key.env_vars != self.home.key_vars):
             if not self._key.env_vars:
