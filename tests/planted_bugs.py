@@ -59,9 +59,9 @@ BUGS = (
     Bug(
         "a decision is matched by its place, not by its digest",
         Edit(
-            "core/step.py",
-            " or awaited.digest != event.digest:",
-            ":",
+            "core/refusals.py",
+            "if event.digest != status.digest:",
+            "if not event.digest:",
         ),
     ),
     Bug(
@@ -167,6 +167,22 @@ BUGS = (
             "core/calls.py",
             "evolve(slot, call=call, status=Ready(attempt), note=note)",
             "evolve(slot, status=Ready(attempt), note=note)",
+        ),
+    ),
+    Bug(
+        "an agent's calls have the keys of the calls around it",
+        Edit(
+            "core/step.py",
+            'run_id=f"{run.id}/{slot.ref.turn}.{slot.ref.place}"',
+            "run_id=run.id",
+        ),
+    ),
+    Bug(
+        "an agent inside does not hear that its process has ended",
+        Edit(
+            "core/step.py",
+            "if not isinstance(slot.status, Delegated):\n        return recovered(",
+            "if True:\n        return recovered(",
         ),
     ),
     Bug(

@@ -11,7 +11,6 @@ from attrs import evolve
 from detent import (
     Agent,
     AgentSpec,
-    AgentTool,
     Allow,
     Ask,
     AskHuman,
@@ -49,6 +48,7 @@ from detent.adapters.testing.claims import (
 from detent.adapters.testing.possible import Small
 from detent.adapters.testing.stories import Story
 from detent.core.decisions import Policy
+from detent.core.delegation import ANSWER, PARAMETERS
 from detent.core.output_type import OutputType
 from detent.core.tools import by_name
 from detent.testing import ScriptedChatGenerator
@@ -226,13 +226,21 @@ class Deaf(Small):
         return (event for event in super().events(run) if not isinstance(event, ToolStarted))
 
 
-def test_an_agent_among_the_tools_is_refused() -> None:
-    """It is not played wrongly: it is not played."""
-    inner = Agent(chat_generator=ScriptedChatGenerator(), tools=[LOOK])
-    helper = AgentTool(inner, name="helper", description="helps")
+def asking_a_helper(inner: AgentSpec[State]) -> AgentSpec[State]:
+    """An agent whose one tool is another agent."""
+    function = {"source": ANSWER}
+    helper = Tool("helper", "helps", PARAMETERS, print, function, agent=inner)
+    return AgentSpec(State({}), by_name([helper]))
 
-    with pytest.raises(ValueError, match=r"the tools \['helper'\] are agents"):
-        check(Agent(chat_generator=ScriptedChatGenerator(), tools=[helper]))
+
+def test_what_is_said_of_a_tool_is_said_of_the_agents_inside_as_well() -> None:
+    """A guard inside is enough, and without one the story says in which agent it was."""
+    guarded = asking_a_helper(spec_of())
+    free = asking_a_helper(evolve(spec_of(), policies=FrozenDict()))
+
+    assert check(guarded, never_runs_unapproved("pay"), turns=1, calls=1).cut > 0
+    with pytest.raises(Refuted, match=r"(?s)pay runs for call.*in helper at call 1\.0: ToolSt"):
+        check(free, never_runs_unapproved("pay"), turns=1, calls=1)
 
 
 def test_a_run_that_cannot_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

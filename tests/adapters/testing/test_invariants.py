@@ -45,7 +45,8 @@ from detent import (
     step,
 )
 from detent.adapters.testing import call_invariants, invariants
-from detent.adapters.testing.invariants import INVARIANTS, Invariant
+from detent.adapters.testing.insides import Invariant
+from detent.adapters.testing.invariants import INVARIANTS
 from detent.adapters.testing.trace import (
     Broke,
     Folded,
@@ -203,6 +204,10 @@ BAD: dict[str, list[Happening]] = {
     ],
     "begun_work_is_not_repeated_unasked": [RAN, RAN],
     "an_intent_is_stored_first": [RAN],
+    "each_call_has_a_key_of_its_own": [
+        RAN,
+        evolve(RAN, effect=evolve(RAN.effect, ref=PAID)),
+    ],
     "nothing_guarded_runs_unapproved": [change(START, QUESTION), PAYS],
     "a_policy_is_heeded": [
         change(START, acting(slot(PAID, Ready())), SAID),

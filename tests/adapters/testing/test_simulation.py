@@ -13,6 +13,7 @@ import pytest
 from detent import (
     Agent,
     AgentSpec,
+    AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
     CallRef,
@@ -20,15 +21,17 @@ from detent import (
     SimpleConsoleUI,
     tool,
 )
+from detent.adapters.testing.insides import everywhere
 from detent.adapters.testing.invariants import INVARIANTS
 from detent.adapters.testing.moves import Kind, Move, moves_of
 from detent.adapters.testing.players import Results
 from detent.adapters.testing.shelves import directory_shelf, memory_shelf, sqlite_shelf
 from detent.adapters.testing.simulation import STRANGERS, Case, main
 from detent.adapters.testing.trace import Folded, Performed, Trace, lines
+from detent.core.slots import Path
 from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
 
-SEEDS = 2400
+SEEDS = 800
 PIECES = 4
 
 PRINT_WORLDS = """
@@ -141,6 +144,36 @@ def test_a_case_is_written_as_it_is_read() -> None:
 def test_any_store_may_be_simulated(shelf: Any) -> None:
     """Each of ours keeps what it has said to be safe."""
     assert simulate(an_agent(), seeds=30, shelf=shelf).runs == 30
+
+
+def test_agents_inside_are_played_as_well() -> None:
+    """Their tools run in the world, and what is asked of a run is asked of theirs."""
+    seen: list[Path] = []
+
+    def listen(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+        seen.extend(one.effect.path for one in trace if isinstance(one, Performed))
+        yield from ()
+
+    helper = AgentTool(an_agent(), name="helper", description="helps")
+    whole = Agent(chat_generator=ScriptedChatGenerator(), tools=[helper, look], max_agent_steps=2)
+    simulate(whole, seeds=20, invariants=[*INVARIANTS, listen], results={"send": ["sent"]})
+
+    assert () in seen
+    assert any(path and path[0].tool_name == "helper" for path in seen)
+
+
+def test_what_breaks_inside_is_told_with_its_place() -> None:
+    """As a failure of the invariant, in the agent."""
+
+    @everywhere
+    def no_tool_runs(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+        return a_tool_runs(spec, trace)
+
+    helper = AgentTool(an_agent(), name="helper", description="helps")
+    whole = Agent(chat_generator=ScriptedChatGenerator(), tools=[helper], max_agent_steps=2)
+    with pytest.raises(InvariantBroken, match="breaks no_tool_runs: in helper, call ") as caught:
+        simulate(whole, invariants=[no_tool_runs])
+    assert caught.value.broken.case.moves == ()
 
 
 def test_results_are_what_one_says() -> None:

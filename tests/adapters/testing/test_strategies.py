@@ -15,13 +15,17 @@ from hypothesis.strategies import SearchStrategy
 from detent import (
     Agent,
     AgentSpec,
+    AgentTool,
     AlwaysAskPolicy,
+    AskOncePolicy,
     BlockingConfirmationStrategy,
     ChatMessage,
     Confirmed,
     Done,
     Event,
     Exhausted,
+    GrantRevoked,
+    HappenedInside,
     Limits,
     Outcome,
     Resumed,
@@ -111,6 +115,26 @@ def test_a_schedule_can_happen(schedule: Schedule[State]) -> None:
     assert run == schedule.run
 
 
+def asking_a_helper() -> Agent[State]:
+    """An agent that has the other one among its tools."""
+    helper = AgentTool(AGENT, name="helper", description="helps")
+    return Agent(chat_generator=ScriptedChatGenerator(), tools=[helper])
+
+
+def remembering() -> Agent[State]:
+    """An agent whose humans are asked once for all calls of a tool."""
+    once = BlockingConfirmationStrategy(AskOncePolicy(), ScriptedHuman())
+    return Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[pay],
+        confirmation_strategies={"pay": once},
+    )
+
+
+AGENTS = {HappenedInside: asking_a_helper(), GrantRevoked: remembering()}
+"""Who is asked for what does not come to the simple agent."""
+
+
 @pytest.mark.parametrize("kind", get_args(Event))
 def test_each_kind_of_event_comes_and_changes_a_run(kind: type[Any]) -> None:
     """None is forgotten."""
@@ -121,7 +145,7 @@ def test_each_kind_of_event_comes_and_changes_a_run(kind: type[Any]) -> None:
         before = Schedule(schedule.spec, schedule.start, schedule.events[:-1])
         return before.run != schedule.run
 
-    drawn(schedules(AGENT), changes)
+    drawn(schedules(AGENTS.get(kind, AGENT)), changes)
 
 
 @pytest.mark.parametrize("outcome", [None, *get_args(Outcome)])

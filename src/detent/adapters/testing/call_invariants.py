@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import evolve
 
+from detent.adapters.testing.insides import everywhere
 from detent.adapters.testing.trace import (
     Folded,
     Opened,
@@ -23,18 +24,21 @@ from detent.core.events import Judged, ToolReturned
 from detent.core.messages import ToolCall
 from detent.core.run import Run
 from detent.core.slots import (
+    AgentRef,
     AwaitingDecision,
     CallRef,
+    Delegated,
     Faulted,
+    Path,
     Ready,
     Slot,
     Unjudged,
     is_settled,
 )
 from detent.core.spec import AgentSpec
-from detent.ports.journal import Entry
 
 
+@everywhere
 def a_settled_call_stays_settled(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Each call is answered at most once."""
     for before, _, after in changes(trace):
@@ -44,6 +48,7 @@ def a_settled_call_stays_settled(spec: AgentSpec[Any], trace: Trace) -> Iterator
                 yield f"call {slot.ref} was settled as {slot.status} and is now {now.status}"
 
 
+@everywhere
 def an_answer_belongs_to_its_call(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """What a call is answered with is what came of running that call with those arguments.
 
@@ -63,6 +68,7 @@ def an_answer_belongs_to_its_call(spec: AgentSpec[Any], trace: Trace) -> Iterato
                 pass
 
 
+@everywhere
 def settled_work_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """No tool runs for a call that has its answer."""
     settled: set[CallRef] = set()
@@ -78,6 +84,7 @@ def settled_work_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator
                 pass
 
 
+@everywhere
 def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """No attempt at a call runs twice, unless its tool says that this does no harm, or a human.
 
@@ -100,17 +107,20 @@ def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> It
 
 def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """No tool runs before the store has said that the intent to run it is safe."""
-    stored: set[tuple[Any, ...]] = set()
+    stored: set[tuple[Path, CallRef, int]] = set()
     for happening in trace:
         match happening:
             case Wrote(entries) | Opened(_, entries):
-                stored |= {(*one.data["ref"], one.data["attempt"]) for one in _starts(entries)}
-            case Performed(_, effect) if (*effect.ref, effect.attempt) not in stored:
+                stored.update(
+                    start for entry in entries for start in _starts(entry.data, entry.kind)
+                )
+            case Performed(_, effect) if (effect.path, effect.ref, effect.attempt) not in stored:
                 yield f"attempt {effect.attempt} at call {effect.ref} ran, and nothing says so"
             case _:
                 pass
 
 
+@everywhere
 def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A call about which a human must be asked runs only as that human has said, and once."""
     asked: dict[CallRef, str] = {}
@@ -121,6 +131,12 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
                 new = _questions(after).items() - _questions(before).items()
                 asked.update(new)
                 said.update((ref, []) for ref, _ in new)
+                for slot in _handed_over(before, after):
+                    decisions = said.get(slot.ref)
+                    if decisions is not None and not any(
+                        _approves(one, slot.call) for one in decisions
+                    ):
+                        yield f"an agent works on {slot.call}; a human said {decisions}"
             case Opened(_, _, run):
                 new = _questions(run).items() - asked.items()
                 asked.update(new)
@@ -134,6 +150,14 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
                 pass
 
 
+def _handed_over(before: Run[Any], after: Run[Any]) -> Iterator[Slot]:
+    """The calls that an agent has begun to work on."""
+    for slot in after.slots:
+        was = slot_at(before, slot.ref)
+        if isinstance(slot.status, Delegated) and not isinstance(was and was.status, Delegated):
+            yield slot
+
+
 def _questions(run: Run[Any]) -> dict[CallRef, str]:
     """The open questions to a human, by the call that they are about."""
     return {
@@ -143,6 +167,7 @@ def _questions(run: Run[Any]) -> dict[CallRef, str]:
     }
 
 
+@everywhere
 def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A guarded call waits for its policy's verdict, and goes on as that says."""
     for before, event, after in changes(trace):
@@ -164,8 +189,29 @@ def _heeds(event: object, slot: Slot) -> bool:
             return isinstance(slot.status, Unjudged | Faulted)
 
 
-def _starts(entries: Sequence[Entry]) -> Iterator[Entry]:
-    return (entry for entry in entries if entry.kind == "ToolStarted")
+def each_call_has_a_key_of_its_own(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Whoever does the work can tell calls apart, and sees one call under one key only."""
+    calls: dict[str, tuple[Path, CallRef]] = {}
+    keys: dict[tuple[Path, CallRef], str] = {}
+    for happening in trace:
+        if isinstance(happening, Performed):
+            effect = happening.effect
+            key, place = effect.idempotency_key, (effect.path, effect.ref)
+            of, was = calls.setdefault(key, place), keys.setdefault(place, key)
+            if (of, was) != (place, key):
+                yield f"call {place} ran as {key!r}, which is {of}; it was {was!r}"
+
+
+def _starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef, int]]:
+    """The attempt that an event says was begun, if it says that."""
+    path: Path = ()
+    while kind == "HappenedInside":
+        turn, place = data["ref"]
+        path = (*path, AgentRef(turn, place, data["tool_name"]))
+        data = data["event"]
+        kind = data["$type"]
+    if kind == "ToolStarted":
+        yield path, CallRef(*data["ref"]), data["attempt"]
 
 
 def _approves(said: tuple[AskHuman, Decision], call: ToolCall) -> bool:

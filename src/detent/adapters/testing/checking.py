@@ -15,6 +15,7 @@ from attrs import field, fields, frozen
 
 from detent.adapters.testing.claims import Claim, Wrong
 from detent.adapters.testing.diagram import Edge, edges_between
+from detent.adapters.testing.insides import slots_in
 from detent.adapters.testing.possible import NOW, USAGE, Small
 from detent.adapters.testing.stories import Story
 from detent.adapters.testing.strangers import spec_of
@@ -23,6 +24,7 @@ from detent.core.journal import run_from_json, run_to_json
 from detent.core.messages import ChatMessage
 from detent.core.replies import Usage
 from detent.core.run import Run
+from detent.core.slots import Delegated
 from detent.core.spec import AgentSpec
 from detent.core.step import start, step
 
@@ -91,7 +93,7 @@ def check(
     Args:
         agent: an agent, or its spec. Its policies must be functions of what they are given.
         claims: what is to be proved.
-        turns: runs are followed up to this turn.
+        turns: runs are followed up to this turn; so are those of agents inside them.
         calls: how many calls the model makes at once, at most.
         messages: how the conversation begins.
         arguments: by tool name all that the model may call it with; without it, one example.
@@ -101,7 +103,6 @@ def check(
             claim reads it; there are many more of them.
 
     Raises:
-        ValueError: one of the tools is an agent.
         Refuted: a claim does not hold; the story that shows it is as short as any.
     """
     spec = spec_of(agent)
@@ -177,7 +178,7 @@ class _Search:
     def _onward(self, here: Key) -> Iterator[Key]:
         """The runs that are reached from one, and were not reached before."""
         visit = self._seen[here]
-        if visit.run.outcome is not None or visit.run.turn > self._turns:
+        if visit.run.outcome is not None or _deepest_turn(visit.run) > self._turns:
             self._ends.append(here)
             self._cut += visit.run.outcome is None
             return
@@ -239,3 +240,9 @@ class _Search:
             (name, run.state.read(name)) for name in run.state.fields if name != "messages"
         )
         return visit.memories, held, *[getattr(run, name) for name in COMPARED]
+
+
+def _deepest_turn(run: Run[Any]) -> int:
+    """The turn of the run, or of an agent at work inside it that has come further."""
+    at_work = [slot.status for _, slot in slots_in(run)]
+    return max(run.turn, *(one.run.turn for one in at_work if isinstance(one, Delegated)), 0)

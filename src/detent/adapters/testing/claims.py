@@ -7,10 +7,13 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
+from detent.adapters.testing.insides import slots_in
 from detent.core.decisions import Confirmed, Modified
-from detent.core.events import Event, HumanDecided
+from detent.core.events import Event, HappenedInside, HumanDecided
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, CallRef, Running
+from detent.core.slots import AgentRef, AwaitingDecision, CallRef, Delegated, Path, Running
+
+_Place: TypeAlias = tuple[Path, CallRef]
 
 
 @frozen
@@ -50,20 +53,20 @@ def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Clai
 
 
 def never_runs_unapproved(tool: str) -> Claim:
-    """No call of the tool begins without a human's yes to this very call."""
+    """No call of the tool begins without a human's yes to this very call, in any agent inside."""
 
     def judge(
-        memory: frozenset[CallRef] | None, before: Run[Any], event: Event, after: Run[Any]
-    ) -> frozenset[CallRef] | Wrong:
+        memory: frozenset[_Place] | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> frozenset[_Place] | Wrong:
         approved = memory or frozenset()
         if after.turn != before.turn:
             approved = frozenset()
         approved |= _approved(before, event)
-        for slot in after.slots:
+        for path, slot in slots_in(after):
             if isinstance(slot.status, AwaitingDecision):
-                approved -= {slot.ref}
-            runs = isinstance(slot.status, Running) and slot.call.tool_name == tool
-            if runs and slot.ref not in approved:
+                approved -= {(path, slot.ref)}
+            runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
+            if runs and (path, slot.ref) not in approved:
                 return Wrong(f"{tool} runs for call {slot.ref}, and nobody has approved that")
         return approved
 
@@ -99,15 +102,17 @@ def always_ends_within(turns: int) -> Claim:
     return Claim(f"always_ends_within({turns})", judge, must_end=True, turns=turns)
 
 
-def _approved(before: Run[Any], event: Event) -> frozenset[CallRef]:
+def _approved(before: Run[Any], event: Event, path: Path = ()) -> frozenset[_Place]:
     """The call to which an event says yes, if it answers the question that is open."""
     match event:
         case HumanDecided(ref, digest, Confirmed() | Modified()):
             open_questions = {
-                slot.ref: slot.status.digest
-                for slot in before.slots
+                (at, slot.ref): slot.status.digest
+                for at, slot in slots_in(before)
                 if isinstance(slot.status, AwaitingDecision)
             }
-            return frozenset([ref] if open_questions.get(ref) == digest else [])
+            return frozenset([(path, ref)] if open_questions.get((path, ref)) == digest else [])
+        case HappenedInside(ref, tool_name, inner):
+            return _approved(before, inner, (*path, AgentRef(*ref, tool_name)))
         case _:
             return frozenset()

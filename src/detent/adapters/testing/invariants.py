@@ -6,8 +6,8 @@ Each is a function that gives a sentence for every place of a trace where it doe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from detent.adapters.testing.call_invariants import (
     a_policy_is_heeded,
@@ -15,9 +15,11 @@ from detent.adapters.testing.call_invariants import (
     an_answer_belongs_to_its_call,
     an_intent_is_stored_first,
     begun_work_is_not_repeated_unasked,
+    each_call_has_a_key_of_its_own,
     nothing_guarded_runs_unapproved,
     settled_work_is_not_repeated,
 )
+from detent.adapters.testing.insides import Invariant, everywhere
 from detent.adapters.testing.trace import (
     Broke,
     Folded,
@@ -28,15 +30,18 @@ from detent.adapters.testing.trace import (
     changes,
     slot_at,
 )
+from detent.core.delegation import came_of
 from detent.core.effects import AskHuman, Effect, WaitUntil
 from detent.core.errors import StateError
 from detent.core.events import (
     CancelRequested,
     ClockTicked,
     Event,
+    HappenedInside,
     HumanDecided,
     ModelFailed,
     ModelReplied,
+    Resumed,
     ToolRaised,
     ToolReturned,
 )
@@ -46,6 +51,7 @@ from detent.core.run import Acting, Pausing, Run, Thinking
 from detent.core.slots import (
     AwaitingDecision,
     CallRef,
+    Delegated,
     Ready,
     Refused,
     Resting,
@@ -57,9 +63,8 @@ from detent.core.slots import (
 )
 from detent.core.spec import AgentSpec
 from detent.core.state import BaseState
+from detent.core.step import step
 from detent.ports.journal import Entry
-
-Invariant: TypeAlias = Callable[[AgentSpec[Any], Trace], Iterator[str]]
 
 
 def nothing_breaks(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
@@ -69,6 +74,7 @@ def nothing_breaks(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
             yield f"{type(happening.error).__name__}: {happening.error}"
 
 
+@everywhere
 def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """No more tools at once and no more attempts than the agent allows."""
     failed: Counter[CallRef] = Counter()
@@ -91,6 +97,7 @@ def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
                     yield f"call {was.ref} is tried again after {failed[was.ref]} failures"
 
 
+@everywhere
 def what_is_spent_is_spent(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Once steps, tokens, money or time are spent, the model is asked no more, or one last time."""
     last_words = False
@@ -106,6 +113,7 @@ def what_is_spent_is_spent(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
             yield f"it is {event.at}, and the run goes on after {before.deadline}"
 
 
+@everywhere
 def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """Each call in it has one answer, in order, under an id of its own, and what was said stays."""
     for before, _, after in changes(trace):
@@ -123,6 +131,7 @@ def a_conversation_is_valid(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]
             yield f"the calls of turn {before.turn} are {ids}, and answered are {origins}"
 
 
+@everywhere
 def a_settled_answer_is_told(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """When a turn ends, in whichever way, what was settled in it stands in the conversation."""
     for before, _, after in changes(trace):
@@ -134,6 +143,7 @@ def a_settled_answer_is_told(spec: AgentSpec[Any], trace: Trace) -> Iterator[str
                 yield f"call {slot.ref} was settled as {slot.status}, and the model is not told"
 
 
+@everywhere
 def writes_are_folded_in_call_order(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """The state after a turn is the state before it with all writes, in the order of the calls."""
     for before, event, after in changes(trace):
@@ -141,7 +151,7 @@ def writes_are_folded_in_call_order(spec: AgentSpec[Any], trace: Trace) -> Itera
             continue
         state = before.state
         for slot in before.slots:
-            result = _result(slot, event)
+            result = _result(spec, before, slot, event)
             if result is not None:
                 try:
                     state = state.update(result.writes)
@@ -199,6 +209,7 @@ def a_run_ends_or_waits(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
             yield f"it does neither: {last}"
 
 
+@everywhere
 def an_end_has_its_reason(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A run ends when, and only when, something has happened that ends it."""
     for before, event, after in changes(trace):
@@ -218,6 +229,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     settled_work_is_not_repeated,
     begun_work_is_not_repeated_unasked,
     an_intent_is_stored_first,
+    each_call_has_a_key_of_its_own,
     nothing_guarded_runs_unapproved,
     a_policy_is_heeded,
     limits_hold,
@@ -278,7 +290,9 @@ def _ends_of_calls(
 ) -> set[str]:
     """What among the answers to a turn's calls ends the run: an exit tool's, or a fault."""
     results = [result for message in told for result in message.tool_call_results]
-    ran = [slot.ref.place for slot in before.slots if _result(slot, event) is not None]
+    ran = [
+        slot.ref.place for slot in before.slots if _result(spec, before, slot, event) is not None
+    ]
     reasons = {
         name
         for place, result in enumerate(results)
@@ -316,13 +330,27 @@ def _unmerged(slot: Slot, told: Sequence[ToolCallResult]) -> bool:
     return isinstance(slot.status, Succeeded) and bool(faults)
 
 
-def _result(slot: Slot, event: object) -> ToolResult | None:
+def _result(spec: AgentSpec[Any], before: Run[Any], slot: Slot, event: Event) -> ToolResult | None:
     """What a call gave, when `event` is what ended its turn."""
+    if isinstance(slot.status, Delegated):
+        return _answer_of_agent(spec, before, slot, slot.status.run, event)
     if isinstance(slot.status, Succeeded):
         return slot.status.result
     if isinstance(event, ToolReturned) and event.ref == slot.ref and not is_settled(slot):
         return event.result
     return None
+
+
+def _answer_of_agent(
+    spec: AgentSpec[Any], before: Run[Any], slot: Slot, inner: Run[Any], event: Event
+) -> ToolResult | None:
+    """What an agent gave, when `event` is what ended its run."""
+    heard = event.event if isinstance(event, HappenedInside) and event.ref == slot.ref else event
+    if heard is event and not isinstance(event, Resumed):
+        return None
+    now = step(spec.agents[slot.call.tool_name], inner, heard)
+    status = came_of(spec, before, slot, now)
+    return status.result if isinstance(status, Succeeded) else None
 
 
 def _values(state: BaseState) -> dict[str, object]:

@@ -60,7 +60,7 @@ class Outside:
 
     def work(self, effect: RunTool, arguments: Mapping[str, object]) -> object:
         """Do a tool's work, and remember that it is done."""
-        nth = self._nth("tool", effect.ref)
+        nth = self._nth("tool", effect.path, effect.ref)
         if self._executor is not None:
             value = self._executor.execute(effect.tool, arguments)
         else:
@@ -70,7 +70,7 @@ class Outside:
 
     def decide(self, effect: AskHuman) -> ConfirmationUIResult:
         """What the human says."""
-        return self._players.decision(effect, self._nth("human", effect.ref))
+        return self._players.decision(effect, self._nth("human", effect.path, effect.ref))
 
     def look_up(self, arguments: Mapping[str, Any], key: str) -> object:
         """What has been done under a key, in place of an agent's own looking up."""

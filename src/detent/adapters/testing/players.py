@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 from attrs import evolve, field, frozen
 
 from detent.adapters.testing.drawing import arguments_for, dice, drawn, likely, result_for
+from detent.adapters.testing.insides import agent_at
 from detent.core.effects import AskHuman, AskModel, RunTool
 from detent.core.idempotency import NEVER_RAN
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply, FinishReason, ModelFailure, Usage
 from detent.core.slots import CallRef
 from detent.core.spec import AgentSpec
-from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUIResult
 
@@ -68,23 +68,24 @@ class Players:
         Raises:
             ChatGeneratorError: it says nothing.
         """
-        rng = dice(self.seed, "model", effect.turn, effect.attempt)
+        rng = dice(self.seed, "model", *effect.path, effect.turn, effect.attempt)
         if likely(rng, self.habits.model_fails):
             raise ChatGeneratorError(ModelFailure("server", "the model is away", likely(rng, 0.5)))
         usage = Usage(rng.randint(1, 50), rng.randint(1, 20))
         tools = effect.tools
         if not tools or likely(rng, self.habits.model_stops):
-            text = self._answer(rng)
+            text = self._answer(rng, agent_at(self.spec, effect.path))
             return ChatReply(ChatMessage.from_assistant(text), rng.choice(FINISHES), usage, "dice")
         refs = [CallRef(effect.turn, place) for place in range(rng.choice((1, 1, 2, 2, 3, 4)))]
-        made = [self._call(ref, tools) for ref in refs]
-        calls = [call for ref, call in zip(refs, made, strict=True) if ref not in self.without]
+        made = [self._call(ref, effect) for ref in refs]
+        without = frozenset[CallRef]() if effect.path else self.without
+        calls = [call for ref, call in zip(refs, made, strict=True) if ref not in without]
         message = ChatMessage.from_assistant(None if calls else "enough", tool_calls=calls)
         return ChatReply(message, "tool_calls" if calls else "stop", usage, "dice")
 
-    def _call(self, ref: CallRef, tools: Sequence[ToolSpec]) -> ToolCall:
-        rng = dice(self.seed, "call", *ref)
-        offered = rng.choice(tools)
+    def _call(self, ref: CallRef, effect: AskModel) -> ToolCall:
+        rng = dice(self.seed, "call", *effect.path, *ref)
+        offered = rng.choice(effect.tools)
         call_id = f"c{ref.turn}.{ref.place}"
         call = ToolCall(offered.name, drawn(offered.parameters, rng), call_id)
         if not likely(rng, self.habits.call_is_odd):
@@ -97,15 +98,15 @@ class Players:
         )
         return evolve(call, **rng.choice(odd))
 
-    def _answer(self, rng: random.Random) -> str:
+    def _answer(self, rng: random.Random, spec: AgentSpec[Any]) -> str:
         """A text; where an answer of a type is wanted, mostly one."""
-        if self.spec.output is None or likely(rng, self.habits.call_is_odd):
+        if spec.output is None or likely(rng, self.habits.call_is_odd):
             return "enough"
-        return json.dumps(drawn(self.spec.output.schema, rng))
+        return json.dumps(drawn(spec.output.schema, rng))
 
     def result(self, effect: RunTool, arguments: Mapping[str, object], nth: int) -> object:
         """What a tool gives when it is run for the `nth` time for this call. It may raise."""
-        rng = dice(self.seed, "tool", *effect.ref, nth)
+        rng = dice(self.seed, "tool", *effect.path, *effect.ref, nth)
         if likely(rng, self.habits.tool_raises):
             raise RuntimeError("the tool has failed")
         given = self.results.get(effect.tool.name)
@@ -121,7 +122,7 @@ class Players:
 
     def decision(self, effect: AskHuman, nth: int) -> ConfirmationUIResult:
         """What a human says who is asked for the `nth` time about this call."""
-        rng = dice(self.seed, "human", *effect.ref, nth)
+        rng = dice(self.seed, "human", *effect.path, *effect.ref, nth)
         if likely(rng, self.habits.human_is_odd):
             return rng.choice(ODD_ANSWERS)
         match rng.choice(("confirm", "confirm", "modify", "reject", "respond")):

@@ -14,7 +14,9 @@ from attrs import evolve, field, frozen
 
 from detent.adapters.functions import in_background
 from detent.adapters.testing.drawing import arguments_for, dice, drawn, result_for
+from detent.adapters.testing.insides import agent_at, slots_in
 from detent.core.decisions import Answered, Confirmed, Modified, Rejected
+from detent.core.delegation import inside, run_at
 from detent.core.due import due
 from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.events import (
@@ -37,7 +39,7 @@ from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply, ModelFailure, Usage
 from detent.core.results import ToolFault
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, Ready, Running, Slot
+from detent.core.slots import AwaitingDecision, Path, Ready, Running, Slot
 from detent.core.spec import AgentSpec
 from detent.core.tools import ToolSpec
 
@@ -72,21 +74,24 @@ class Small:
     def events(self, run: Run[Any]) -> Iterator[Event]:
         """All that can happen next."""
         for effect in due(self.spec, run):
-            yield from self._outcomes(run, effect)
+            agent = evolve(self, spec=agent_at(self.spec, effect.path))
+            for event in agent.outcomes(run_at(run, effect.path), effect):
+                yield inside(effect.path, event)
         if run.outcome is not None:
             return
         yield CancelRequested("somebody wants it")
-        if all(map(self._may_be_cut_off, run.slots)):
+        if all(self._may_be_cut_off(path, slot) for path, slot in slots_in(run)):
             yield Resumed("another process", NOW)
 
-    def _may_be_cut_off(self, slot: Slot) -> bool:
+    def _may_be_cut_off(self, path: Path, slot: Slot) -> bool:
         """Whether the process may die in a call: not again once a human has had it begun anew."""
         if not isinstance(slot.status, Running):
             return True
-        return slot.status.attempt <= self.spec.tools[slot.call.tool_name].retries.times + 1
+        agent = agent_at(self.spec, path)
+        return slot.status.attempt <= agent.tools[slot.call.tool_name].retries.times + 1
 
-    def _outcomes(self, run: Run[Any], effect: Effect) -> Iterator[Event]:
-        """All that can come of an effect: a case for each kind."""
+    def outcomes(self, run: Run[Any], effect: Effect) -> Iterator[Event]:
+        """All that can come of an effect of this very run: a case for each kind."""
         match effect:
             case AskModel():
                 yield from self._replies(effect)

@@ -7,8 +7,10 @@ from typing import Any, TypeVar, cast
 
 from attrs import evolve, frozen
 
+from detent.adapters.testing.insides import innermost, path_of, slots_in
 from detent.adapters.testing.stories import Story
 from detent.adapters.testing.trace import turn_of
+from detent.core.delegation import inside
 from detent.core.events import Event, HumanDecided, ModelReplied
 from detent.core.messages import ToolCall
 from detent.core.run import Run
@@ -128,21 +130,23 @@ def _played(story: Story[Any], scenes: Iterable[_Scene]) -> Story[Any]:
 
 def _scenes(story: Story[Any]) -> Iterator[_Scene]:
     for before, event in zip(story.runs(), story.events, strict=False):
-        yield _Scene(event, _digest_at(before, event) == getattr(event, "digest", None))
+        said = innermost(event)
+        yield _Scene(event, _digest_at(before, event) == getattr(said, "digest", None))
 
 
 def _rebound(scene: _Scene, run: Run[Any]) -> Event:
     """The event; a human's answer is bound to the question as it stands now."""
-    event, digest = scene.event, _digest_at(run, scene.event)
-    if scene.is_answer and isinstance(event, HumanDecided) and digest is not None:
-        return evolve(event, digest=digest)
-    return event
+    said, digest = innermost(scene.event), _digest_at(run, scene.event)
+    if scene.is_answer and isinstance(said, HumanDecided) and digest is not None:
+        return inside(path_of(scene.event), evolve(said, digest=digest))
+    return scene.event
 
 
 def _digest_at(run: Run[Any], event: Event) -> str | None:
-    for slot in run.slots:
+    place = path_of(event), getattr(innermost(event), "ref", None)
+    for path, slot in slots_in(run):
         match slot.status:
-            case AwaitingDecision(digest) if slot.ref == getattr(event, "ref", None):
+            case AwaitingDecision(digest) if (path, slot.ref) == place:
                 return digest
             case _:
                 pass

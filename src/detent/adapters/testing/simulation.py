@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from detent.adapters.testing.diagram import Edge, edges_of, phase_of
-from detent.adapters.testing.invariants import INVARIANTS, Invariant
+from detent.adapters.testing.insides import Invariant
+from detent.adapters.testing.invariants import INVARIANTS
 from detent.adapters.testing.moves import Move, moves_of
 from detent.adapters.testing.players import Players, Results
 from detent.adapters.testing.shelves import (
@@ -28,6 +29,7 @@ from detent.adapters.testing.shrinking import fewest
 from detent.adapters.testing.strangers import results_of, spec_of, stranger
 from detent.adapters.testing.trace import Folded, Opened, Rested, Trace, lines
 from detent.adapters.testing.world import Stage, World
+from detent.core.delegation import agents_in
 from detent.core.events import ModelReplied
 from detent.core.messages import ChatMessage
 from detent.core.slots import CallRef
@@ -197,13 +199,14 @@ def simulate(
         invariants: what must hold; `INVARIANTS` and any of your own.
 
     Raises:
-        ValueError: `results` names a tool that there is not, or a tool is an agent.
+        ValueError: `results` names a tool that there is not.
         InvariantBroken: one does not; it has the seed, the smallest case found and a transcript.
     """
     spec = spec_of(agent)
     given = dict(results or {})
-    if unknown := sorted(given.keys() - spec.tools.keys()):
-        raise ValueError(f"results are given for {unknown}; the agent has {sorted(spec.tools)}")
+    tools = {name for one in (spec, *agents_in(spec).values()) for name in one.tools}
+    if unknown := sorted(given.keys() - tools):
+        raise ValueError(f"results are given for {unknown}; the agent has {sorted(tools)}")
     simulation = Simulation(
         lambda seed: spec,
         lambda spec, seed: given,

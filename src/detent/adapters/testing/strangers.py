@@ -6,8 +6,11 @@ import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from detent.adapters.testing.drawing import dice, likely
 from detent.core.decisions import Allow, Ask, Policy, Verdict
+from detent.core.delegation import ANSWER, PARAMETERS
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NEVER_RAN, OnUnknown
 from detent.core.limits import Limits
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from detent.adapters.agent import Agent
 
 NAMES = ("look", "note", "pay", "send")
+ASK = "ask"
+INSIDE = 8
+"""One in so many strangers has an agent among its tools."""
 NUMBER = {
     "type": "object",
     "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}},
@@ -33,7 +39,16 @@ NUMBER = {
 
 def stranger(seed: int) -> AgentSpec[State]:
     """The agent of a seed."""
-    rng = dice(seed, "agent")
+    spec = _agent(dice(seed, "agent"), seed)
+    if seed % INSIDE:
+        return spec
+    inner = _agent(dice(seed, "agent inside"), seed)
+    tools = FrozenDict({**spec.tools, ASK: _agent_tool(inner)})
+    guarded = {ASK: moody_policy(seed)} if seed % (2 * INSIDE) else {}
+    return evolve(spec, tools=tools, policies=FrozenDict({**spec.policies, **guarded}))
+
+
+def _agent(rng: random.Random, seed: int) -> AgentSpec[State]:
     names = rng.sample(NAMES, rng.randint(1, len(NAMES)))
     tools = by_name(_tool(name, rng) for name in names)
     exits = [name for name in names if likely(rng, 0.1)]
@@ -63,15 +78,8 @@ def _limits(rng: random.Random) -> Limits:
 
 
 def spec_of(agent: Agent[Any, Any] | AgentSpec[Any]) -> AgentSpec[Any]:
-    """The spec of an agent that a made-up world can play.
-
-    Raises:
-        ValueError: one of its tools is an agent.
-    """
-    spec: AgentSpec[Any] = agent if isinstance(agent, AgentSpec) else agent.spec
-    if inner := [name for name, tool in spec.tools.items() if tool.agent is not None]:
-        raise ValueError(f"the tools {inner} are agents, which cannot be played; play each alone")
-    return spec
+    """The spec of an agent."""
+    return agent if isinstance(agent, AgentSpec) else agent.spec
 
 
 def results_of(spec: AgentSpec[Any], seed: int) -> Mapping[str, Any]:
@@ -82,7 +90,7 @@ def results_of(spec: AgentSpec[Any], seed: int) -> Mapping[str, Any]:
         number = rng.randrange(10**6)
         return {"text": number if number % 20 == 0 else f"{arguments['n']}-{number}"}
 
-    return dict.fromkeys(spec.tools, result)
+    return dict.fromkeys((*spec.tools, *NAMES), result)
 
 
 def chained(current: str | None, update: str) -> str:
@@ -92,16 +100,29 @@ def chained(current: str | None, update: str) -> str:
 
 def moody_policy(seed: int) -> Policy:
     """A policy that asks about some calls, and never twice about one: asking it again shows."""
-    asked: set[tuple[int, str | None]] = set()
+    asked: set[tuple[str, int, str | None]] = set()
 
     def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-        place = (run.turn, call.id)
-        if place in asked or likely(dice(seed, "policy", *place), 0.3):
+        place = (run.id, run.turn, call.id)
+        if place in asked or likely(dice(seed, "policy", *place[1:]), 0.3):
             return Allow()
         asked.add(place)
         return Ask("better ask")
 
     return verdict
+
+
+def _agent_tool(agent: AgentSpec[State]) -> Tool:
+    """The agent as a tool, which writes to the state as the others do."""
+    return Tool(
+        ASK,
+        "to ask",
+        PARAMETERS,
+        print,  # nobody calls it
+        {"source": ANSWER},
+        outputs_to_state={"log": {"source": ANSWER}, "last": {"source": ANSWER}},
+        agent=agent,
+    )
 
 
 def _tool(name: str, rng: random.Random) -> Tool:

@@ -24,6 +24,7 @@ from detent.core.events import (
     CancelRequested,
     ClockTicked,
     Event,
+    GrantRevoked,
     HumanDecided,
     Judged,
     ModelFailed,
@@ -185,6 +186,8 @@ def _stray(run: Run[Any], events: Sequence[Event], rng: random.Random) -> Event:
         return Resumed(f"process {len(events)}")
     if run.outcome is not None:
         return SentBack(run.turn, "Are you sure?")
+    if run.grants and likely(rng, 0.3):
+        return GrantRevoked(rng.choice(run.grants).ref)
     if likely(rng, 0.5):
         return Resumed(f"process {len(events)}")
     return rng.choice([CancelRequested("enough"), *events])

@@ -9,7 +9,7 @@ from attrs import asdict, frozen
 
 from detent.core.decisions import Decision
 from detent.core.effects import AskHuman, Effect, RunTool
-from detent.core.events import Event, ModelReplied, ToolReturned
+from detent.core.events import Event, HappenedInside, ModelReplied, ToolReturned
 from detent.core.journal import mark_of
 from detent.core.run import Run
 from detent.core.slots import CallRef, Slot
@@ -135,6 +135,8 @@ def told(event: Event) -> str:
             return f"{name} turn {turn} attempt {attempt}: {calls or reply.message.text!r}"
         case ToolReturned(ref, attempt, result):
             return f"{name} {_place(ref)} attempt {attempt}: {result.content!r:.60}"
+        case HappenedInside(ref, tool_name, inner):
+            return f"in {tool_name} at {_place(ref)}: {told(inner)}"
         case _:
             shown = (
                 f"{key}={_short(value)}" for key, value in asdict(event, recurse=False).items()
@@ -164,7 +166,8 @@ def _line(happening: Happening) -> str:
 
 
 def _call(effect: RunTool | AskHuman) -> str:
-    return f"{_place(effect.ref)} {effect.tool.name}({dict(effect.call.arguments)})"
+    where = "".join(f"in {at.tool_name} at {_place(at.ref)}: " for at in effect.path)
+    return f"{where}{_place(effect.ref)} {effect.tool.name}({dict(effect.call.arguments)})"
 
 
 def _place(ref: CallRef) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from threading import Event as Flag
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, fields, frozen
 
 from detent.adapters.clocks import JumpingClock
 from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
 from detent.adapters.drivers.session import Session
+from detent.adapters.testing.insides import agent_at, slots_in
 from detent.adapters.testing.invariants import waits_for_a_human
 from detent.adapters.testing.moves import Kind, Move
 from detent.adapters.testing.outside import Outside
@@ -32,6 +33,7 @@ from detent.adapters.testing.trace import (
     Wrote,
 )
 from detent.core.decisions import Confirmed
+from detent.core.delegation import inside
 from detent.core.due import due
 from detent.core.effects import AskHuman, Effect, Reconcile, RunTool
 from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
@@ -41,6 +43,7 @@ from detent.core.run import Run
 from detent.core.slots import AwaitingDecision, is_settled
 from detent.core.spec import AgentSpec
 from detent.core.step import start
+from detent.core.tools import Tool
 from detent.ports.journal import Entry, Journal, JournalConflictError
 from detent.ports.tool_execution import ToolExecutor
 
@@ -283,7 +286,7 @@ class World:
         self.trace.append(Folded(number, before, event, after))
         if after is not before:
             self._run = after
-        for slot in after.slots:
+        for _, slot in slots_in(after):
             match slot.status:
                 case AwaitingDecision(digest) if digest not in self._questions:
                     self._questions.append(digest)
@@ -299,7 +302,7 @@ class World:
     def _copy(self, flight: Flight) -> None:
         self._perform(flight)
         if not isinstance(flight.came, BaseException | None):
-            self._feed(flight.process, flight.came, "early")
+            self._feed(flight.process, inside(flight.effect.path, flight.came), "early")
 
     def _feed(self, process: Process, event: Event, how: str) -> None:
         self.tell(f"process {process.number} is told {how}:")
@@ -317,26 +320,28 @@ class World:
 
     def _forge(self, process: Process, pick: int) -> None:
         open_questions = [
-            (slot.ref, slot.status.digest)
-            for slot in process.session.run.slots
+            (path, slot.ref, slot.status.digest)
+            for path, slot in slots_in(process.session.run)
             if isinstance(slot.status, AwaitingDecision)
         ]
         if open_questions:
-            ref, digest = open_questions[pick % len(open_questions)]
+            path, ref, digest = open_questions[pick % len(open_questions)]
             wrong = ["forged", *(one for one in self._questions if one != digest)]
             event = HumanDecided(ref, wrong[pick % len(wrong)], Confirmed())
-            self._feed(process, event, "by a forger")
+            self._feed(process, inside(path, event), "by a forger")
 
     def _perform(self, flight: Flight) -> None:
         """Do the work of an effect, once."""
         if flight.is_performed:
             return
         effect = flight.effect
-        flight.came = self._outside.pay(effect, self.clock, self._spec.limits.price)
+        flight.came = self._outside.pay(
+            effect, self.clock, agent_at(self._spec, effect.path).limits.price
+        )
         flight.is_performed = True
         if isinstance(flight.came, BaseException | None):
             return
-        self._past.append(flight.came)
+        self._past.append(inside(effect.path, flight.came))
         if isinstance(effect, RunTool):
             self.trace.append(Performed(flight.process.number, effect, flight.came))
         if isinstance(effect, AskHuman) and isinstance(flight.came, HumanDecided):
@@ -353,8 +358,12 @@ def _is_work(effect: Effect) -> bool:
 
 def _within_reach(spec: AgentSpec[Any], outside: Outside) -> AgentSpec[Any]:
     """The same agent, which looks calls up in this world."""
-    tools = {
-        name: evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool
-        for name, tool in spec.tools.items()
-    }
+    tools = {name: _tool_within_reach(tool, outside) for name, tool in spec.tools.items()}
     return evolve(spec, tools=FrozenDict(tools))
+
+
+def _tool_within_reach(tool: Tool, outside: Outside) -> Tool:
+    if tool.agent is not None:
+        plain = {one.name: getattr(tool, one.name) for one in fields(Tool) if one.init}
+        return Tool(**plain | {"agent": _within_reach(tool.agent, outside)})
+    return evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool
