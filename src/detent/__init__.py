@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from detent.core.decisions import Decision as Decision
     from detent.core.decisions import Modified as Modified
     from detent.core.decisions import Rejected as Rejected
+    from detent.core.decisions import Scope as Scope
     from detent.core.decisions import Wording as Wording
     from detent.core.declarations import Added as Added
     from detent.core.declarations import Appended as Appended
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
     from detent.core.events import ToolStarted as ToolStarted
     from detent.core.frozen import FrozenDict as FrozenDict
     from detent.core.frozen import thaw as thaw
+    from detent.core.grants import Decided as Decided
     from detent.core.grants import Grant as Grant
     from detent.core.handlers import add_numbers as add_numbers
     from detent.core.handlers import append_unique as append_unique
@@ -195,12 +197,14 @@ if TYPE_CHECKING:
     from detent.core.policies import AnyOf as AnyOf
     from detent.core.policies import AskAbove as AskAbove
     from detent.core.policies import AskAfter as AskAfter
+    from detent.core.policies import Asking as Asking
     from detent.core.policies import AskOncePolicy as AskOncePolicy
     from detent.core.policies import AskOverBudget as AskOverBudget
     from detent.core.policies import AskWhen as AskWhen
     from detent.core.policies import NeverAskPolicy as NeverAskPolicy
     from detent.core.policies import Not as Not
     from detent.core.refusals import DecisionRefusedError as DecisionRefusedError
+    from detent.core.refusals import Refusal as Refusal
     from detent.core.replies import ChatReply as ChatReply
     from detent.core.replies import ModelFailure as ModelFailure
     from detent.core.replies import StreamingChunk as StreamingChunk
@@ -325,7 +329,7 @@ _HOMES = {
     "core.changes": "Change diff",
     "core.compaction": "keep_last_messages shorten_tool_results",
     "core.components": "ComponentTool component",
-    "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected Wording",
+    "core.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected Scope Wording",
     "core.declarations": "Added Appended Field Highest Latest Lowest Merged Replaced Unique United",
     "core.delegation": "NoAnswerError inside run_at",
     "core.documents": "Document",
@@ -337,11 +341,12 @@ _HOMES = {
         "UnknownEffectError UnstorableError WiringError"
     ),
     "core.events": (
-        "CancelRequested ClockTicked Event GrantRevoked HappenedInside HumanDecided Judged "
-        "ModelFailed ModelReplied Resumed SentBack ToolNeverRan ToolRaised ToolReturned ToolStarted"
+        "CancelRequested ClockTicked Event GrantRevoked HappenedInside HumanDecided "
+        "Judged ModelFailed ModelReplied Resumed SentBack ToolNeverRan ToolRaised "
+        "ToolReturned ToolStarted"
     ),
     "core.frozen": "FrozenDict thaw",
-    "core.grants": "Grant",
+    "core.grants": "Decided Grant",
     "core.handlers": (
         "add_numbers append_unique append_unique_by keep_last keep_max keep_min "
         "merge_dicts merge_lists replace_values unite_sets"
@@ -361,9 +366,9 @@ _HOMES = {
     "core.pending": "PendingCall ToolExecutionDecision pending",
     "core.policies": (
         "AllOf AlwaysAskPolicy AnyOf AskAbove AskAfter AskOncePolicy AskOverBudget "
-        "AskWhen NeverAskPolicy Not"
+        "AskWhen Asking NeverAskPolicy Not"
     ),
-    "core.refusals": "DecisionRefusedError",
+    "core.refusals": "DecisionRefusedError Refusal",
     "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",
