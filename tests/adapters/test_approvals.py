@@ -12,6 +12,7 @@ import pytest
 
 from detent import (
     Agent,
+    AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
@@ -23,10 +24,12 @@ from detent import (
     RichConsoleUI,
     ScriptedChatGenerator,
     SimpleConsoleUI,
+    SQLiteJournal,
     ToolCall,
     ToolExecutionDecision,
     create_tool_from_function,
     load_snapshot,
+    tool,
 )
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
@@ -224,6 +227,65 @@ def test_a_template_is_checked_when_it_is_made() -> None:
     """And used for what the model is told."""
     with pytest.raises(ValueError, match="may name"):
         Bench({"pay": BreakpointConfirmationStrategy(reject_template="{nobody}")})
+
+
+class Household:
+    """Two agents as any process makes them: the outer one has its shopping done by the inner."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.paid = folder, list[int]()
+
+    def agent(self) -> Agent[Any, Any]:
+        """The outer agent, with a journal in a file."""
+
+        @tool
+        def pay(amount: int) -> str:
+            """Pay an amount."""
+            self.paid.append(amount)
+            return "paid"
+
+        inner = Agent(
+            chat_generator=ScriptedChatGenerator(*[self.buy] * 2),
+            tools=[pay],
+            confirmation_strategies={"pay": AlwaysAskPolicy()},
+        )
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*[self.order] * 2),
+            tools=[AgentTool(inner, name="buyer", description="Buys.")],
+            journal=SQLiteJournal(self.folder / "runs.db"),
+        )
+
+    @staticmethod
+    def buy(messages: Any) -> Any:
+        """What the inner model says."""
+        return "bought" if messages[-1].role == "tool" else ToolCall("pay", {"amount": 30}, "p")
+
+    @staticmethod
+    def order(messages: Any) -> Any:
+        """What the outer model says."""
+        if messages[-1].role == "tool":
+            return messages[-1].tool_call_results[0].text
+        return ToolCall("buyer", {"task": "Buy tea."}, "b")
+
+
+def test_a_call_of_an_inner_agent_is_decided_from_anywhere(tmp_path: Path) -> None:
+    """It is listed for the outer run; others decide and go on; the journal says who, and when."""
+    home = Household(tmp_path)
+    home.agent().run("Get tea.", run_id="r")
+    (call,) = home.agent().pending("r")
+    assert (call.tool_name, call.run_id, call.arguments) == ("pay", "r/1.0", {"amount": 30})
+
+    assert home.agent().decide("r", call.modify({"amount": 3}, by="Ada")) == ()
+    with pytest.raises(DecisionRefusedError):
+        home.agent().decide("r", call.confirm(by="Bob"))
+    assert home.paid == []
+
+    assert home.agent().resume("r").text == "bought"
+    assert home.paid == [3]
+    entries = SQLiteJournal(tmp_path / "runs.db").read("r")
+    events = [one.data["event"] for one in entries if one.kind == "HappenedInside"]
+    (decided,) = (one for one in events if one["$type"] == "HumanDecided")
+    assert (decided["by"], isinstance(decided["at"], float)) == ("Ada", True)
 
 
 def test_five_processes_approve_change_and_reject() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
@@ -17,7 +18,7 @@ from typing import Any, TextIO
 import pytest
 from attrs import frozen
 
-from detent import ConfirmationUIResult, SimpleConsoleUI
+from detent import ConfirmationUIResult, RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation import console
 from detent.core.visible import visible
 
@@ -151,6 +152,57 @@ def test_an_argument_cannot_pass_for_the_rest_of_the_question(terminal: Terminal
 
     lines = terminal.shown("[m]odify").splitlines()
     assert [line for line in lines if line.startswith("  amount = ")] == ["  amount = 5000"]
+
+
+@pytest.fixture
+def in_colour(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """The terminal has colours and is 80 characters wide."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    return terminal
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("y\n", CONFIRM),
+        ("no\ntoo much\n", ConfirmationUIResult("reject", "too much")),
+        ("a\nin cash\n", ConfirmationUIResult("respond", "in cash")),
+        ("r\ntool\n", ConfirmationUIResult("confirm", remember="tool")),
+        ("m\nBob\n7\n\n", ConfirmationUIResult("modify", None, {"to": "Bob", "amount": 7})),
+    ],
+)
+def test_a_human_decides_in_colour(
+    in_colour: Terminal, keys: str, said: ConfirmationUIResult
+) -> None:
+    """The rich UI takes the same keys."""
+    in_colour.type(keys)
+    params = {"to": "Ann", "amount": 5}
+    with in_colour.attached():
+        assert RichConsoleUI().get_user_confirmation("pay", "Pays money.", params) == said
+
+
+def test_the_question_is_framed_and_nothing_in_it_is_obeyed(in_colour: Terminal) -> None:
+    """Escape sequences of ours colour it; those of a model, and markup, are shown as text."""
+    in_colour.type("y\n")
+    params = {"to": "\x1b[2J\rAnn\u202e", "note": "[red]x[/red]"}
+    with in_colour.attached():
+        RichConsoleUI().get_user_confirmation("pay", "Pays [bold]money[/bold].", params)
+
+    shown = in_colour.shown("odify: ")
+    assert "\x1b[36m  to" in shown
+    assert "\x1b[2J" not in shown
+    plain = re.sub("\x1b\\[[0-9;]*m", "", shown)
+    assert plain.startswith("╭─ pay wants to run ─")
+    inside = [line.strip("│ ") for line in plain.splitlines()[1:4]]
+    assert inside == [
+        "Pays [bold]money[/bold].",
+        "to = \\x1b[2J\\rAnn\\u202e",
+        "note = [red]x[/red]",
+    ]
+    assert plain.splitlines()[-1] == console.CHOICES
 
 
 def test_tabs_and_lines_stay_readable() -> None:
