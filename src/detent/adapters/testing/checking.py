@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from detent.adapters.agent import Agent
 
 HELLO = (ChatMessage.from_user("Please do it."),)
-COMPARED = tuple(one.name for one in fields(Run) if one.name not in ("id", "state"))
+TOLD = ("id", "state", "decisions")
+COMPARED = tuple(one.name for one in fields(Run) if one.name not in TOLD)
 
 Key: TypeAlias = Hashable
 Memories: TypeAlias = tuple[Any, ...]
@@ -99,8 +100,8 @@ def check(
         arguments: by tool name all that the model may call it with; without it, one example.
         results: by tool name all that it may give; without it, one example of its return type.
         usage: the tokens of each reply; what it costs is what the agent's limits say.
-        exact: tell runs apart that differ in their conversation alone. Needed where a policy or a
-            claim reads it; there are many more of them.
+        exact: tell runs apart that differ in their conversation, or in the record of decisions,
+            alone. Needed where a policy or a claim reads one; there are many more of them.
 
     Raises:
         Refuted: a claim does not hold; the story that shows it is as short as any.
