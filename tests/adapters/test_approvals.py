@@ -247,7 +247,7 @@ class Household:
         inner = Agent(
             chat_generator=ScriptedChatGenerator(*[self.buy] * 2),
             tools=[pay],
-            confirmation_strategies={"pay": AlwaysAskPolicy()},
+            confirmation_strategies={"pay": BreakpointConfirmationStrategy(str(self.folder))},
         )
         return Agent(
             chat_generator=ScriptedChatGenerator(*[self.order] * 2),
@@ -271,7 +271,10 @@ class Household:
 def test_a_call_of_an_inner_agent_is_decided_from_anywhere(tmp_path: Path) -> None:
     """It is listed for the outer run; others decide and go on; the journal says who, and when."""
     home = Household(tmp_path)
-    home.agent().run("Get tea.", run_id="r")
+    with pytest.raises(HITLBreakpointException) as stopped:
+        home.agent().run("Get tea.", run_id="r")
+    assert (stopped.value.tool_name, len(stopped.value.pending)) == ("pay", 1)
+    assert load_snapshot(str(stopped.value.snapshot_file_path)).run["id"] == "r"
     (call,) = home.agent().pending("r")
     assert (call.tool_name, call.run_id, call.arguments) == ("pay", "r/1.0", {"amount": 30})
 

@@ -210,13 +210,24 @@ class Assembly(Generic[S]):
             inner_hooks=_inner_hooks(spec),
         )
         self.rules.told_before(at.run)
-        return Errand(session, _purses(spec, purse), holds, recorder, self.rules)
+        rules = _with_inner(self.rules, spec)
+        return Errand(session, _purses(spec, purse), holds, recorder, rules)
 
 
 def _purses(spec: AgentSpec[Any], own: Purse) -> Purses:
     """The purse of an agent, with those of the agents among its tools."""
     tools = [tool for tool in spec.tools.values() if isinstance(tool, AgentTool)]
     return Purses(own, {tool.name: _inner(tool, own) for tool in tools})
+
+
+def _with_inner(rules: Rules, spec: AgentSpec[Any]) -> Rules:
+    """The rules of an agent, with those of the agents among its tools."""
+    inner = {
+        tool.name: _with_inner(tool.assembly.rules, tool.assembly.spec)
+        for tool in spec.tools.values()
+        if isinstance(tool, AgentTool)
+    }
+    return evolve(rules, inner=inner)
 
 
 def _inner_hooks(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]]:

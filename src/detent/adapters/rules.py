@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, TypeAlias, cast
 
 from attrs import field, frozen
@@ -13,10 +14,12 @@ from detent.adapters.confirmation.strategies import (
 )
 from detent.adapters.snapshots import save_snapshot
 from detent.core.decisions import Policy, Wording
+from detent.core.due import due
+from detent.core.effects import AskHuman
 from detent.core.events import Event, HumanDecided
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.grants import Decided
-from detent.core.pending import pending
+from detent.core.pending import question
 from detent.core.policies import AlwaysAskPolicy, policy_from
 from detent.core.result import AgentResult
 from detent.core.run import Run
@@ -57,6 +60,7 @@ class Rules:
         breakpoints: where nobody does, and the run stops; the folder for its snapshot, if any.
         learners: the policies that are told what was decided.
         named: the strategies themselves.
+        inner: those of the agents among the tools, by the tools' names.
     """
 
     policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
@@ -65,6 +69,7 @@ class Rules:
     breakpoints: Mapping[str, str | None] = field(factory=dict)
     learners: Mapping[str, Any] = field(factory=dict)
     named: Mapping[str, Any] = field(factory=dict)
+    inner: Mapping[str, Rules] = field(factory=dict)
 
     def told(self, before: Run[Any], event: Event, after: Run[Any]) -> None:
         """Tell a policy of a decision that has just counted: an observer."""
@@ -90,24 +95,34 @@ class Rules:
         Raises:
             HITLBreakpointException: they do.
         """
-        waiting = pending(spec, result.run)
-        stopping = [one for one in waiting if _key(self.breakpoints, self.policies, one.tool_name)]
+        asks = [one for one in due(spec, result.run) if isinstance(one, AskHuman)]
+        stopping = [one for one in asks if self._stops_for(one)]
         if not stopping:
             return
         first = stopping[0]
-        folder = self.breakpoints[
-            _key(self.breakpoints, self.policies, first.tool_name) or first.tool_name
-        ]
+        folder = self._at(first).folder(first.tool.name)
         path = None if folder is None else str(save_snapshot(result.snapshot, folder))
-        names = ", ".join(dict.fromkeys(f"'{one.tool_name}'" for one in stopping))
+        names = ", ".join(dict.fromkeys(f"'{one.tool.name}'" for one in stopping))
         raise HITLBreakpointException(
             f"Tool execution for {names} requires user confirmation.",
-            first.tool_name,
+            first.tool.name,
             path,
-            first.call_id,
+            first.call.id,
             result=result,
-            pending=waiting,
+            pending=tuple(map(question, asks)),
         )
+
+    def _stops_for(self, ask: AskHuman) -> bool:
+        rules = self._at(ask)
+        return _key(rules.breakpoints, rules.policies, ask.tool.name) is not None
+
+    def _at(self, ask: AskHuman) -> Rules:
+        """The rules of the agent whose call it is."""
+        return reduce(lambda rules, at: rules.inner[at.tool_name], ask.path, self)
+
+    def folder(self, tool_name: str) -> str | None:
+        """Where the snapshot goes that a call of the tool stops for."""
+        return self.breakpoints[_key(self.breakpoints, self.policies, tool_name) or tool_name]
 
 
 def rules_of(strategies: Strategies) -> Rules:
