@@ -364,6 +364,9 @@ def _within_reach(spec: AgentSpec[Any], outside: Outside) -> AgentSpec[Any]:
 
 def _tool_within_reach(tool: Tool, outside: Outside) -> Tool:
     if tool.agent is not None:
-        plain = {one.name: getattr(tool, one.name) for one in fields(Tool) if one.init}
-        return Tool(**plain | {"agent": _within_reach(tool.agent, outside)})
+        plain: dict[str, Any] = {
+            one.name: getattr(tool, one.name) for one in fields(Tool) if one.init
+        }
+        plain["agent"] = _within_reach(tool.agent, outside)
+        return Tool(**plain)
     return evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool
