@@ -85,6 +85,11 @@ def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
     return ChatMessage.from_assistant(tool_calls=calls)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_done() -> None:
+    DONE.clear()
+
+
 def agent_of(journal: Journal | None = None, **options: Any) -> Agent[Ledger]:
     """A new agent, as another process makes it."""
     on_unknown = options.pop("on_unknown", "ask")

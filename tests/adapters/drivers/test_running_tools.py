@@ -113,9 +113,9 @@ def test_a_blocking_tool_that_takes_too_long_is_abandoned(go: Go) -> None:
 
     @tool(timeout_s=0.01)
     def hang(state: State) -> str:
-        state.set("notes", ["never"])
-        release.wait(10)
-        try:
+        try:  # a thread may also begin too late for the first
+            state.set("notes", ["never"])
+            release.wait(10)
             state.set("notes", ["late"])
         except StateError:
             refused.set()
