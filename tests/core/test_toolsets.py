@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from detent import Agent
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools import Tool
 from detent.core.toolsets import Toolset, flat
+from detent.testing import ScriptedChatGenerator
 
 ONE = Tool("one", "", {"type": "object"}, lambda: 1)
 TWO = evolve(ONE, name="two")
@@ -96,6 +98,7 @@ class Counter:
         (len, r"got <built-in function len>; make it a tool: .* tool\(len\)"),
         ([Counter], r"; give an instance of the class: Counter\(…\)"),
         ([Counter()], r"; make a tool of it: ComponentTool\(…\)"),
+        ([Agent(chat_generator=ScriptedChatGenerator())], r"; make a tool of the agent: AgentTool"),
         ({"name": "one"}, r"; make a tool with its schema: Tool\(name, description, parameters, f"),
         ([{"name": "one"}], r"; make a tool with its schema: Tool\("),
     ],

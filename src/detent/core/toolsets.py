@@ -80,6 +80,8 @@ def _advice(given: Any) -> str:
         return "; put it into a list: tools=[…]"
     if isinstance(given, type):
         return f"; give an instance of the class: {name}(…)"
+    if hasattr(given, "run") and hasattr(given, "chat_generator"):
+        return "; make a tool of the agent: AgentTool(agent, name=…, description=…)"
     if hasattr(given, "run"):
         return "; make a tool of it: ComponentTool(…)"
     if callable(given):
