@@ -186,6 +186,14 @@ BUGS = (
         ),
     ),
     Bug(
+        "a word about one attempt counts for the next one",
+        Edit(
+            "core/step.py",
+            "Ready(event.attempt + 1)",
+            "Ready(event.attempt)",
+        ),
+    ),
+    Bug(
         "more tools at once than allowed",
         Edit(
             "core/due.py",

@@ -26,6 +26,7 @@ from detent import (
     Thinking,
     Tool,
     ToolCall,
+    ToolRaised,
     ToolResult,
     ToolReturned,
     ToolStarted,
@@ -133,6 +134,21 @@ def test_a_function_looks_up_what_happened() -> None:
 
     (again,) = due(spec, step(spec, unknown, ToolNeverRan(FIRST, 1)))
     assert isinstance(again, RunTool)
+    assert again.idempotency_key == lookup.idempotency_key == "r/1/0"
+
+
+def test_what_is_heard_late_of_an_attempt_before_is_nothing_about_the_one_after() -> None:
+    """A word that it never ran, heard again when the next one has run, runs it no third time."""
+    spec, run = in_flight(lambda arguments, key: None)
+    never_ran = ToolNeverRan(FIRST, 1)
+    ready = step(spec, step(spec, run, Resumed("p2")), never_ran)
+    running = step(spec, ready, ToolStarted(FIRST, 2))
+    again = step(spec, running, Resumed("p3"))
+
+    assert [one.key.attempt for one in due(spec, again) if isinstance(one, Reconcile)] == [2]
+    assert step(spec, again, never_ran) is again
+    for late in (ToolRaised(FIRST, 1, ToolFault("raised", "no")), ToolStarted(FIRST, 1)):
+        assert [step(spec, one, late) for one in (ready, running, again)] == [ready, running, again]
 
 
 @pytest.mark.parametrize("event", [Resumed("p2"), ToolNeverRan(FIRST, 1)])

@@ -205,7 +205,8 @@ def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> 
     slot = _slot(run, event.ref)
     if slot is None or slot.status != Unknown(event.attempt):
         return run
-    return _change(spec, run, moved(slot, Ready(event.attempt)))
+    # The next attempt has a number of its own: the same word, heard again, is none about that one.
+    return _change(spec, run, moved(slot, Ready(event.attempt + 1)))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:

@@ -8,6 +8,7 @@ import pytest
 from attrs import evolve
 
 from detent import (
+    NEVER_RAN,
     Acting,
     AgentSpec,
     Allow,
@@ -27,6 +28,7 @@ from detent import (
     Judged,
     Limits,
     ModelReplied,
+    Resumed,
     Retries,
     Run,
     RunTool,
@@ -175,6 +177,10 @@ def change(before: Run[Any], after: Run[Any], event: Event = TICK) -> Folded:
 
 SEEN = Succeeded(result_of(LOOK, "seen"))
 RAN = Performed(1, effect_of(step(SPEC, START, SAID), RunTool, LOOKED), returned(LOOKED, "seen"))
+LOOKABLE = evolve(
+    RAN,
+    effect=evolve(RAN.effect, tool=evolve(LOOK, on_unknown=lambda arguments, key: NEVER_RAN)),
+)
 QUESTION = step(SPEC, step(SPEC, START, SAID), Judged(PAID, Ask()))
 APPROVED = step(
     SPEC,
@@ -203,6 +209,7 @@ BAD: dict[str, list[Happening]] = {
         RAN,
     ],
     "begun_work_is_not_repeated_unasked": [RAN, RAN],
+    "what_can_be_looked_up_is_not_repeated": [LOOKABLE, RAN, LOOKABLE],
     "an_intent_is_stored_first": [RAN],
     "each_call_has_a_key_of_its_own": [
         RAN,
@@ -314,6 +321,16 @@ def test_what_a_human_changes_is_what_may_run() -> None:
     assert not faults(
         call_invariants.nothing_guarded_runs_unapproved, [HEARD, Said(asked, Confirmed()), PAYS]
     )
+
+
+def test_what_can_be_looked_up_may_be_tried_again_after_a_failure() -> None:
+    """A retry is asked for; that it is the next attempt is not enough."""
+    invariant = call_invariants.what_can_be_looked_up_is_not_repeated
+    running, ready = (acting(slot(LOOKED, one)) for one in (Running(), Ready(2)))
+
+    assert not faults(invariant, [LOOKABLE, change(running, ready), LOOKABLE])
+    assert faults(invariant, [LOOKABLE, change(running, ready, Resumed("p2")), LOOKABLE])
+    assert faults(invariant, [LOOKABLE, change(ready, ready), LOOKABLE])
 
 
 def test_a_yes_from_before_a_crash_is_none_after_it() -> None:

@@ -82,6 +82,7 @@ KINDS: tuple[Kind, ...] = (
 PICKS = (0, 35, 1, 2, 79, 36, 3, 15, 50, 55, 42)
 FOUND = (
     Case(3572, moves_of(3572)),
+    Case(4323, moves_of(4323)),
     Case(10641, moves_of(10641)),
     Case(
         3572,

@@ -20,7 +20,7 @@ from detent.adapters.testing.trace import (
 )
 from detent.core.decisions import Allow, Ask, Confirmed, Decision, Modified
 from detent.core.effects import AskHuman
-from detent.core.events import Judged, ToolReturned
+from detent.core.events import ClockTicked, Judged, ToolRaised, ToolReturned
 from detent.core.messages import ToolCall
 from detent.core.run import Run
 from detent.core.slots import (
@@ -31,8 +31,11 @@ from detent.core.slots import (
     Faulted,
     Path,
     Ready,
+    Resting,
+    Running,
     Slot,
     Unjudged,
+    Unknown,
     is_settled,
 )
 from detent.core.spec import AgentSpec
@@ -86,23 +89,39 @@ def settled_work_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator
 
 @everywhere
 def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """No attempt at a call runs twice, unless its tool says that this does no harm, or a human.
-
-    For a tool that can look up what was done, what has failed counts as not begun.
-    """
+    """No attempt at a call runs twice, unless its tool says that this does no harm."""
     begun: set[tuple[CallRef, int]] = set()
     for happening in trace:
+        if isinstance(happening, Performed) and happening.effect.tool.on_unknown != "rerun":
+            effect = happening.effect
+            if (effect.ref, effect.attempt) in begun:
+                yield f"attempt {effect.attempt} at call {effect.ref} ran twice"
+            begun.add((effect.ref, effect.attempt))
+
+
+@everywhere
+def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Where a tool can look up what was done, a crash repeats nothing; a retry alone may."""
+    done: set[CallRef] = set()
+    for happening in trace:
         match happening:
-            case Said(effect, Confirmed() | Modified()):
-                begun = {one for one in begun if one[0] != effect.ref}
-            case Performed(_, effect, came):
-                attempt = (effect.ref, effect.attempt)
-                if attempt in begun and effect.tool.on_unknown != "rerun":
-                    yield f"attempt {effect.attempt} at call {effect.ref} ran twice"
-                if isinstance(came, ToolReturned) or not callable(effect.tool.on_unknown):
-                    begun.add(attempt)
+            case Performed(_, effect, came) if callable(effect.tool.on_unknown):
+                if effect.ref in done:
+                    yield f"call {effect.ref} ran again, and looking it up would have found it"
+                if isinstance(came, ToolReturned):
+                    done.add(effect.ref)
+            case Folded(_, before, ToolRaised() | ClockTicked(), after):
+                done -= {slot.ref for slot in before.slots if _is_retried(slot, after)}
             case _:
                 pass
+
+
+def _is_retried(was: Slot, after: Run[Any]) -> bool:
+    """Whether an attempt that was under way has failed, and another one follows."""
+    now = slot_at(after, was.ref)
+    return isinstance(was.status, Running | Unknown) and isinstance(
+        now and now.status, Ready | Resting
+    )
 
 
 def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:

@@ -18,6 +18,7 @@ from detent.adapters.testing.call_invariants import (
     each_call_has_a_key_of_its_own,
     nothing_guarded_runs_unapproved,
     settled_work_is_not_repeated,
+    what_can_be_looked_up_is_not_repeated,
 )
 from detent.adapters.testing.insides import Invariant, everywhere
 from detent.adapters.testing.trace import (
@@ -228,6 +229,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     an_answer_belongs_to_its_call,
     settled_work_is_not_repeated,
     begun_work_is_not_repeated_unasked,
+    what_can_be_looked_up_is_not_repeated,
     an_intent_is_stored_first,
     each_call_has_a_key_of_its_own,
     nothing_guarded_runs_unapproved,
