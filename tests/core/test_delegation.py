@@ -10,6 +10,8 @@ from attrs import evolve, frozen
 from detent import (
     AgentRef,
     AgentSpec,
+    AlwaysAskPolicy,
+    Ask,
     AskModel,
     CallRef,
     CancelRequested,
@@ -21,7 +23,9 @@ from detent import (
     Effect,
     Exhausted,
     Finished,
+    FrozenDict,
     HappenedInside,
+    Judged,
     Limits,
     ModelFailed,
     ModelFailure,
@@ -42,6 +46,7 @@ from detent import (
     WiringError,
     due,
     inside,
+    pending,
     run_at,
     start,
     step,
@@ -56,6 +61,7 @@ from detent.core.journal import (
     run_to_json,
     status_of,
 )
+from detent.core.pending import decided_run
 from detent.core.recovery import rebound
 from detent.core.results import ToolResult
 from detent.core.slots import Faulted, Succeeded
@@ -98,6 +104,11 @@ def delegated(*tasks: str, spec: AgentSpec[Any] = OUTER) -> Run[Any]:
     for place in range(len(tasks)):
         run = step(spec, run, ToolStarted(CallRef(1, place), 1))
     return run
+
+
+def kinds(spec: AgentSpec[Any], run: Run[Any]) -> list[tuple[str, int]]:
+    """Kind and depth of each effect."""
+    return [(effect.key.kind, len(effect.path)) for effect in due(spec, run)]
 
 
 def only(spec: AgentSpec[Any], run: Run[Any]) -> Effect:
@@ -273,6 +284,58 @@ def test_only_so_many_agents_work_at_once() -> None:
     assert only(spec, run).path == (AT,)
     run = step(spec, run, inside((AT,), ModelReplied(1, 1, said(text="done"))))
     assert only(spec, run).key.place == 1
+
+
+def test_an_agent_that_waits_for_a_human_keeps_nobody_waiting() -> None:
+    """Its place is free until it may go on; then it thinks at once, and runs tools in turn."""
+    guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
+    tools = by_name([agent_tool(guarded), LOOK])
+    spec = AgentSpec(State({}), tools, limits=Limits(parallel_tool_calls=1))
+    calls = ToolCall("ask", {"task": "look"}, "a"), ToolCall("look", {}, "b")
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    run = step(spec, run, ModelReplied(1, 1, said(*calls)))
+    run = step(spec, run, ToolStarted(CallRef(1, 0), 1))
+    assert kinds(spec, run) == [("model", 1)]
+    run = step(spec, run, inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
+    assert kinds(spec, run) == [("judge", 1)]
+    run = step(spec, run, inside((AT,), Judged(CallRef(1, 0), Ask())))
+    assert kinds(spec, run) == [("tool", 0), ("human", 1)]
+
+    run = step(spec, run, ToolStarted(CallRef(1, 1), 1))
+    (call,) = pending(spec, run)
+    yes, _ = decided_run(spec, run, [call.confirm()], 1.0)
+    no, _ = decided_run(spec, run, [call.reject()], 1.0)
+    assert kinds(spec, yes) == [("tool", 0)]
+    assert kinds(spec, no) == [("tool", 0), ("model", 1)]
+    done = ToolReturned(CallRef(1, 1), 1, ToolResult("seen"))
+    yes = step(spec, yes, done)
+    assert kinds(spec, yes) == [("tool", 1)]
+    yes = step(spec, yes, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    assert kinds(spec, yes) == [("tool", 1)]
+
+
+def test_a_tool_that_runs_inside_is_not_displaced() -> None:
+    """Not by an agent that stands before it and has been waiting for a human."""
+    guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
+    tools = by_name([agent_tool(guarded), agent_tool(INNER, "free")])
+    spec = AgentSpec(State({}), tools, limits=Limits(parallel_tool_calls=1))
+    calls = [ToolCall(name, {"task": "look"}, name) for name in ("ask", "free")]
+    other, look = (AgentRef(1, 1, "free"),), said(ToolCall("look", {}, "x"))
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    for event in (
+        ModelReplied(1, 1, said(*calls)),
+        ToolStarted(CallRef(1, 0), 1),
+        inside((AT,), ModelReplied(1, 1, look)),
+        inside((AT,), Judged(CallRef(1, 0), Ask())),
+        ToolStarted(CallRef(1, 1), 1),
+        inside(other, ModelReplied(1, 1, look)),
+        inside(other, ToolStarted(CallRef(1, 0), 1)),
+    ):
+        run = step(spec, run, event)
+    (call,) = pending(spec, run)
+    run, _ = decided_run(spec, run, [call.confirm()], 1.0)
+
+    assert [effect.path for effect in due(spec, run)] == [other]
 
 
 def test_another_process_takes_up_the_agents_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from attrs import evolve
 
@@ -26,6 +27,8 @@ from detent.core.slots import (
 from detent.core.spec import AgentSpec
 from detent.core.tools import Tool, ToolSpec
 from detent.core.variables import S
+
+Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
 
 
 def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
@@ -60,13 +63,15 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
         owed += _judgements(spec, run)
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run)
-    owed += _tools_to_run(spec, run)
+    inner = _owed_inside(spec, run) if Delegated in kinds else {}
+    at_work = _at_work(spec, run, inner)
+    owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
         owed += _lookups(spec, run)
     if Running in kinds or Resting in kinds:
         owed += _waits(run)
-    if Delegated in kinds:
-        owed += _owed_to_agents(spec, run)
+    for slot in run.slots if inner else ():
+        owed += _owed_to_agent(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
     return tuple(owed)
 
 
@@ -117,7 +122,7 @@ def _ask_human(tool: Tool, run: Run[S], slot: Slot, asked: AwaitingDecision) -> 
     return AskHuman(slot.ref, slot.call, tool, *why)
 
 
-def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
+def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
     return [
         RunTool(
             slot.ref,
@@ -127,25 +132,55 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S]) -> list[RunTool]:
             run.state,
             key_of_call(run.id, *slot.ref),
         )
-        for slot in _at_work(spec, run)
+        for slot in at_work
         if isinstance(status := slot.status, Ready | Running)
     ]
 
 
-def _at_work(spec: AgentSpec[S], run: Run[S]) -> list[Slot]:
-    """The calls that are worked on: as many as may be at once."""
-    open_ = [slot for slot in run.slots if isinstance(slot.status, Ready | Running | Delegated)]
-    # Started calls first: one that is approved late waits, and takes the place of none.
+def _owed_inside(spec: AgentSpec[S], run: Run[S]) -> Inner:
+    """What the agents at work are owed, by their calls."""
+    return {
+        slot.ref: due(spec.agents[slot.status.tool_name], slot.status.run)
+        for slot in run.slots
+        if isinstance(slot.status, Delegated)
+    }
+
+
+def _at_work(spec: AgentSpec[S], run: Run[S], inner: Inner) -> list[Slot]:
+    """The calls that are worked on: as many as may be at once.
+
+    An agent that only waits for a human takes the place of none.
+    """
+    open_ = [
+        slot
+        for slot in run.slots
+        if isinstance(slot.status, Ready | Running | Delegated)
+        and not _waits_for_a_human(inner.get(slot.ref, ()))
+    ]
+    # Begun calls first: one that is approved late waits, and takes the place of none.
     if len(open_) > 1:
-        open_.sort(key=lambda slot: isinstance(slot.status, Ready))
+        open_.sort(key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready)))
     return open_[: spec.limits.parallel_tool_calls]
 
 
-def _owed_to_agents(spec: AgentSpec[S], run: Run[S]) -> Iterator[Effect]:
-    for slot in _at_work(spec, run):
-        if isinstance(slot.status, Delegated):
-            at = AgentRef(*slot.ref, slot.status.tool_name)
-            for effect in due(spec.agents[at.tool_name], slot.status.run):
+def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:
+    kinds = set(map(type, owed))
+    return AskHuman in kinds and kinds <= {AskHuman, WaitUntil}
+
+
+def _runs_a_tool(slot: Slot) -> bool:
+    status = slot.status
+    if isinstance(status, Delegated):
+        return any(map(_runs_a_tool, status.run.slots))
+    return isinstance(status, Running)
+
+
+def _owed_to_agent(slot: Slot, owed: tuple[Effect, ...], *, is_at_work: bool) -> Iterator[Effect]:
+    """What an agent is owed. One whose place was taken while it waited may think, not run tools."""
+    if isinstance(slot.status, Delegated):
+        at = AgentRef(*slot.ref, slot.status.tool_name)
+        for effect in owed:
+            if is_at_work or not isinstance(effect, RunTool):
                 yield evolve(effect, path=(at, *effect.path))
 
 
