@@ -14,6 +14,7 @@ from detent import (
     Agent,
     AgentTool,
     AlwaysAskPolicy,
+    Ask,
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
     ChatMessage,
@@ -22,6 +23,7 @@ from detent import (
     HITLBreakpointException,
     MemoryJournal,
     RichConsoleUI,
+    Runs,
     ScriptedChatGenerator,
     SimpleConsoleUI,
     SQLiteJournal,
@@ -162,6 +164,99 @@ def test_kinds_of_strategies_go_together(colour: str) -> None:
     assert sorted(bench.done) == ["note 1", "pay 7"]
     assert [call.tool_name for call in caught.value.pending] == ["mail"]
     assert "does not fit the tool" in ui.told[1]
+
+
+def test_a_policy_or_ui_that_python_calls_false_still_counts() -> None:
+    """As one is that has a length of nothing."""
+
+    class Rules(list[str]):
+        def __call__(self, *asked: object) -> Ask:
+            return Ask()
+
+    class Empty(Says):
+        def __len__(self) -> int:
+            return 0
+
+    stopped = Bench({"pay": Rules()}, "pay")
+    stopped.paused()
+    ui = Empty(ConfirmationUIResult("confirm"))
+    asked = Bench({"pay": BlockingConfirmationStrategy(Rules(), ui)}, "pay")  # type: ignore[arg-type]  # a function is a policy as well
+    asked.agent.run("go")
+
+    assert (stopped.done, asked.done) == ([], ["pay 0"])
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+@pytest.mark.parametrize(
+    "wrong", [{"tool_name": "note"}, {"tool_call_id": "c9"}, {"digest": "forged"}]
+)
+def test_a_strategy_decides_about_no_other_call(colour: str, wrong: dict[str, Any]) -> None:
+    """Than that which it was asked about."""
+
+    class Confused:
+        def run(self, **asked: Any) -> ToolExecutionDecision:
+            given: Any = {"tool_name": "pay", "execute": True, **wrong}
+            return ToolExecutionDecision(**given)
+
+    bench = Bench({"pay": Confused()}, "pay")
+
+    def run() -> object:
+        if colour == "async":
+            return asyncio.run(bench.agent.run_async("go"))
+        return bench.agent.run("go")
+
+    with pytest.raises(DecisionRefusedError, match="asked about 'pay'") as caught:
+        run()
+
+    assert (caught.value.refusal.why, bench.done) == ("wrong_digest", [])
+
+
+def test_a_ui_without_another_answer_is_a_mistake() -> None:
+    """Also where it is an iterator that says so: that is no decision."""
+
+    class Script:
+        answers = iter(())
+
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: object
+        ) -> ConfirmationUIResult:
+            return next(self.answers)
+
+    bench = Bench({"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), Script())}, "pay")
+
+    with pytest.raises(StopIteration):
+        bench.agent.run("go")
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(bench.agent.run_async("go"))
+
+
+def test_a_confirmation_does_not_count_for_a_fork() -> None:
+    """The run that was confirmed goes on; a copy of it is asked about anew."""
+    bench = Bench({"pay": AlwaysAskPolicy()}, "pay", journal=MemoryJournal())
+    bench.paused()
+    (call,) = bench.agent.pending("r")
+    bench.agent.decide("r", call.confirm(remember="tool"))
+    fork = Runs(bench.agent.assembly.kept(), bench.agent.spec).fork("r")
+
+    bench.agent.resume("r")
+    with pytest.raises(HITLBreakpointException):
+        bench.agent.run(snapshot=fork)
+
+    assert bench.done == ["pay 0"]
+
+
+def test_what_is_remembered_goes_along_with_a_snapshot() -> None:
+    """Also where a journal keeps what comes of it under a name of its own."""
+    strategies = {"pay": AlwaysAskPolicy()}
+    stopped = Bench(strategies, "pay").paused()
+    (call,) = stopped.pending
+    bench = Bench(strategies, "pay", "pay", journal=MemoryJournal())
+
+    decided = stopped.snapshot.with_decisions([call.confirm(remember="tool")])
+    result = bench.agent.run(snapshot=decided)
+
+    assert [grant.scope for grant in bench.agent.grants(result.run.id)] == ["tool"]
+    assert result.run.id != "r"
 
 
 def test_a_policy_is_told_what_was_decided() -> None:

@@ -62,9 +62,9 @@ from detent.core.journal import (
     status_of,
 )
 from detent.core.pending import decided_run
-from detent.core.recovery import rebound
+from detent.core.recovery import rebound, unconfirmed
 from detent.core.results import ToolResult
-from detent.core.slots import Faulted, Succeeded
+from detent.core.slots import Faulted, Ready, Succeeded, Unjudged
 from detent.core.snapshot import run_of, snapshot_from, snapshot_of
 from detent.core.spec import DEPTH_MAX
 from detent.core.streaming import tool_result_chunks
@@ -361,8 +361,15 @@ def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
 def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:
     """With ids of their own, and so with keys and digests of their own."""
     run = delegated("look")
-    copy = evolve(run, id="s", phase=rebound(run.phase, "s"))
+    copy = rebound(OUTER, run, "s")
     assert run_at(copy, (AT,)).id == "s/1.0"
+    looking = inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
+    run = step(OUTER, run, looking)
+    (ready,) = run_at(unconfirmed(OUTER, run), (AT,)).slots
+    guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
+    strict = AgentSpec(State({}), by_name([agent_tool(guarded)]))
+    (unjudged,) = run_at(unconfirmed(strict, run), (AT,)).slots
+    assert (ready.status, unjudged.status) == (Ready(), Unjudged())
 
 
 def test_a_run_is_stored_with_the_runs_inside() -> None:

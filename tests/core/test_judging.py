@@ -58,6 +58,10 @@ def failing(*asked: object) -> Allow:
     raise OSError("no rules to be found")
 
 
+def forgetting(*asked: object) -> Ask:
+    return Ask(remember="ever")  # type: ignore[arg-type]  # as a user may have it
+
+
 def later(policy: Any) -> Any:
     """The policy, asynchronous."""
 
@@ -78,9 +82,11 @@ def later(policy: Any) -> Any:
         (failing, Ask("the policy failed: OSError: no rules to be found")),
         (lambda call, tool, run: True, Ask("the policy said True, which is no verdict")),
         (lambda call, tool, run: None, Ask("the policy said None, which is no verdict")),
+        (forgetting, Ask("the policy failed: ValueError: "
+                         "'remember' is 'call', 'arguments' or 'tool', got 'ever'")),
         (lambda call, tool, run: Allow, Ask(f"the policy said {Allow}, which is no verdict")),
     ],
-    ids=["allows", "asks", "fails", "says True", "says nothing", "gives the class"],
+    ids=["allows", "asks", "fails", "says True", "says nothing", "nonsense", "gives the class"],
 )  # fmt: skip
 def test_only_a_clear_yes_lets_a_call_pass(colour: Any, policy: Any, verdict: object) -> None:
     """All else is a question to a human, with the reason."""

@@ -88,9 +88,10 @@ def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
         (ToolExecutionDecision("refund", execute=True), "unknown_call"),
         (ToolExecutionDecision("pay", execute=True, tool_call_id="nobody"), "unknown_call"),
         (evolve(FIRST.confirm(), digest=SECOND.digest), "wrong_digest"),
+        (evolve(FIRST.confirm(), digest=""), "wrong_digest"),
         (FIRST.modify({"to": "Ann"}), "misfit"),
     ],
-    ids=["which", "tool", "id", "digest", "misfit"],
+    ids=["which", "tool", "id", "digest", "empty digest", "misfit"],
 )
 def test_a_decision_that_does_not_count_changes_nothing(
     decision: ToolExecutionDecision, why: str
@@ -112,10 +113,15 @@ def test_a_second_decision_is_refused_with_who_made_the_first() -> None:
 @pytest.mark.parametrize(
     "data",
     [{}, {"tool_name": "pay"}, {"tool_name": "pay", "execute": 1}, {"tool_name": "pay", "x": 1},
-     {"tool_name": "pay", "execute": True, "remember": "ever"}],
-    ids=["empty", "no execute", "no boolean", "unknown", "scope"],
+     {"tool_name": "pay", "execute": True, "remember": "ever"},
+     {"tool_name": "pay", "execute": True, "final_tool_params": ["to"]},
+     {"tool_name": "pay", "execute": False, "answer": 5},
+     {"tool_name": "pay", "execute": False, "feedback": {"a": 1}},
+     ["tool_name", "execute"]],
+    ids=["empty", "no execute", "no boolean", "unknown", "scope", "list", "number",
+         "dict", "no dict"],
 )  # fmt: skip
-def test_what_is_no_decision_is_refused(data: dict[str, object]) -> None:
+def test_what_is_no_decision_is_refused(data: Any) -> None:
     """Nothing but True lets a tool run."""
     with pytest.raises(StoredDataError):
         ToolExecutionDecision.from_dict(data)

@@ -8,10 +8,24 @@ from typing import Any
 
 import pytest
 
-from detent import Allow, Ask, ConfirmationUIResult, Judge, due, judge, step
+from detent import (
+    Allow,
+    Ask,
+    CallRef,
+    ConfirmationUIResult,
+    Judge,
+    ToolRaised,
+    due,
+    judge,
+    pending,
+    step,
+)
 from detent.core.decisions import Verdict
+from detent.core.pending import decided_run
 from detent.core.policies import (
+    AllOf,
     AlwaysAskPolicy,
+    AnyOf,
     AskAbove,
     AskAfter,
     Asking,
@@ -22,7 +36,8 @@ from detent.core.policies import (
     Not,
     policy_from,
 )
-from tests.core.asking import called, spec_of, waiting
+from detent.core.results import ToolFault
+from tests.core.asking import called, judged, spec_of, waiting
 
 YES, NO = AlwaysAskPolicy(), NeverAskPolicy()
 
@@ -79,6 +94,28 @@ def test_budgets_and_counts_see_the_calls_before() -> None:
         run = waiting(spec_of(policy), *({"to": "A", "amount": n} for n in (4, 6, 1)))
         places = [slot.ref.place for slot in run.slots if "Awaiting" in repr(slot.status)]
         assert places == asked
+
+
+def test_a_budget_counts_what_may_have_been_spent() -> None:
+    """A call that has failed may have paid; one that a human has stopped has not, nor a misfit."""
+    spec = spec_of(AskOverBudget("amount", 10))
+    run = waiting(spec, *({"to": "A", "amount": n} for n in (4, 7, 8, "much")))
+    seven, eight = pending(spec, run)
+    run, _ = decided_run(spec, run, [seven.reject()], 1.0)
+    run = step(spec, run, ToolRaised(CallRef(1, 0), 1, ToolFault("raised", "broke off")))
+    run, _ = decided_run(spec, run, [eight.respond("by hand")], 1.0)
+
+    later = called(spec, *({"to": "B", "amount": n} for n in (6, 1)), turn=2)
+    again = judged(spec, step(spec, run, later))
+
+    assert [call.arguments["amount"] for call in pending(spec, again)] == [1]
+
+
+def test_combining_no_policies_is_a_mistake() -> None:
+    """Not a policy that lets everything pass."""
+    for combine in (AnyOf, AllOf):
+        with pytest.raises(ValueError, match="policies"):
+            combine(())
 
 
 def test_a_question_may_be_put_in_another_way() -> None:

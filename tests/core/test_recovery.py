@@ -9,14 +9,15 @@ import pytest
 from attrs import evolve
 
 from detent import (
-    Acting,
     AgentSpec,
+    AlwaysAskPolicy,
     AskHuman,
     CallRef,
     ChatMessage,
     ChatReply,
     Confirmed,
     Failed,
+    FrozenDict,
     HumanDecided,
     ModelReplied,
     Modified,
@@ -31,15 +32,19 @@ from detent import (
     ToolReturned,
     ToolStarted,
     due,
+    pending,
     start,
     step,
 )
 from detent.core.effects import Reconcile
 from detent.core.events import Resumed, ToolNeverRan
-from detent.core.recovery import rebound
+from detent.core.grants import covered
+from detent.core.pending import decided_run
+from detent.core.recovery import rebound, unconfirmed
 from detent.core.results import ToolFault
-from detent.core.slots import AwaitingDecision
+from detent.core.slots import Unjudged
 from detent.core.tools import by_name
+from tests.core.asking import PAY, spec_of, waiting
 
 FIRST = CallRef(1, 0)
 
@@ -170,20 +175,43 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
     (question,) = due(spec, asked)
     assert isinstance(question, AskHuman)
 
-    copied = rebound(asked.phase, "copy")
+    copied = rebound(spec, asked, "copy")
+    other = rebound(spec, asked, "other")
 
-    other = rebound(asked.phase, "other")
-    assert isinstance(copied, Acting)
-    assert isinstance(other, Acting)
-    digests = [one.digest for phase in (copied, other) for one in _awaited(phase)]
+    digests = [one.digest for copy in (copied, other) for one in pending(spec, copy)]
     assert len({question.digest, *digests}) == 3
-    assert rebound(run.phase, "copy") == run.phase
+    assert rebound(spec, run, "copy") == evolve(run, id="copy")
 
 
-def _awaited(phase: Acting) -> list[AwaitingDecision]:
-    return [one.status for one in phase.slots if isinstance(one.status, AwaitingDecision)]
+def test_what_is_remembered_goes_along_with_a_copy() -> None:
+    """Not what the tool's schema has made void meanwhile; and nothing when it begins anew."""
+    spec = spec_of()
+    run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
+    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="tool")], 1.0)
+    assert pending(spec, run) == ()
+    other = evolve(PAY, parameters={**PAY.parameters, "description": "another"})
+    another = evolve(spec, tools=FrozenDict({"pay": other}))
+
+    (grant,) = rebound(spec, run, "copy").grants
+    again = unconfirmed(spec, run)
+
+    assert grant == evolve(run.grants[0], covers=covered("copy", "tool", grant.call, PAY))
+    assert rebound(another, run, "copy").grants == ()
+    assert (again.grants, [slot.status for slot in again.slots]) == ((), [Unjudged()] * 2)
+    assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
+
+
+def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
+    """The others are as they were; so are those of agents at work, each by its own rules."""
+    spec, run = in_flight("ask")
+    assert unconfirmed(spec, run) == run
+    guarded = evolve(spec, policies=FrozenDict({"*": AlwaysAskPolicy()}))
+    begun, settled = unconfirmed(guarded, run).slots
+    assert (begun.status, settled) == (Unjudged(), run.slots[1])
 
 
 def test_only_open_calls_have_decisions_to_bind() -> None:
     """A copy of a run that thinks is in the same phase."""
-    assert rebound(Thinking(2), "copy") == Thinking(2)
+    spec, _ = in_flight("ask")
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    assert rebound(spec, run, "copy").phase == Thinking()

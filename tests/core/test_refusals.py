@@ -46,11 +46,12 @@ def asked(run: Run[State]) -> list[AskHuman]:
         (60.0, Confirmed(), None),
         (61.0, Confirmed(), "expired"),
         (None, Confirmed(), "expired"),
+        (float("nan"), Confirmed(), "expired"),
         (61.0, Modified({"to": "Ann", "amount": 1}), "expired"),
         (61.0, Rejected(), None),
         (61.0, Answered("by hand"), None),
     ],
-    ids=["in time", "late", "no clock", "modified", "rejected", "answered"],
+    ids=["in time", "late", "no clock", "no time", "modified", "rejected", "answered"],
 )
 def test_a_confirmation_may_come_too_late(at: float | None, decision: object, why: object) -> None:
     """A rejection never does."""

@@ -39,6 +39,9 @@ def test_an_answer_means_a_decision(said: ConfirmationUIResult, decision: Decisi
         ConfirmationUIResult("ok", "go ahead", {"n": 1}),
         ConfirmationUIResult("modify"),
         ConfirmationUIResult("respond"),
+        ConfirmationUIResult("respond", 5),  # type: ignore[arg-type]  # as a UI may have it
+        ConfirmationUIResult("confirm", remember="ever"),  # type: ignore[arg-type]  # as above
+        ConfirmationUIResult("reject", {"why": "not"}),  # type: ignore[arg-type]  # as above
     ],
 )
 def test_an_answer_that_is_not_clear_decides_nothing(said: ConfirmationUIResult) -> None:

@@ -14,7 +14,7 @@ from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.errand import Errand
 from detent.adapters.drivers.pay import Purse
 from detent.adapters.drivers.purses import Purses
-from detent.adapters.drivers.recording import Loaded, Recorder, forked, loaded
+from detent.adapters.drivers.recording import Loaded, Recorder, loaded
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.streams import observing
 from detent.adapters.drivers.telling import Teller
@@ -30,6 +30,7 @@ from detent.core.limits import Limits, limits_of
 from detent.core.messages import ChatMessage
 from detent.core.output_type import OutputType
 from detent.core.pending import decided_run
+from detent.core.recovery import rebound
 from detent.core.replies import StreamingChunk
 from detent.core.retries import Retries, retries_of
 from detent.core.run import Run, RunOptions
@@ -170,7 +171,7 @@ class Assembly(Generic[S]):
         run, _ = decided_run(spec, run_of(spec, given), given.decisions, self.clock.now())
         run = step(spec, run, Resumed(self.chance.new_id(), self._time(spec)))
         if self.journal is not None:  # which may have that run already, further on
-            run = forked(run, run_id or self.chance.new_id())
+            run = rebound(spec, run, run_id or self.chance.new_id())
         return Loaded(run, 0, given.held)
 
     def _errand(

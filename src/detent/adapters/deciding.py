@@ -51,7 +51,7 @@ class Deciding:
         from detent.core.pending import decided_run, pending
 
         for one in decisions:
-            if one.digest is None:
+            if not one.digest:
                 raise ValueError(
                     f"a decision about {one.tool_name!r} in a journal needs the digest of what was "
                     "shown: make it of a call of agent.pending(run_id)"

@@ -111,7 +111,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     """The slot as a human has decided, and what the model is told of it."""
     name = slot.call.tool_name
     attempt = slot.status.attempt if isinstance(slot.status, AwaitingDecision) else 1
-    wording = spec.wordings.get(name) or spec.wordings.get("*", WORDING)
+    wording = spec.wordings.get(name, spec.wordings.get("*", WORDING))
     match decision:
         case Confirmed():
             return moved(slot, Ready(attempt))

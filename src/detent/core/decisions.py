@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
+from attrs.validators import deep_iterable, instance_of, optional
 
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ToolCall, frozen_mapping
@@ -28,6 +29,15 @@ Scope: TypeAlias = Literal["call", "arguments", "tool"]
 The last two for the rest of the run, or until somebody revokes it.
 """
 
+_is_text, _is_tuple = instance_of(str), instance_of(tuple)
+_may_be_text = optional(_is_text)
+
+
+def is_scope(said: object, attribute: Attribute[Scope], value: Scope) -> None:
+    """A validator. Raises ValueError for what is no scope."""
+    if value not in get_args(Scope):
+        raise ValueError(f"'remember' is 'call', 'arguments' or 'tool', got {value!r:.100}")
+
 
 @frozen
 class Ask:
@@ -40,10 +50,10 @@ class Ask:
         reveals: the parameters filled from the state whose values the human is shown.
     """
 
-    reason: str = ""
-    remember: Scope = "call"
-    expires_s: float | None = None
-    reveals: tuple[str, ...] = ()
+    reason: str = field(default="", validator=_is_text)
+    remember: Scope = field(default="call", validator=is_scope)
+    expires_s: float | None = field(default=None, validator=optional(instance_of((int, float))))
+    reveals: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))
 
 
 Verdict: TypeAlias = Allow | Ask
@@ -63,7 +73,7 @@ def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
 class Confirmed:
     """Run the call as it is. `remember` says for which other calls that counts, too."""
 
-    remember: Scope = "call"
+    remember: Scope = field(default="call", validator=is_scope)
 
 
 @frozen
@@ -71,21 +81,21 @@ class Modified:
     """Run the call with these arguments instead, all of them."""
 
     arguments: FrozenDict[str, object] = field(converter=frozen_mapping)
-    feedback: str | None = None
+    feedback: str | None = field(default=None, validator=_may_be_text)
 
 
 @frozen
 class Rejected:
     """Do not run the call; tell the model why."""
 
-    feedback: str | None = None
+    feedback: str | None = field(default=None, validator=_may_be_text)
 
 
 @frozen
 class Answered:
     """Do not run the call; this text answers it."""
 
-    text: str
+    text: str = field(validator=_is_text)
 
 
 Decision: TypeAlias = Confirmed | Modified | Rejected | Answered

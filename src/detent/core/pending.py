@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from attrs import asdict, evolve, field, fields_dict, frozen
+from attrs.validators import instance_of, optional
 
-from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope
+from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope, is_scope
 from detent.core.delegation import inside
 from detent.core.due import due
 from detent.core.effects import AskHuman
@@ -27,6 +28,8 @@ from detent.core.variables import S
 MASK = "********"
 """What a human sees in place of a secret. In changed arguments it stands for the secret itself."""
 
+_TEXT = optional(instance_of(str))
+
 
 @frozen
 class ToolExecutionDecision:
@@ -42,17 +45,23 @@ class ToolExecutionDecision:
         by: who decided.
         answer: a text that answers in the tool's place; the tool does not run.
         remember: what a confirmation counts for, see `Scope`.
+
+    Raises:
+        TypeError: one of them is of another type.
+        ValueError: `remember` is no scope.
     """
 
-    tool_name: str
-    execute: bool
-    tool_call_id: str | None = None
-    feedback: str | None = None
-    final_tool_params: dict[str, Any] | None = None
-    digest: str | None = field(default=None, kw_only=True)
-    by: str | None = field(default=None, kw_only=True)
-    answer: str | None = field(default=None, kw_only=True)
-    remember: Scope = field(default="call", kw_only=True)
+    tool_name: str = field(validator=instance_of(str))
+    execute: bool = field(validator=instance_of(bool))
+    tool_call_id: str | None = field(default=None, validator=_TEXT)
+    feedback: str | None = field(default=None, validator=_TEXT)
+    final_tool_params: dict[str, Any] | None = field(
+        default=None, validator=optional(instance_of(dict))
+    )
+    digest: str | None = field(default=None, kw_only=True, validator=_TEXT)
+    by: str | None = field(default=None, kw_only=True, validator=_TEXT)
+    answer: str | None = field(default=None, kw_only=True, validator=_TEXT)
+    remember: Scope = field(default="call", kw_only=True, validator=is_scope)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -65,14 +74,13 @@ class ToolExecutionDecision:
         Raises:
             StoredDataError: it is no decision. Nothing but True lets a tool run.
         """
-        unknown = data.keys() - fields_dict(cls).keys()
-        if unknown or not isinstance(data.get("tool_name"), str):
-            raise StoredDataError(f"this is no decision about a tool: {sorted(data)}")
-        if not isinstance(data.get("execute"), bool):
-            raise StoredDataError("a decision says whether to 'execute': true or false")
-        if data.get("remember", "call") not in ("call", "arguments", "tool"):
-            raise StoredDataError("'remember' must be 'call', 'arguments' or 'tool'")
-        return cls(**data)
+        known = fields_dict(cls).keys()
+        if not isinstance(data, Mapping) or not {"tool_name", "execute"} <= data.keys() <= known:
+            raise StoredDataError(f"this is no decision about a tool, which has {sorted(known)}")
+        try:
+            return cls(**data)
+        except (TypeError, ValueError) as error:
+            raise StoredDataError(f"this is no decision about a tool: {error.args[0]}") from error
 
 
 @frozen
@@ -202,7 +210,7 @@ def event_of(
         )
     (spot,) = found
     slot, tool = spot.slot, spot.spec.tools[spot.slot.call.tool_name]
-    digest = given.digest or str(getattr(slot.status, "digest", ""))
+    digest = str(getattr(slot.status, "digest", "")) if given.digest is None else given.digest
     event = HumanDecided(slot.ref, digest, decision_for(slot.call, tool, given), given.by, at)
     return refusal(spot.spec, spot.run, event) or inside(spot.path, event)
 

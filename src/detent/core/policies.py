@@ -8,13 +8,15 @@ from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
 from attrs import evolve, field, frozen
+from attrs.validators import min_len
 
-from detent.core.decisions import Allow, Ask, Policy, Verdict
+from detent.core.arguments import argument_faults
+from detent.core.decisions import Allow, Answered, Ask, Policy, Rejected, Verdict
 from detent.core.described import Described
 from detent.core.frozen import thaw
 from detent.core.messages import ToolCall
 from detent.core.run import Run
-from detent.core.slots import AnsweredByHuman, Faulted, Refused, Unjudged
+from detent.core.slots import AnsweredByHuman, Refused, Unjudged
 from detent.core.tools import Tool
 
 Params: TypeAlias = Mapping[str, Any]
@@ -145,7 +147,7 @@ class AskAfter(Rule):
 class AskOverBudget(Rule):
     """A call is asked about when its `parameter` adds up to more than `budget` in this run.
 
-    What counts is the calls of the tool that have run or may run.
+    What counts is the calls of the tool that have run or may run, those that failed as well.
     """
 
     parameter: str
@@ -165,7 +167,7 @@ class AskOverBudget(Rule):
 class AnyOf(Rule):
     """A call is asked about when one of several policies wants to."""
 
-    policies: tuple[Any, ...] = field(converter=tuple[Any, ...])
+    policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
         """Ask all of them."""
@@ -176,7 +178,7 @@ class AnyOf(Rule):
 class AllOf(Rule):
     """A call is asked about when all of several policies want to."""
 
-    policies: tuple[Any, ...] = field(converter=tuple[Any, ...])
+    policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
         """Ask all of them."""
@@ -296,15 +298,21 @@ async def _awaited(asks: Awaitable[object], reason: str) -> Verdict:
 
 
 def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
-    """The calls of a tool that have run in this run, or may: not those that somebody stopped."""
-    for message in run.messages:
-        for result in message.tool_call_results:
-            if result.origin.tool_name == tool.name and not result.error:
-                yield result.origin
-    for slot in run.slots:
-        stopped = isinstance(slot.status, Unjudged | Faulted | Refused | AnsweredByHuman)
-        if slot.call.tool_name == tool.name and not stopped:
-            yield slot.call
+    """The calls of a tool that have run in this run, or may, however that went.
+
+    Not those that a human has stopped, nor those that never fitted the tool.
+    """
+    results = [one for message in run.messages for one in message.tool_call_results]
+    calls = [one.origin for one in results]
+    for done in run.decisions:
+        is_past = isinstance(done.decision, Rejected | Answered) and done.ref.turn < run.turn
+        if is_past and done.call in calls:
+            calls.remove(done.call)
+    stopped = (Unjudged, Refused, AnsweredByHuman)
+    calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
+    for call in calls:
+        if call.tool_name == tool.name and not argument_faults(call, tool):
+            yield call
 
 
 def _params(call: ToolCall) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -9,20 +10,24 @@ from attrs import evolve
 
 from detent.core.decisions import digest
 from detent.core.events import Resumed
+from detent.core.grants import covered, is_granted
 from detent.core.results import ToolFault
-from detent.core.run import Acting, Phase, Run
+from detent.core.run import Acting, Run
 from detent.core.slots import (
     AwaitingDecision,
     Delegated,
     Faulted,
     Ready,
+    Resting,
     Running,
     Slot,
     Status,
+    Unjudged,
     Unknown,
     moved,
 )
 from detent.core.spec import AgentSpec
+from detent.core.variables import S
 
 REASON = "it was begun, its process ended, and nobody knows whether it was carried out"
 
@@ -37,19 +42,50 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
     return moved(slot, _status(spec, run, slot, slot.status.attempt, event))
 
 
-def rebound(phase: Phase, run_id: str) -> Phase:
-    """The phase of a copy of a run: decisions about the original do not count for it."""
-    if not isinstance(phase, Acting):
-        return phase
-    return evolve(phase, slots=tuple(_rebound(slot, run_id) for slot in phase.slots))
+def rebound(spec: AgentSpec[S], run: Run[S], run_id: str) -> Run[S]:
+    """A copy of the run under another id: decisions about the original do not count for it.
+
+    What is confirmed for further calls goes along.
+    """
+    grants = []
+    for grant in run.grants:
+        tool = spec.tools.get(grant.call.tool_name)
+        if tool is not None and is_granted([grant], run.id, grant.call, tool):
+            covers = covered(run_id, grant.scope, grant.call, tool)
+            grants.append(evolve(grant, covers=covers))
+    copy = evolve(run, id=run_id, grants=tuple(grants))
+    return _with_slots(copy, [_rebound(spec, slot, run_id) for slot in run.slots])
 
 
-def _rebound(slot: Slot, run_id: str) -> Slot:
+def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run with no call confirmed that has no answer yet: policies judge these anew."""
+    slots = [_unconfirmed(spec, slot) for slot in run.slots]
+    return _with_slots(evolve(run, grants=()), slots)
+
+
+def _with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
+    phase = run.phase
+    return (
+        evolve(run, phase=Acting(phase.reply, tuple(slots))) if isinstance(phase, Acting) else run
+    )
+
+
+def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
+    match slot.status:
+        case Delegated(name, inner):
+            return moved(slot, Delegated(name, unconfirmed(spec.agents[name], inner)))
+        case Ready() | Running() | Resting() | Unknown():
+            is_guarded = spec.policy_of(slot.call.tool_name) is not None
+            return moved(slot, Unjudged()) if is_guarded else slot
+        case _:
+            return slot
+
+
+def _rebound(spec: AgentSpec[Any], slot: Slot, run_id: str) -> Slot:
     if isinstance(slot.status, Delegated):
-        inner = slot.status.run
-        bound_to = f"{run_id}/{slot.ref.turn}.{slot.ref.place}"
-        copy = evolve(inner, id=bound_to, phase=rebound(inner.phase, bound_to))
-        return moved(slot, evolve(slot.status, run=copy))
+        name, bound_to = slot.status.tool_name, f"{run_id}/{slot.ref.turn}.{slot.ref.place}"
+        copy = rebound(spec.agents[name], slot.status.run, bound_to)
+        return moved(slot, Delegated(name, copy))
     if not isinstance(slot.status, AwaitingDecision):
         return slot
     return moved(slot, evolve(slot.status, digest=_bound(slot.status.digest, run_id)))

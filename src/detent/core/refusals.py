@@ -55,8 +55,9 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         return Refusal("wrong_digest", f"the decision is about something else than {where}: {name}")
     if not isinstance(event.decision, Confirmed | Modified):
         return None
-    if status.expires_at is not None and (event.at is None or event.at > status.expires_at):
-        return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
+    until = status.expires_at
+    if until is not None and not (event.at is not None and event.at <= until):
+        return Refusal("expired", f"{where} ({name}) could be confirmed until {until}")
     if isinstance(event.decision, Modified):
         changed = type(slot.call)(name, event.decision.arguments, slot.call.id)
         return misfit(where, argument_faults(changed, spec.tools[name]))

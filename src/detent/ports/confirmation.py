@@ -122,11 +122,11 @@ class HITLBreakpointException(DetentError):  # noqa: N818 - the name that users 
 def decision_of(result: ConfirmationUIResult) -> Decision | None:
     """The decision that a human's answer means; None, and the call stays pending, without one."""
     match result:
-        case ConfirmationUIResult("confirm", _, _, remember):
+        case ConfirmationUIResult("confirm", _, _, "call" | "arguments" | "tool" as remember):
             return Confirmed(remember)
-        case ConfirmationUIResult("modify", feedback, dict(params)):
+        case ConfirmationUIResult("modify", None | str() as feedback, dict(params)):
             return Modified(params, feedback)
-        case ConfirmationUIResult("reject", feedback):
+        case ConfirmationUIResult("reject", None | str() as feedback):
             return Rejected(feedback)
         case ConfirmationUIResult("respond", str(text)):
             return Answered(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias
@@ -22,46 +22,51 @@ from detent.core.pending import (
     question,
     unmasked,
 )
+from detent.core.refusals import DecisionRefusedError, Refusal
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
 
 TRIES = 5
 """So often a human is asked again whose change does not fit; then the call stays pending."""
 
-Dialogue: TypeAlias = Generator[Callable[[], object], object, HumanDecided | None]
+Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | None]
 
 
 def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
-    """What a human decides; None says that they have not. Blocks until they have answered."""
-    talk = _dialogue(asker, effect, clock)
-    try:
-        call = next(talk)
-        while True:
+    """What a human decides; None says that they have not. Blocks until they have answered.
+
+    Raises:
+        DecisionRefusedError: a strategy has decided about another call than this.
+    """
+    talk, said = _dialogue(asker, effect, clock), None
+    while isinstance(call := _next(talk, said), partial):
+        try:
             said = call()
-            call = talk.send(in_background(said).result() if isawaitable(said) else said)
-    except StopIteration as end:
-        return _ended(end)
-    except HITLBreakpointException:
-        return None
+            said = in_background(said).result() if isawaitable(said) else said
+        except HITLBreakpointException:
+            return None
+    return call
 
 
 async def asked_async(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
     """As `asked`, in the running event loop; what blocks is called in a thread."""
-    talk = _dialogue(asker, effect, clock)
-    try:
-        call = next(talk)
-        while True:
+    talk, said = _dialogue(asker, effect, clock), None
+    while isinstance(call := _next(talk, said), partial):
+        try:
             said = await in_a_thread(call)
-            call = talk.send(await said if isawaitable(said) else said)
+            said = await said if isawaitable(said) else said
+        except HITLBreakpointException:
+            return None
+    return call
+
+
+def _next(talk: Dialogue, said: object) -> partial[object] | HumanDecided | None:
+    """The next question, or what came of it all."""
+    try:
+        return talk.send(said)
     except StopIteration as end:
-        return _ended(end)
-    except HITLBreakpointException:
-        return None
-
-
-def _ended(end: StopIteration) -> HumanDecided | None:
-    event: HumanDecided | None = end.value
-    return event
+        event: HumanDecided | None = end.value
+        return event
 
 
 def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
@@ -83,6 +88,7 @@ def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
 def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
     match said:
         case ToolExecutionDecision():
+            _require_about(effect, said)
             return decision_for(effect.call, effect.tool, said), said.by
         case ConfirmationUIResult():
             decision = decision_of(said)
@@ -92,6 +98,15 @@ def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]
             return decision, said.by
         case _:
             return None, None
+
+
+def _require_about(effect: AskHuman, said: ToolExecutionDecision) -> None:
+    call = effect.call
+    is_named = said.tool_name == call.tool_name and said.tool_call_id in (None, call.id)
+    if not is_named or said.digest not in (None, effect.digest):
+        about = f"{said.tool_name!r} with the id {said.tool_call_id!r}"
+        text = f"asked about {call.tool_name!r} ({call.id}), a strategy has decided about {about}"
+        raise DecisionRefusedError(Refusal("wrong_digest", text))
 
 
 def _consult(asker: Any, effect: AskHuman, notice: str) -> object:

@@ -102,7 +102,7 @@ class Purse:
             case Judge():
                 return self._timed(_judged(judge(effect)))
             case AskHuman():
-                ui = self.uis.get(effect.tool.name) or self.uis.get("*")
+                ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else asked(ui, effect, self.clock)
 
     async def pay_async(self, effect: Effect) -> Event | None:
@@ -121,7 +121,7 @@ class Purse:
                 said = await in_a_thread(partial(judge, effect))
                 return self._timed(said if isinstance(said, Judged) else await said)
             case AskHuman():
-                ui = self.uis.get(effect.tool.name) or self.uis.get("*")
+                ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else await asked_async(ui, effect, self.clock)
 
     def _timed(self, judged: Judged) -> Judged:

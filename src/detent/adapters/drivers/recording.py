@@ -13,7 +13,6 @@ from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.events import Event, ModelReplied, Resumed
 from detent.core.journal import event_from_json, event_to_json, mark_of, status_of
-from detent.core.recovery import rebound
 from detent.core.run import Run
 from detent.core.slots import is_settled
 from detent.core.snapshot import (
@@ -178,11 +177,6 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
     return now
-
-
-def forked(run: Run[S], run_id: str) -> Run[S]:
-    """The same run under another id. Decisions about the old one's calls do not count for it."""
-    return evolve(run, id=run_id, phase=rebound(run.phase, run_id))
 
 
 def _last_checkpoint(

@@ -8,9 +8,10 @@ from typing import Generic
 from attrs import evolve, field, frozen
 
 from detent.adapters.chances import SystemChance
-from detent.adapters.drivers.recording import forked, loaded
+from detent.adapters.drivers.recording import loaded
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
+from detent.core.recovery import rebound, unconfirmed
 from detent.core.run import Acting, Done, Run
 from detent.core.snapshot import AgentSnapshot, snapshot_of
 from detent.core.spec import AgentSpec
@@ -71,6 +72,9 @@ class Runs(Generic[S]):
     ) -> AgentSnapshot:
         """A new run that begins as this one was after its first `length` entries.
 
+        Nothing that was confirmed for this one counts for it: a guarded call without an answer is
+        judged anew.
+
         Any agent with the same tools and state goes on with it, one with another model as well:
         ``agent.run(snapshot=runs.fork("run-1", 5))``.
 
@@ -84,7 +88,8 @@ class Runs(Generic[S]):
             ValueError: there are messages, and calls of the model that are not answered yet.
             StateError: `state` has an unknown key or a value of the wrong type.
         """
-        run = forked(self.at(run_id, length), self.chance.new_id())
+        was = unconfirmed(self.spec, self.at(run_id, length))
+        run = rebound(self.spec, was, self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(
