@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from detent.adapters.testing.trace import Folded, Happening, Opened, Performed, Said, Trace
 from detent.core.delegation import run_at
@@ -19,20 +18,45 @@ from detent.core.step import step
 Invariant: TypeAlias = Callable[[AgentSpec[Any], Trace], Iterator[str]]
 
 
-def everywhere(invariant: Invariant) -> Invariant:
-    """The invariant, asked of the run and of the run of each agent inside it, one by one."""
+@frozen
+class Everywhere:
+    """An invariant that is asked of the run and of the run of each agent inside it, one by one."""
 
-    @wraps(invariant)
-    def of_each(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-        if not spec.agents:
-            yield from invariant(spec, trace)
-            return
-        for path in ((), *_paths(trace)):
+    of_one: Invariant
+
+    @property
+    def __name__(self) -> str:
+        """The name of the invariant."""
+        return self.of_one.__name__
+
+    def __call__(self, spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+        """A sentence for every place where it does not hold, with the agent in which that is."""
+        return self.of_each(spec, parts(spec, trace))
+
+    def of_each(
+        self, spec: AgentSpec[Any], seen: Mapping[Path, Sequence[Happening]]
+    ) -> Iterator[str]:
+        """As above, of a trace in `parts`."""
+        for path, own in seen.items():
             where = "".join(f"in {at.tool_name}, call {at.ref}: " for at in path)
-            for sentence in invariant(agent_at(spec, path), list(seen_at(spec, trace, path))):
+            for sentence in self.of_one(agent_at(spec, path), own):
                 yield where + sentence
 
-    return of_each
+
+def everywhere(invariant: Invariant) -> Everywhere:
+    """The invariant, asked of the run and of the run of each agent inside it."""
+    return Everywhere(invariant)
+
+
+def faults(
+    invariants: Iterable[Invariant], spec: AgentSpec[Any], trace: Trace
+) -> Iterator[tuple[str, str]]:
+    """The name of each invariant that does not hold, with a sentence for every place."""
+    seen = parts(spec, trace)
+    for one in invariants:
+        found = one.of_each(spec, seen) if isinstance(one, Everywhere) else one(spec, trace)
+        for sentence in found:
+            yield one.__name__, sentence
 
 
 def agent_at(spec: AgentSpec[Any], path: Path) -> AgentSpec[Any]:
@@ -51,6 +75,13 @@ def slots_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Slot]]:
             yield from slots_in(slot.status.run, (*path, at))
 
 
+def _runs_in(run: Run[Any]) -> Iterator[tuple[Path, Run[Any]]]:
+    """The runs of the agents at work, however deep."""
+    for path, slot in slots_in(run):
+        if isinstance(slot.status, Delegated):
+            yield (*path, AgentRef(*slot.ref, slot.status.tool_name)), slot.status.run
+
+
 def found_at(run: Run[Any], path: Path) -> Run[Any] | None:
     """The run at `path`; None when no agent is at work there."""
     try:
@@ -59,37 +90,46 @@ def found_at(run: Run[Any], path: Path) -> Run[Any] | None:
         return None
 
 
-def seen_at(spec: AgentSpec[Any], trace: Trace, path: Path) -> Iterator[Happening]:
-    """What has happened in the run at `path`, without what has happened inside of its agents."""
-    agent = agent_at(spec, path)
+def parts(spec: AgentSpec[Any], trace: Trace) -> dict[Path, list[Happening]]:
+    """What has happened in the run, at (), and in that of each agent inside, in order."""
+    seen: dict[Path, list[Happening]] = {(): []}
     for happening in trace:
-        match happening:
-            case Folded() if path:
-                yield from _folded_at(agent, happening, path)
-            case Opened(process, _, run, again) if path:
-                if (found := found_at(run, path)) is not None:
-                    yield Opened(process, (), found, found_at(again, path) or found)
-            case Performed(process, effect, came):
-                if effect.path == path:
-                    yield Performed(process, evolve(effect, path=()), came)
-            case Said(question, decision):
-                if question.path == path:
-                    yield Said(evolve(question, path=()), decision)
-            case _:
-                yield happening
+        for path, one in _parts_of(spec, happening):
+            seen.setdefault(path, []).append(one)
+    return seen
 
 
-def _folded_at(agent: AgentSpec[Any], folded: Folded, path: Path) -> Iterator[Happening]:
-    """An event that the agent has heard, or its beginning."""
-    was, heard = found_at(folded.before, path), _heard_at(folded.event, path)
-    now = found_at(folded.after, path)
-    if was is None:
-        if now is not None:
-            yield Opened(folded.process, (), now, now)
-    elif heard is not None:
+def _parts_of(spec: AgentSpec[Any], happening: Happening) -> Iterator[tuple[Path, Happening]]:
+    match happening:
+        case Performed(process, effect, came):
+            yield effect.path, Performed(process, evolve(effect, path=()), came)
+        case Said(question, decision):
+            yield question.path, Said(evolve(question, path=()), decision)
+        case Folded():
+            yield (), happening
+            yield from _folded_inside(spec, happening)
+        case Opened(process, _, run, again):
+            yield (), happening
+            for path, inner in _runs_in(run):
+                yield path, Opened(process, (), inner, found_at(again, path) or inner)
+        case _:
+            yield (), happening
+
+
+def _folded_inside(spec: AgentSpec[Any], folded: Folded) -> Iterator[tuple[Path, Happening]]:
+    """What agents inside have heard of an event, and their beginning."""
+    before = dict(_runs_in(folded.before))
+    after = dict(_runs_in(folded.after)) if folded.is_change else before
+    for path, was in before.items():
+        heard, now = _heard_at(folded.event, path), after.get(path)
+        if heard is None:
+            continue
         if now is None:  # it has ended, and only its answer is kept
-            now = step(agent, was, heard) if folded.is_change else was
-        yield Folded(folded.process, was, heard, now)
+            now = step(agent_at(spec, path), was, heard)
+        yield path, Folded(folded.process, was, heard, now)
+    for path, begun in after.items():
+        if path not in before:
+            yield path, Opened(folded.process, (), begun, begun)
 
 
 def path_of(event: Event) -> Path:
@@ -113,14 +153,3 @@ def _heard_at(event: Event, path: Path) -> Event | None:
             return None
         event = event.event
     return None if isinstance(event, CancelRequested) else event
-
-
-def _paths(trace: Trace) -> dict[Path, None]:
-    """Where agents were at work, in the order in which they began."""
-    paths: dict[Path, None] = {}
-    for happening in trace:
-        if isinstance(happening, Folded) and happening.is_change:
-            for path, slot in slots_in(happening.after):
-                if isinstance(slot.status, Delegated):
-                    paths[*path, AgentRef(*slot.ref, slot.status.tool_name)] = None
-    return paths

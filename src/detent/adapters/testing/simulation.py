@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from detent.adapters.testing.diagram import Edge, edges_of, phase_of
-from detent.adapters.testing.insides import Invariant
+from detent.adapters.testing.insides import Invariant, faults
 from detent.adapters.testing.invariants import INVARIANTS
 from detent.adapters.testing.moves import Move, moves_of
 from detent.adapters.testing.players import Players, Results
@@ -165,9 +165,8 @@ class Simulation:
             return spec, World(stage, case.moves).play()
 
     def _judged(self, case: Case, spec: AgentSpec[Any], trace: Trace) -> Broken | None:
-        for invariant in self.invariants:
-            for sentence in invariant(spec, trace):
-                return Broken(invariant.__name__, sentence, case, trace)
+        for name, sentence in faults(self.invariants, spec, trace):
+            return Broken(name, sentence, case, trace)
         return None
 
 
