@@ -331,6 +331,8 @@ def test_what_can_be_looked_up_may_be_tried_again_after_a_failure() -> None:
     assert not faults(invariant, [LOOKABLE, change(running, ready), LOOKABLE])
     assert faults(invariant, [LOOKABLE, change(running, ready, Resumed("p2")), LOOKABLE])
     assert faults(invariant, [LOOKABLE, change(ready, ready), LOOKABLE])
+    assert not faults(invariant, [LOOKABLE, Opened(2, (), ready, ready), LOOKABLE])
+    assert faults(invariant, [LOOKABLE, Opened(2, (), running, running), LOOKABLE])
 
 
 def test_a_yes_from_before_a_crash_is_none_after_it() -> None:

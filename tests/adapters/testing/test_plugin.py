@@ -6,10 +6,13 @@ import httpcore
 import httpx
 import pytest
 
+from detent import Agent, OpenAIChatGenerator
+from detent.adapters.testing import plugin
+
 pytest_plugins = ["pytester"]
 
 # The inner run forgets every module that it has imported: these must not come to be twice.
-LOADED = (httpcore, httpx)
+LOADED = (httpcore, httpx, Agent, OpenAIChatGenerator, plugin)
 
 MODEL = """
     import pytest

@@ -112,6 +112,8 @@ def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) ->
                     done.add(effect.ref)
             case Folded(_, before, ToolRaised() | ClockTicked(), after):
                 done -= {slot.ref for slot in before.slots if _is_retried(slot, after)}
+            case Opened(_, _, run):  # a failure may be stored of which no process has heard
+                done -= {one.ref for one in run.slots if isinstance(one.status, Ready | Resting)}
             case _:
                 pass
 
