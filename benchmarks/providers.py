@@ -13,18 +13,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
-VENVS = HERE / ".venvs"
+VENVS = Path(os.environ.get("BENCH_ENVS", HERE / ".venvs"))
 PINS = {
     "openai": "openai==3.52.0",
     "anthropic": "anthropic==2.11.0",
@@ -33,6 +34,7 @@ PINS = {
 SDK_ENV = "sdk-{}"
 CALLS, AT_ONCE, PIECES, STREAMS = 100, 50, 500, 4
 BATCHES, ROUNDS = 5, 3
+CODEC_COLUMNS = ("its JSON to the callback", "its bytes to the callback", "json.loads alone")
 WORDS = [f"word{number} " for number in range(PIECES)]
 QUESTION = "Say something."
 
@@ -296,8 +298,8 @@ def times(act: Callable[[], object], count: int) -> None:
         act()
 
 
-def codecs() -> None:
-    """What it costs to read a streamed piece, without a network: the table of all APIs here."""
+def codec_figures() -> dict[str, dict[str, float]]:
+    """What it costs to read a streamed piece, without a network, in microseconds."""
     from detent.adapters.anthropic.decode import MessageFold
     from detent.adapters.gemini.decode import GenerateFold
     from detent.adapters.http.answers import Answer
@@ -308,10 +310,7 @@ def codecs() -> None:
         "anthropic": MessageFold,
         "gemini": GenerateFold,
     }
-    print(
-        "| µs for each piece | its JSON to the callback | its bytes to the callback | json.loads |"
-    )
-    print("|---|--:|--:|--:|")
+    figures = {}
     for api, wire in WIRES.items():
         values = [*wire.first, *map(wire.pieces, WORDS), *wire.last]
         events = [event + b"\n\n" for event in wire.stream().split(b"\n\n") if event]
@@ -331,10 +330,21 @@ def codecs() -> None:
                 for piece in answer.feed(event):
                     heard.append(piece)  # noqa: B023, PERF402  # as above
 
-        acts = (from_json, from_bytes, partial(decode, texts))
-        figures = [[cpu_us(act, PIECES) for act in acts] for _ in range(40)]
-        shown = " | ".join(f"{min(column):.2f}" for column in zip(*figures, strict=True))
-        print(f"| {api} | {shown} |")
+        acts = dict(
+            zip(CODEC_COLUMNS, (from_json, from_bytes, partial(decode, texts)), strict=True)
+        )
+        figures[api] = {
+            what: min(cpu_us(act, PIECES) for _ in range(40)) for what, act in acts.items()
+        }
+    return figures
+
+
+def codec_table(figures: Mapping[str, Mapping[str, float]]) -> str:
+    """The figures of all codecs, as Markdown."""
+    lines = [f"| CPU µs for each piece | {' | '.join(CODEC_COLUMNS)} |", "|---|--:|--:|--:|"]
+    for api, own in figures.items():
+        lines.append(f"| {api} | {' | '.join(f'{figure:.2f}' for figure in own.values())} |")
+    return "\n".join(lines)
 
 
 def decode(texts: Iterable[str]) -> None:
@@ -359,20 +369,34 @@ def install() -> None:
         print(f"{api}: installed {pin}")
 
 
-def report() -> None:
-    """Measure everybody who is there, in turns, and print the tables."""
+def call_figures(rounds: int) -> dict[str, dict[str, dict[str, float]]]:
+    """The least figures of everybody who is there, by API, measured in turns."""
     command = [sys.executable, __file__, "--serve"]
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as server:  # noqa: S603  # ours
         assert server.stdout is not None and server.stdin is not None  # noqa: S101, PT018  # for types
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
         for api in WIRES:
             there = [one for one in CONTENDERS if python_of(one, api).exists()]
-            rounds = [{one: run(one, api, url) for one in there} for _ in range(ROUNDS)]
-            print(f"\n| {api}, CPU µs (times httpx) | call | call of 50 at once | streamed piece |")
-            print("|---|--:|--:|--:|")
-            for one in there:
-                print(f"| {one} | {' | '.join(cells(rounds, one))} |", flush=True)
+            taken = [{one: run(one, api, url) for one in there} for _ in range(rounds)]
+            figures[api] = {one: least_of([figure[one] for figure in taken]) for one in there}
         server.stdin.close()
+    return figures
+
+
+def least_of(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Each figure's least: other work on the machine only adds."""
+    return {what: min(one[what] for one in rounds) for what in rounds[0]}
+
+
+def call_table(figures: Mapping[str, Mapping[str, float]], api: str) -> str:
+    """The figures of one API, as Markdown: CPU, and how many times that of bare httpx it is."""
+    base = figures["httpx"]
+    lines = [f"| {api}: CPU µs (times httpx) | {' | '.join(base)} |", "|---|--:|--:|--:|"]
+    for one, own in figures.items():
+        shown = " | ".join(f"{own[what]:,.1f} (x{own[what] / base[what]:.2f})" for what in base)
+        lines.append(f"| {one} | {shown} |")
+    return "\n".join(lines)
 
 
 def run(contender: str, api: str, url: str) -> dict[str, float]:
@@ -383,18 +407,16 @@ def run(contender: str, api: str, url: str) -> dict[str, float]:
     return figures
 
 
-def cells(rounds: list[dict[str, dict[str, float]]], contender: str) -> Iterable[str]:
-    """The least of all rounds, and how many times the least of bare httpx it is."""
-    for figure in rounds[0]["httpx"]:
-        own, base = (min(one[who][figure] for one in rounds) for who in (contender, "httpx"))
-        yield f"{own:,.1f} (x{own / base:.2f})"
-
-
 def main() -> None:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--install", action="store_true", help="make the virtual environments")
     parser.add_argument("--codecs", action="store_true", help="only the codecs")
+    parser.add_argument("--calls", action="store_true", help="only the calls")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="how often each one's turn comes"
+    )
+    parser.add_argument("--json", action="store_true", help="figures, not tables")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -402,12 +424,16 @@ def main() -> None:
         asyncio.run(serve())
     elif arguments.measure:
         print(json.dumps(measure(*arguments.measure)))
+    elif arguments.install:
+        install()
     else:
-        if arguments.install:
-            install()
-        codecs()
+        if not arguments.calls:
+            read = codec_figures()
+            print(json.dumps(read) if arguments.json else codec_table(read))
         if not arguments.codecs:
-            report()
+            called = call_figures(arguments.rounds)
+            tables = "".join(f"\n{call_table(one, api)}\n" for api, one in called.items())
+            print(json.dumps(called) if arguments.json else tables)
 
 
 if __name__ == "__main__":

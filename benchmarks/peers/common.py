@@ -46,7 +46,7 @@ class Workdir:
     """A fresh folder for W4 files: on disk (fsync counts) or in /dev/shm (fsync is free)."""
 
     def __init__(self, where: str):
-        root = "/dev/shm" if where == "shm" else os.environ.get("BENCH_TMP", ".bench/tmp")
+        root = "/dev/shm" if where == "shm" else os.environ["BENCH_TMP"]
         os.makedirs(root, exist_ok=True)
         self.path = tempfile.mkdtemp(prefix="w4-", dir=root)
 
@@ -75,6 +75,26 @@ class Workdir:
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def inserting(path: str, commits: int, payload: int):
+    """Writes as many bytes in as many durable commits, and does nothing else: the floor of W4."""
+    import sqlite3
+
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=FULL")
+    db.execute("CREATE TABLE log (seq INTEGER PRIMARY KEY, body TEXT)")
+    body = "x" * (payload // commits)
+
+    def run():
+        for seq in range(commits):
+            db.execute("BEGIN")
+            db.execute("INSERT INTO log VALUES (?, ?)", (seq, body))
+            db.execute("COMMIT")
+        db.close()
+
+    return run
 
 
 async def gather_limited(n: int, width: int, make):

@@ -6,6 +6,8 @@ import math
 import statistics as st
 from collections import defaultdict
 
+from providers import call_table, codec_table
+
 SPEED0 = 0.72  # µs a turn of the bare loop (n = 100) when the machine is in its fast state
 
 
@@ -39,10 +41,12 @@ def spread(xs):
 
 def normal(row):
     """CPU seconds brought to the machine's fast state by the speed measured around each of them."""
-    if "speed_us" in row and isinstance(row["cpu"], list):
+    if "speed_us" not in row:
+        return row
+    if isinstance(row["cpu"], list):
         row["cpu"] = [x * SPEED0 / s for x, s in zip(row["cpu"], row["speed_us"])]
-    elif "speed_us" in row:
-        for k in ("cpu", "wall", "importtime_ms", "cold_cpu"):
+    else:
+        for k in {"cpu", "wall", "cold_cpu"} & row.keys():
             row[k] *= SPEED0 / row["speed_us"]
     return row
 
@@ -54,13 +58,14 @@ class Cells:
         self.rows = defaultdict(list)
         for row in data:
             self.rows[row["contender"], row["workload"], row["variant"], row["n"]].append(row)
+        self.workloads = {workload for _, workload, _, _ in self.rows}
 
     def good(self, *key):
         return [row for row in self.rows.get(key, []) if "error" not in row]
 
     def get(self, *key, of="cpu"):
         """The median over rounds of each round's median; None where there is no result."""
-        xs = [st.median(row[of]) for row in self.good(*key) if row.get(of)]
+        xs = [_median(row[of]) for row in self.good(*key) if row.get(of)]
         return st.median(xs) if xs else None
 
     def per(self, *key, of="cpu", scale=1e6):
@@ -75,11 +80,20 @@ class Cells:
         xs = [one[of] for row in self.good(*key) for one in row["extra"] if of in one]
         return pick(xs) if xs else None
 
+    def figures(self, workload):
+        """Those of the last run of `providers.py`."""
+        rows = self.good("detent", workload, "", 1)
+        return rows[-1]["figures"] if rows else {}
+
     def error(self, *key):
         lines = [
             row["error"].strip().splitlines() for row in self.rows.get(key, []) if "error" in row
         ]
         return lines[-1][-1][:60] if lines and lines[-1] else None
+
+
+def _median(x):
+    return st.median(x) if isinstance(x, list) else x
 
 
 def table(title, head, body):
@@ -98,19 +112,15 @@ def exponent(few, many, ratio):
 
 def w1(cells, each):
     head = ["contender", "import ms", "CPU ms", "modules", "RSS added MB", "cold start CPU ms"]
-    head += ["install MB", "distributions", "noise"]
+    head += ["install MB", "third-party distributions", "noise"]
     body = []
-    for name, label in each:
-        rows = cells.good(name, "W1", "", 1)
-        if rows:
-            at = {
-                k: st.median(row[k] for row in rows)
-                for k in rows[0]
-                if isinstance(rows[0][k], int | float)
-            }
+    for key, label in each:
+        at = {k: cells.get(*key, 1, of=k) for k in ("wall", "cpu", "modules", "rss", "rss0", "cold_cpu", "size", "dists")}  # fmt: skip
+        if at["cpu"] is not None:
             body.append([
                 label, fmt(at["wall"] * 1e3), fmt(at["cpu"] * 1e3), fmt(at["modules"]), fmt(at["rss"] - at["rss0"]),
-                fmt(at["cold_cpu"] * 1e3), fmt(at["size_nopyc"] / 1e6), fmt(at["dists"]), percent(spread([row["cpu"] for row in rows])),
+                fmt(at["cold_cpu"] and at["cold_cpu"] * 1e3), fmt(at["size"] and at["size"] / 1e6), fmt(at["dists"]),
+                percent(spread([row["cpu"] for row in cells.good(*key, 1)])),
             ])  # fmt: skip
     return table("W1 import and install", head, body)
 
@@ -205,6 +215,30 @@ def w9(cells, each):
     )
 
 
+def w10(cells, each):
+    head = ["checker", "CPU s", "above an empty file", "wall s", "above an empty file"]
+    body = []
+    for checker in ("mypy --strict", "pyright"):
+        at = {k: cells.get("detent", "W10", checker, 1, of=k) for k in ("agent_cpu", "empty_cpu", "agent_wall", "empty_wall")}  # fmt: skip
+        if at["agent_cpu"] is not None:
+            body.append([
+                checker, fmt(at["agent_cpu"]), fmt(at["agent_cpu"] - at["empty_cpu"]),
+                fmt(at["agent_wall"]), fmt(at["agent_wall"] - at["empty_wall"]),
+            ])  # fmt: skip
+    return table("W10 checking an agent of fifteen lines, nothing cached", head, body)
+
+
+def w7codecs(cells, each):
+    figures = cells.figures("W7codecs")
+    return f"### W7 from the wire to the callback\n\n{codec_table(figures)}\n" if figures else ""
+
+
+def w8sdk(cells, each):
+    figures = cells.figures("W8sdk")
+    parts = (call_table(one, api) for api, one in figures.items())
+    return "### W8 the client's CPU, beside bare httpx and the vendors' SDKs\n\n" + "\n\n".join(parts) + "\n"  # fmt: skip
+
+
 TABLES = {
     "W1": w1,
     "W2": w2,
@@ -213,21 +247,11 @@ TABLES = {
     "W5": w5,
     "W6": w6,
     "W7": w7,
+    "W7codecs": w7codecs,
     "W8seq": w8("W8 requests, one after the other: each", 300),
     "W8conc": w8("W8 requests, 50 at once: each", 1000),
     "W8sse": w8("W8 an answer streamed in 500 pieces: each piece", 500),
+    "W8sdk": w8sdk,
     "W9": w9,
+    "W10": w10,
 }
-
-
-def report(workloads, contenders, data):
-    cells = Cells(map(normal, data))
-    for workload in workloads:
-        each = [
-            ((name, workload, variant), f"{module.NAME} · {variant}")
-            for name, module in contenders.items()
-            for variant in module.VARIANTS.get(workload, [])
-        ]
-        if workload == "W1":
-            each = [(name, module.NAME) for name, module in contenders.items()]
-        print(TABLES[workload](cells, each))

@@ -15,7 +15,7 @@ NAME, VENV, IMPORT, DISTS = "baseline", "baseline", "import json, sqlite3, async
 VARIANTS = {
     "W2": ["bare", "bare-async", "frozen", "json"],
     "W3": ["write", "write+read"],
-    "W4": ["journal", "journal@shm", "snapshot", "snapshot@shm"],
+    "W4": ["journal", "journal@shm", "snapshot@shm"],
     "W5": ["async"],
     "W6": ["sync-tools", "async-tools"],
     "W7": ["callback", "async-iter"],

@@ -10,6 +10,11 @@ import common as c
 
 NAME, VENV = "detent", "detent"
 IMPORT, DISTS = "from detent import Agent, State, tool", ("detent",)
+IMPORTS = {
+    "with a provider": "from detent import Agent, OpenAIChatGenerator, State, tool; import httpx",
+    "attrs and cattrs alone": "import attrs, cattrs",
+    "httpx alone": "import httpx",
+}
 VARIANTS = {
     "W2": ["async", "sync", "async-no-journal", "sync-no-journal"],
     "W3": ["write", "write+read"],
@@ -154,16 +159,29 @@ def timed(f):
 
 
 def run_w4(n):
-    """Every event in SQLite, each append durable when it returns."""
+    """Every event in SQLite, each append durable when it returns; and the same bytes by bare INSERTs."""
     from detent import SQLiteJournal
+
+    class Counted(SQLiteJournal):
+        appends = 0
+
+        def append(self, *given):
+            self.appends += 1
+            super().append(*given)
 
     FAKE.turns = n
     wd = c.Workdir(WHERE)
-    journal = SQLiteJournal(wd.file("s.db"))
+    journal = Counted(wd.file("s.db"))
     durable = agent(FAKE, "W4", n, V, journal=journal)
     r, d = timed(lambda: durable.run("go", run_id="r"))
     stored = wd.stored("s.db")
-    d.update(ok=len(r.messages) == 2 * n + 2 and c.Calls.n == n, size=wd.size(), **stored)
+    _, bare = timed(c.inserting(wd.file("bare.db"), journal.appends, stored["payload"]))
+    d.update(
+        ok=len(r.messages) == 2 * n + 2 and c.Calls.n == n,
+        size=wd.size(),
+        of_inserts=d["wall"] / bare["wall"],
+        **stored,
+    )
     wd.close()
     return d
 
@@ -189,7 +207,7 @@ def run_w9(n):
         "replay": lambda: runs.replay("r").messages,
     }[V]
     r, d = timed(work)
-    return {**d, "ok": len(r) == 2 * n + 2}
+    return {**d, "ok": len(r) == 2 * n + 2, "events": len(journal.read("r"))}
 
 
 def run(workload, n):
