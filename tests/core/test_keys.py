@@ -11,7 +11,7 @@ import pytest
 from detent.core.checks import type_name
 from detent.core.errors import StateError, StateTypeError
 from detent.core.handlers import add_numbers, append_unique, merge_lists, replace_values
-from detent.core.keys import UNSET, Key, Write, hold
+from detent.core.keys import UNSET, Key, Write, hold, unknown_key
 from detent.core.log import Log, bare, is_log
 
 
@@ -195,3 +195,8 @@ def test_unset_is_called_unset() -> None:
     """Where a default is shown."""
     assert repr(UNSET) == "unset"
     assert type_name(int) == "int"
+
+
+def test_an_unknown_key_that_is_like_none_gets_no_suggestion() -> None:
+    """Only what there is."""
+    assert unknown_key("x", ["b", "a"]) == "'x' is not a key of this state, which has 'a', 'b'"

@@ -8,8 +8,6 @@ from detent import (
     AgentSpec,
     Allow,
     CallRef,
-    ChatMessage,
-    ChatReply,
     FrozenDict,
     RunOptions,
     State,
@@ -33,7 +31,7 @@ SPEC = AgentSpec(
 def opened(call: ToolCall, options: RunOptions = NO_OPTIONS) -> object:
     """The status of a call that has just been made."""
     run = start(SPEC, [], run_id="r", options=options)
-    (slot,) = open_slots(SPEC, run, ChatReply(ChatMessage.from_assistant(tool_calls=[call])))
+    (slot,) = open_slots(SPEC, run, [call])
     assert slot.ref == CallRef(1, 0)
     return slot.status
 

@@ -36,7 +36,6 @@ from detent.core.state import (
     TypedState,
     class_schema,
     initial_writes,
-    unknown_key,
 )
 
 SCHEMA: dict[str, Any] = {
@@ -189,11 +188,6 @@ def test_an_unknown_key_is_refused_everywhere(act: Callable[[], object]) -> None
     """With the keys that there are, and the one that may have been meant."""
     with pytest.raises(StateError, match=r"'user_nam' is not a key .* did you mean 'user_name'\?"):
         act()
-
-
-def test_an_unknown_key_that_is_like_none_gets_no_suggestion() -> None:
-    """Only what there is."""
-    assert unknown_key("x", ["b", "a"]) == "'x' is not a key of this state, which has 'a', 'b'"
 
 
 MISTYPED: dict[str, Callable[[], object]] = {

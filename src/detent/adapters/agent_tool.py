@@ -10,9 +10,9 @@ from attrs import field, frozen
 
 from detent.core.delegation import ANSWER, PARAMETERS, TASK, result_of_run
 from detent.core.errors import ToolDefinitionError
+from detent.core.keys import unknown_key
 from detent.core.parameters import OUTPUT_TYPES, ToolFunction
 from detent.core.spec import AgentSpec
-from detent.core.state import unknown_key
 from detent.core.tools import Tool
 
 if TYPE_CHECKING:

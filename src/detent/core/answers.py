@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from detent.core.conversion import ConversionError
 from detent.core.errors import OutputError
+from detent.core.evolving import evolve
 from detent.core.outcomes import Exhausted, Finished
 from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from detent.core.decisions import (
     Allow,
     Answered,
@@ -18,6 +16,7 @@ from detent.core.decisions import (
     digest,
 )
 from detent.core.events import ClockTicked, HumanDecided, Judged, ToolRaised
+from detent.core.evolving import evolve
 from detent.core.grants import Decided, Grant, covered, is_granted
 from detent.core.outcomes import Cancelled, Exhausted
 from detent.core.results import ToolFault, text_of

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from attrs import Factory, evolve, field, frozen
 
 from detent.core.arguments import without_hidden
@@ -14,7 +12,7 @@ from detent.core.live import Ledger, live_state
 from detent.core.messages import ToolCall
 from detent.core.redaction import redacted
 from detent.core.results import ResultError, ToolFault, ToolResult, result_of
-from detent.core.state import BaseState
+from detent.core.state import BaseState, State
 from detent.core.tools import Tool
 
 
@@ -23,7 +21,11 @@ class MissingInputError(DetentError, LookupError):
 
 
 def _opened(invocation: Invocation) -> Ledger:
-    return Ledger(invocation.state)
+    return NOTHING_WRITTEN if invocation.tool.signature.state is None else Ledger(invocation.state)
+
+
+NOTHING_WRITTEN = Ledger(State({}))
+"""For all tools that take no state: nobody can write to it."""
 
 
 @frozen
@@ -49,7 +51,7 @@ class Invocation:
             ConversionError: a class refuses what the model sent.
             MissingInputError: the state has nothing for a parameter that needs it.
         """
-        filled = dict(self._converted())
+        filled = self._converted()
         for item in self.tool.inputs:
             if self.state.holds(item.key):
                 filled[item.parameter] = self.state.read(item.key)
@@ -58,8 +60,9 @@ class Invocation:
                     f"it needs {item.parameter!r}, which is taken from the state key {item.key!r}, "
                     "and nothing has been written to that yet"
                 )
-        filled |= dict.fromkeys(self.tool.signature.keys, self.idempotency_key)
-        wanted = self.tool.signature.state
+        signature = self.tool.signature
+        filled |= dict.fromkeys(signature.keys, self.idempotency_key)
+        wanted = signature.state
         if wanted is not None:
             filled[wanted.name] = live_state(self._ledger, wanted.kind)
         return filled
@@ -103,16 +106,18 @@ class Invocation:
         """Nothing that the function writes to its state counts from now on."""
         self._ledger.end()
 
-    def _converted(self) -> Iterator[tuple[str, object]]:
+    def _converted(self) -> dict[str, object]:
         faults: list[str] = []
+        converted: dict[str, object] = {}
         readers = self.tool.readers
         for name, value in without_hidden(self.call, self.tool).arguments.items():
             try:
-                yield name, readers.get(name, as_it_is)(value, name)
+                converted[name] = readers.get(name, as_it_is)(value, name)
             except ConversionError as error:
                 faults += error.faults
         if faults:
             raise ConversionError(faults)
+        return converted
 
     def _told(self, error: BaseException) -> str:
         if isinstance(error, BaseExceptionGroup):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
@@ -200,3 +200,13 @@ def _is_shipped(handler: object) -> bool:
 def name_of(handler: object) -> str:
     """What a handler is called in a sentence."""
     return getattr(handler, "__name__", None) or repr(handler)
+
+
+def unknown_key(name: object, keys: Iterable[str]) -> str:
+    """The sentence that says that `name` is no key, and which one may have been meant."""
+    from difflib import get_close_matches  # only for a mistake
+
+    known = sorted(keys)
+    close = get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{name!r} is not a key of this state, which has {', '.join(map(repr, known))}{hint}"

@@ -100,7 +100,11 @@ class Log(Sequence[Item_co]):
         mine, theirs = self._piece, _piece_of(added)
         if not mine.length or not theirs.length:
             return added if theirs.length else self
-        return Log._of(_grown(mine, theirs))
+        return Log._of(_grown(mine, list(_items(theirs)), guarded=theirs.guarded))
+
+    def followed_by(self, items: Sequence[Item]) -> Log[Item_co | Item]:
+        """The log with more items, of classes whose instances nobody can change."""
+        return Log._of(_grown(self._piece, items, guarded=False)) if items else self
 
     def __radd__(self, before: list[Item]) -> list[Item | Item_co]:
         return [*before, *self] if isinstance(before, list) else NotImplemented
@@ -190,20 +194,20 @@ class _Piece:
         self.guarded = guarded
 
 
-def _grown(piece: _Piece, added: _Piece) -> _Piece:
+def _grown(piece: _Piece, added: Sequence[object], *, guarded: bool) -> _Piece:
     """The newest log of a buffer extends it in place, where older ones do not look; others fork.
 
     A fork has the new items in a buffer of its own behind the old one.
     """
-    buffer, own = piece.buffer, piece.own + added.length
+    buffer, own = piece.buffer, piece.own + len(added)
     # pop is atomic: of several threads that grow one log, one extends the buffer, the others fork
     if buffer.tip.pop(piece.own, False):
-        buffer.items.extend(_items(added))
+        buffer.items.extend(added)
         buffer.tip[own] = True
-        return _Piece(piece.before, buffer, own, guarded=piece.guarded or added.guarded)
+        return _Piece(piece.before, buffer, own, guarded=piece.guarded or guarded)
     if piece.before is not None and piece.before.own < 2 * piece.own:
         piece = _behind(piece.before, _tail(piece))
-    return _behind(piece, list(_items(added)))
+    return _behind(piece, list(added))
 
 
 def _behind(before: _Piece | None, items: list[object]) -> _Piece:

@@ -44,8 +44,8 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     """
     if not value:
         return EMPTY
-    if type(value) is FrozenDict and ATOMS.issuperset(map(type, value.values())):
-        return value
+    if ATOMS.issuperset(map(type, value.values())):
+        return value if type(value) is FrozenDict else FrozenDict(value)
     if is_deep(value):
         raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
     return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
@@ -323,4 +323,4 @@ class ChatMessage:
         return next(iter(self.reasonings), None)
 
     def _parts(self, kind: type[Part]) -> tuple[Part, ...]:
-        return tuple(part for part in self.content if isinstance(part, kind))
+        return tuple([part for part in self.content if isinstance(part, kind)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import count
 from operator import is_
 from typing import Any
@@ -21,10 +21,10 @@ from detent.core.spec import AgentSpec
 from detent.core.variables import S
 
 
-def open_slots(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> tuple[Slot, ...]:
-    """A slot for each call of a reply that has come in this turn."""
-    calls = enumerate(reply.message.tool_calls)
-    return tuple(_opened(spec, run, CallRef(run.turn, place), call) for place, call in calls)
+def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> list[Slot]:
+    """A slot for each call of the reply that has come in this turn."""
+    places = enumerate(calls)
+    return [_opened(spec, run, CallRef(run.turn, place), call) for place, call in places]
 
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
@@ -56,25 +56,24 @@ def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
     return Accepted()
 
 
-def with_call_ids(reply: ChatReply, turn: int) -> ChatReply:
-    """The reply with an id for each call: one without, or with one used before, gets a new one."""
+def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:
+    """The reply and its calls, each with an id: without one, or with a used one, it gets one."""
     calls = reply.message.tool_calls
     ids = [call.id for call in calls]
     if all(ids) and len(set(ids)) == len(ids):
-        return reply
+        return reply, calls
     for place, call in enumerate(calls):
         if not call.id or call.id in ids[:place]:
             names = (f"call_{turn}_{number}" for number in count(place))
             ids[place] = next(name for name in names if name not in ids)
     named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
-    return evolve(reply, message=with_calls(reply.message, named))
+    return evolve(reply, message=with_calls(reply.message, named)), named
 
 
-def with_calls(message: ChatMessage, calls: Iterable[ToolCall]) -> ChatMessage:
+def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
     """The message with each of its calls, in order, replaced by one of `calls`."""
-    new = tuple(calls)
-    if all(map(is_, new, message.tool_calls)):
+    if all(map(is_, calls, message.tool_calls)):
         return message
-    rest = iter(new)
+    rest = iter(calls)
     content = [next(rest) if isinstance(part, ToolCall) else part for part in message.content]
     return evolve(message, content=content)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import NoneType, UnionType
 from typing import (
     Any,
@@ -327,7 +327,10 @@ class _Record:
         return _Part(shape.read, shape.plain, self._put(name))
 
     def _put(self, name: str) -> Callable[[Any, Any], None]:
-        put: Callable[[Any, Any], None] = getattr(self._kind, name).__set__
+        slot = getattr(self._kind, name, None)
+        put: Callable[[Any, Any], None] = (
+            partial(_put_by_name, name) if slot is None else slot.__set__
+        )
         return put
 
 
@@ -344,6 +347,11 @@ class _Inner(_Record):
         if spec is not None and name not in spec.agents:
             raise RefusedError(f"this agent has no agent {name!r}; it has {sorted(spec.agents)}")
         return spec and spec.agents[name]
+
+
+def _put_by_name(name: str, made: Any, value: object) -> None:
+    """For a class without slots."""
+    object.__setattr__(made, name, value)
 
 
 def _default(one: Attribute[Any]) -> object:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from attrs import field, frozen
 
 from detent.core.frozen import FrozenDict
-from detent.core.messages import ChatMessage, ToolCallResult, frozen_mapping
+from detent.core.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
 
 FinishReason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "refusal", "other"
@@ -59,7 +59,7 @@ class ChatReply:
     usage: Usage = Usage()
     model: str = ""
     raw_finish_reason: str = ""
-    extra: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
 
 
 FailureCause: TypeAlias = Literal[

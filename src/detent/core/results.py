@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from detent.core.conversion import plain
 from detent.core.errors import DetentError
 from detent.core.fields import PARTLESS, field_names
+from detent.core.frozen import ATOMS
 from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
 from detent.core.state import BaseState
@@ -159,7 +160,7 @@ def _shown(rule: TextRule, value: object) -> object:
 
 
 def _require_whole(value: object) -> None:
-    if isinstance(value, YIELDING):
+    if type(value) not in ATOMS and isinstance(value, YIELDING):
         kind = type(value).__name__
         raise TypeError(f"a tool returns all at once, as a list, and not a {kind} that yields it")
 

@@ -36,8 +36,7 @@ class Acting:
     """The model's calls are being answered.
 
     The reply stands here, with a slot for each call, and enters the conversation together with all
-    the
-    answers: a conversation with an unanswered call cannot be written down.
+    the answers: a conversation with an unanswered call cannot be written down.
     """
 
     reply: ChatReply
@@ -68,7 +67,7 @@ class RunOptions:
 NO_OPTIONS = RunOptions()
 
 
-@frozen
+@frozen(slots=False)  # for `evolve`, which is then quick
 class Run(Generic[S]):
     """Everything one execution knows.
 

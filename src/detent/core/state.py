@@ -6,7 +6,7 @@ keys. `TypedState` is subclassed: its fields are typed keys, and a type checker 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import new_class
 from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, overload
 
@@ -16,7 +16,7 @@ from detent.core.errors import SchemaError, StateError
 from detent.core.frozen import FrozenDict
 from detent.core.guards import release
 from detent.core.handlers import Handler, merge_lists, replace_values
-from detent.core.keys import UNSET, Key, TypedKey, Write
+from detent.core.keys import UNSET, Key, TypedKey, Write, unknown_key
 from detent.core.log import Log, bare, is_log
 from detent.core.messages import ChatMessage
 from detent.core.schema import entries_of, keys_of
@@ -26,6 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
+B = TypeVar("B", bound="BaseState")
 
 VERSION = 1
 """Of the stored form."""
@@ -34,7 +35,7 @@ VERSION = 1
 class BaseState:
     """The mechanism under both kinds of state: keys, and what they hold now.
 
-    RULE: `update` and `_put` are where a state comes out of a state: all writes pass one of them.
+    RULE: `update`, `_put` and `said` are where a state comes out of a state: all writes pass them.
     """
 
     __slots__ = ("_keys", "_values")
@@ -149,6 +150,9 @@ class BaseState:
         else:
             current = values.get(key.name, key.default)
             values[key.name] = key.merge(current, value, handler)
+        return self._with(values)
+
+    def _with(self, values: dict[str, object]) -> Self:
         new = _new(type(self))
         _set_keys(new, self._keys)
         _set_values(new, values)
@@ -354,6 +358,18 @@ class TypedState(BaseState):
             return self._put(self._own(key), value, handler_override)
 
 
+def said(state: B, messages: Sequence[ChatMessage]) -> B:
+    """A state with `messages` at the end of its conversation.
+
+    Raises:
+        StateError: a handler of ``messages`` that is not the usual one raised.
+    """
+    before = state._values.get("messages")  # noqa: SLF001  # as below
+    if state.fields["messages"].handler is not merge_lists or not is_log(before):
+        return state.update([Write("messages", messages)])
+    return state._with({**state._values, "messages": before.followed_by(messages)})  # noqa: SLF001  # as below
+
+
 def lists_in(state: BaseState) -> Mapping[str, Log[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
     values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
@@ -372,16 +388,6 @@ def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:
         raise SchemaError("in a class schema 'messages' is there by itself, merged by merge_lists")
     body = {key_name: field_of(key) for key_name, key in keys.items()}
     return new_class(name, (TypedState,), exec_body=lambda namespace: namespace.update(body))
-
-
-def unknown_key(name: object, keys: Iterable[str]) -> str:
-    """The sentence that says that `name` is no key, and which one may have been meant."""
-    from difflib import get_close_matches  # only for a mistake
-
-    known = sorted(keys)
-    close = get_close_matches(str(name), known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{name!r} is not a key of this state, which has {', '.join(map(repr, known))}{hint}"
 
 
 def initial_writes(data: Mapping[str, object]) -> list[Write]:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import is_
 
-from attrs import evolve
-
 from detent.core.answers import answered
 from detent.core.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.delegation import TASK, came_of, invocation_of
@@ -33,6 +31,7 @@ from detent.core.events import (
     ToolReturned,
     ToolStarted,
 )
+from detent.core.evolving import evolve
 from detent.core.frozen import FrozenDict
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
@@ -40,7 +39,15 @@ from detent.core.opening import open_slots, with_call_ids
 from detent.core.outcomes import Cancelled, Exhausted, Finished
 from detent.core.recovery import recovered
 from detent.core.refusals import refusal
-from detent.core.run import NO_OPTIONS, Acting, Done, Pausing, Run, RunOptions, Thinking
+from detent.core.run import (
+    NO_OPTIONS,
+    Acting,
+    Done,
+    Pausing,
+    Run,
+    RunOptions,
+    Thinking,
+)
 from detent.core.slots import (
     CallRef,
     Delegated,
@@ -146,20 +153,15 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
 def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> Run[S]:
     if not _is_asked(run, event):
         return run
-    reply = with_call_ids(event.reply, run.turn)
-    calls = reply.message.tool_calls
+    reply, calls = with_call_ids(event.reply, run.turn)
+    run = evolve(run, usage=run.usage + reply.usage, cost=run.cost + event.cost)
+    if not calls:
+        return answered(spec, run, reply)
     counts = dict(run.tool_call_counts)
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
-    run = evolve(
-        run,
-        usage=run.usage + reply.usage,
-        cost=run.cost + event.cost,
-        tool_call_counts=FrozenDict(counts),
-    )
-    if not calls:
-        return answered(spec, run, reply)
-    return advance(spec, run, reply, open_slots(spec, run, reply))
+    run = evolve(run, tool_call_counts=FrozenDict(counts))
+    return advance(spec, run, reply, open_slots(spec, run, calls))
 
 
 def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
@@ -168,7 +170,7 @@ def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
     slot = _slot(run, event.ref)
-    if slot is None or slot.status != Ready(event.attempt):
+    if slot is None or not _is_at(slot, Ready, event.attempt):
         return run
     if slot.call.tool_name in spec.agents:
         return _change(spec, run, moved(slot, _delegated(spec, run, slot, event.at)))
@@ -203,7 +205,7 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
     slot = _slot(run, event.ref)
-    if slot is None or slot.status != Unknown(event.attempt):
+    if slot is None or not _is_at(slot, Unknown, event.attempt):
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
     return _change(spec, run, moved(slot, Ready(event.attempt + 1)))
@@ -303,29 +305,37 @@ def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: SentBack) -> Run[S]:
     return asked_again(spec, run, event.text)
 
 
-def _change(spec: AgentSpec[S], run: Run[S], changed: Slot) -> Run[S]:
-    return _with_slots(spec, run, _replaced(run.slots, changed))
+def _change(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
+    return _with_slots(spec, run, _replaced(run.slots, slot))
 
 
 def _with_slots(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Run[S]:
-    if not isinstance(run.phase, Acting) or all(map(is_, slots, run.slots)):
+    phase = run.phase
+    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
         return run
-    return advance(spec, run, run.phase.reply, slots)
+    return advance(spec, run, phase.reply, slots)
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
     if event.turn > run.turn:
         raise UnknownEffectError(f"run {run.id} is in turn {run.turn}, and was never asked {event}")
-    return event.turn == run.turn and run.phase == Thinking(event.attempt)
+    phase = run.phase
+    is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
+    return is_thinking and event.turn == run.turn
 
 
 def _slot(run: Run[S], ref: CallRef) -> Slot | None:
     """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
     if ref.turn < run.turn:
         return None
-    if ref.turn > run.turn or not 0 <= ref.place < len(run.slots):
+    slots = run.slots
+    if ref.turn > run.turn or not 0 <= ref.place < len(slots):
         raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
-    return run.slots[ref.place]
+    return slots[ref.place]
+
+
+def _is_at(slot: Slot, kind: type[Ready | Unknown], attempt: int) -> bool:
+    return isinstance(slot.status, kind) and slot.status.attempt == attempt
 
 
 def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
@@ -336,5 +346,6 @@ def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
     return slot if slot.status.attempt == event.attempt else None
 
 
-def _replaced(slots: Sequence[Slot], changed: Slot) -> tuple[Slot, ...]:
-    return tuple(changed if slot.ref == changed.ref else slot for slot in slots)
+def _replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
+    place = slot.ref.place
+    return (*slots[:place], slot, *slots[place + 1 :])

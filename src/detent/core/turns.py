@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
-
 from detent.core.calls import given_up
 from detent.core.errors import StateError
 from detent.core.events import ModelFailed
+from detent.core.evolving import evolve
 from detent.core.invocation import Invocation
-from detent.core.keys import Write
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.opening import with_calls
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
@@ -18,6 +16,7 @@ from detent.core.replies import ChatReply, ModelFailure
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
 from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled, moved
 from detent.core.spec import AgentSpec
+from detent.core.state import said
 from detent.core.variables import S
 
 
@@ -25,13 +24,13 @@ def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[S
     """Wait while a slot is open; then fold all results, in the model's order."""
     if not all(map(is_settled, slots)):
         return evolve(run, phase=Acting(reply, tuple(slots)))
-    said, merged = folded(spec, run, reply, slots)
+    run, merged = folded(spec, run, reply, slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
-        return end(said, outcome)
+        return end(run, outcome)
     if misfits := sum(isinstance(slot.status, Misfit) for slot in merged):
-        said = evolve(said, misfits=said.misfits + misfits)
-    return turned(spec, said)
+        run = evolve(run, misfits=run.misfits + misfits)
+    return turned(spec, run)
 
 
 def turned(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
@@ -93,8 +92,7 @@ def folded(
     for slot in slots:
         state, settled = _merged(spec, run, state, slot)
         merged.append(settled)
-    said = state.update([Write("messages", _turn_messages(reply, merged))])
-    return evolve(run, state=said), merged
+    return evolve(run, state=said(state, _turn_messages(reply, merged))), merged
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
@@ -130,7 +128,7 @@ def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
 
 def say(run: Run[S], messages: Sequence[ChatMessage]) -> Run[S]:
     """The run with `messages` at the end of its conversation."""
-    return evolve(run, state=run.state.update([Write("messages", messages)]))
+    return evolve(run, state=said(run.state, messages))
 
 
 def end(run: Run[S], outcome: Outcome) -> Run[S]:

@@ -8,7 +8,8 @@ from typing import Any
 from detent.core.checks import type_name
 from detent.core.fitting import UNKNOWN, fits, part_type, update_type
 from detent.core.hiding import property_names
-from detent.core.state import BaseState, State, unknown_key
+from detent.core.keys import unknown_key
+from detent.core.state import BaseState, State
 from detent.core.tools import Tool
 from detent.core.wiring import Input, Output, TextRule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 
 class Stop:
@@ -41,18 +41,29 @@ class Stop:
 _current: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
 
-@contextmanager
-def stopped_by(stop: Stop) -> Generator[None]:
+class stopped_by:  # noqa: N801  # it is written like a function
     """Within the block `stop` stops what is done; whatever stops the work around it sets it, too.
 
-    A driver writes this around the work on an effect.
+    A driver writes this around the work on an effect. It is a class since that takes a third of the
+    time that a generator does.
     """
-    with when_stopped(stop.set):
-        token = _current.set(stop)
-        try:
-            yield
-        finally:
-            _current.reset(token)
+
+    __slots__ = ("_outer", "_stop", "_token")
+    _token: Token[Stop | None]
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._outer = _current.get()
+
+    def __enter__(self) -> None:
+        if self._outer is not None:
+            self._outer.then(self._stop.set)
+        self._token = _current.set(self._stop)
+
+    def __exit__(self, *raised: object) -> None:
+        _current.reset(self._token)
+        if self._outer is not None:
+            self._outer.forget(self._stop.set)
 
 
 @contextmanager

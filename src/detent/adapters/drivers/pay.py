@@ -17,7 +17,7 @@ from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.asking import asked, asked_async
-from detent.adapters.drivers.telling import Pieces, Teller
+from detent.adapters.drivers.telling import UNTOLD, Pieces, Teller
 from detent.adapters.functions import in_a_thread, in_background
 from detent.core.decisions import Ask
 from detent.core.effects import (
@@ -105,24 +105,29 @@ class Purse:
                 ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else asked(ui, effect, self.clock)
 
-    async def pay_async(self, effect: Effect) -> Event | None:
+    def pay_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
         """As `pay`, without blocking the event loop."""
         match effect:
             case AskModel():
-                return await self._ask_async(effect)
+                return self._ask_async(effect)
             case RunTool():
-                return await self._run_async(effect)
+                return self._run_async(effect)
             case Reconcile():
-                return await _reconciled_async(effect)
+                return _reconciled_async(effect)
             case WaitUntil():
-                await self.clock.wait_async(effect.at)
-                return self._ticked(effect)
+                return self._wait_async(effect)
             case Judge():
-                said = await in_a_thread(partial(judge, effect))
-                return self._timed(said if isinstance(said, Judged) else await said)
+                return self._judge_async(effect)
             case AskHuman():
-                ui = self.uis.get(effect.tool.name, self.uis.get("*"))
-                return None if ui is None else await asked_async(ui, effect, self.clock)
+                return self._consult_async(effect)
+
+    async def _judge_async(self, effect: Judge) -> Event:
+        said = await in_a_thread(partial(judge, effect))
+        return self._timed(said if isinstance(said, Judged) else await said)
+
+    async def _consult_async(self, effect: AskHuman) -> Event | None:
+        ui = self.uis.get(effect.tool.name, self.uis.get("*"))
+        return None if ui is None else await asked_async(ui, effect, self.clock)
 
     def _timed(self, judged: Judged) -> Judged:
         """The verdict with the time, where the question may expire."""
@@ -138,7 +143,7 @@ class Purse:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = self._pieces()
+        pieces = self._pieces(lambda: None)
         stop = self._stops.setdefault(effect.key, Stop())
         stop.then(pieces.end)
         try:
@@ -151,7 +156,7 @@ class Purse:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(asyncio.get_running_loop())
+        pieces = self._pieces(asyncio.get_running_loop)
         try:
             reply = await self._answer_async(effect, pieces)
         except (Exception, asyncio.CancelledError) as error:
@@ -162,9 +167,10 @@ class Purse:
             pieces.end()
         return self._replied(effect, reply)
 
-    def _pieces(self, loop: asyncio.AbstractEventLoop | None = None) -> Pieces:
-        if self.teller is not None:
-            self.teller.loop = loop
+    def _pieces(self, loop: Callable[[], asyncio.AbstractEventLoop | None]) -> Pieces:
+        if self.teller is None:
+            return UNTOLD
+        self.teller.loop = loop()
         return Pieces(self.teller)
 
     def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
@@ -261,6 +267,10 @@ class Purse:
         self._stops.setdefault(effect.key, Stop()).then(dropped.set)
         self.clock.wait(effect.at, dropped)
         del self._stops[effect.key]
+        return self._ticked(effect)
+
+    async def _wait_async(self, effect: WaitUntil) -> Event:
+        await self.clock.wait_async(effect.at)
         return self._ticked(effect)
 
     def _ticked(self, effect: WaitUntil) -> Event:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from typing import Any
 
 from attrs import field, frozen
 
@@ -22,9 +23,9 @@ class Purses:
         """As `Purse.pay`."""
         return self._of(effect).pay(effect)
 
-    async def pay_async(self, effect: Effect) -> Event | None:
+    def pay_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
         """As `pay`, without blocking the event loop."""
-        return await self._of(effect).pay_async(effect)
+        return self._of(effect).pay_async(effect)
 
     def drop(self, effect: Effect) -> None:
         """As `Purse.drop`."""

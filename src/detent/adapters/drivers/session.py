@@ -90,12 +90,12 @@ class Session(Generic[S]):
         while self._answers:
             answers, self._answers = self._answers, []
             self.feed(*answers)
-            fresh += self._begun()
-            fresh = [effect for effect in fresh if effect.key in self.under_way]
+            fresh |= self._begun()
+            fresh = {key: one for key, one in fresh.items() if key in self.under_way}
         if all(map(_is_limit, self.under_way.values())):
             self._keep(())
             return []
-        return fresh
+        return list(fresh.values())
 
     def _keep(self, keys: Iterable[EffectKey]) -> None:
         kept = {key: self.under_way[key] for key in keys}
@@ -103,25 +103,29 @@ class Session(Generic[S]):
             self._void += [one for key, one in self.under_way.items() if key not in kept]
         self.under_way = kept
 
-    def _begun(self) -> list[Effect]:
+    def _begun(self) -> dict[EffectKey, Effect]:
         fresh = self._fresh()
         if self._hooks or self._inner_hooks:
-            fresh = [sent for effect in fresh if (sent := self._sent(effect)) is not None]
-        tools = [effect for effect in fresh if isinstance(effect, RunTool)]
+            sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
+            fresh = {key: effect for key, effect in sent.items() if effect is not None}
+        tools = [effect for effect in fresh.values() if isinstance(effect, RunTool)]
         if tools:
             self.feed(*map(self._started, tools))
-            fresh = [effect for effect in fresh if not _is_delegated(effect)]
-        self.under_way |= {effect.key: effect for effect in fresh}
-        return fresh + self._begun() if any(map(_is_timed, tools)) else fresh
+        if not any(map(_is_timed, tools)):
+            self.under_way |= fresh
+            return fresh
+        fresh = {key: effect for key, effect in fresh.items() if not _is_delegated(effect)}
+        self.under_way |= fresh
+        return fresh | self._begun()
 
-    def _sent(self, effect: Effect) -> Effect | None:
+    def _sent(self, key: EffectKey, effect: Effect) -> Effect | None:
         """The effect as the hooks want it; None where one of them has answered it, or failed."""
         try:
             hooks, run = self._hooks_of(effect)
             sent = outgoing(hooks, effect, run)
         except HookError as error:
             self._raised.append(error)
-            self._left.add(effect.key)
+            self._left.add(key)
             return None
         if isinstance(sent, Effect):
             return sent
@@ -140,17 +144,19 @@ class Session(Generic[S]):
 
     def _started(self, effect: RunTool) -> Event:
         at = self._clock.now() if _is_timed(effect) else None
-        return inside(effect.path, ToolStarted(effect.ref, effect.attempt, at))
+        started = ToolStarted(effect.ref, effect.attempt, at)
+        return inside(effect.path, started) if effect.path else started
 
-    def _fresh(self) -> list[Effect]:
+    def _fresh(self) -> dict[EffectKey, Effect]:
         owed = {effect.key: effect for effect in due(self.spec, self.run)}
-        self._keep(key for key in self.under_way if key in owed)
-        seen = self.under_way
-        new = [one for key, one in owed.items() if key not in seen and key not in self._left]
+        if self.under_way:
+            self._keep(key for key in self.under_way if key in owed)
+        seen, left = self.under_way, self._left
+        new = {key: one for key, one in owed.items() if key not in seen and key not in left}
         if self._hold is not NO_HOLD:
-            self.held = tuple(effect for effect in new if self._must_wait(effect))
-            new = [effect for effect in new if effect not in self.held]
-        return [] if self._raised else new
+            self.held = tuple(effect for effect in new.values() if self._must_wait(effect))
+            new = {key: effect for key, effect in new.items() if effect not in self.held}
+        return {} if self._raised else new
 
     def void(self) -> list[Effect]:
         """The effects that were under way and are no longer owed, each once: drop the work."""
@@ -176,20 +182,26 @@ class Session(Generic[S]):
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
-        if self.under_way.get(effect.key) is not effect:
+        key, before = effect.key, self.run
+        if self.under_way.get(key) is not effect:
             return
-        del self.under_way[effect.key]
-        before = self.run
+        del self.under_way[key]
         try:
             if isinstance(came, BaseException):
                 self._raised.append(came)
             elif came is not None:
-                hooks, run = self._hooks_of(effect)
-                self.feed(inside(effect.path, incoming(hooks, effect, came, run)))
+                self.feed(self._heard(effect, came))
         except HookError as error:
             self._raised.append(error)
         if self.run is before:
-            self._left.add(effect.key)
+            self._left.add(key)
+
+    def _heard(self, effect: Effect, came: Event) -> Event:
+        """What came, as the hooks want it and as the outermost run takes it."""
+        if self._hooks or self._inner_hooks:
+            hooks, run = self._hooks_of(effect)
+            came = incoming(hooks, effect, came, run)
+        return inside(effect.path, came) if effect.path else came
 
     def hear(self, item: Event | Landed) -> None:
         """Fold in an event from outside, or what came of an effect."""
@@ -208,9 +220,10 @@ class Session(Generic[S]):
             if self._hooks and run is not before and (back := sent_back(self._hooks, run)):
                 before, run = run, step(self.spec, run, back)
                 folded.append((before, back, run))
-        changes = [event for before, event, after in folded if after is not before]
-        if changes and self._record is not None:
-            self._record(changes, run)
+        if self._record is not None:
+            changes = [event for before, event, after in folded if after is not before]
+            if changes:
+                self._record(changes, run)
         self.run = run
         for one in folded:
             for observe in self._observers:
@@ -241,7 +254,7 @@ def _is_delegated(effect: Effect) -> bool:
 
 def _is_timed(effect: RunTool) -> bool:
     """Whether something else is owed once it has begun: a wait, or what its agent owes."""
-    return effect.tool.timeout_s is not None or _is_delegated(effect)
+    return effect.tool.timeout_s is not None or effect.tool.agent is not None
 
 
 def _is_limit(effect: Effect) -> bool:

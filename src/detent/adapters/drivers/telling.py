@@ -95,6 +95,10 @@ class Pieces:
             self(StreamingChunk(finish_reason="discarded"))
 
 
+UNTOLD = Pieces(None)
+"""The pieces of all attempts that nobody listens to."""
+
+
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
