@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -188,29 +188,43 @@ def test_an_unknown_command_shows_the_known_ones(
     assert "dev.py run" in capsys.readouterr().err
 
 
+def test_every_command_that_is_told_of_is_there(dev: ModuleType) -> None:
+    """And the other way round."""
+    told = set(re.findall(r"^python3 dev\.py (\w+)", dev.__doc__ or "", re.MULTILINE))
+
+    assert told == set(dev.COMMANDS)
+
+
 @pytest.mark.parametrize(
-    ("survived", "told"), [(9, "90 of 100 mutants"), (10, "89 of 100 .*; wanted are 90%")]
+    ("failing", "told"),
+    [
+        ("", "and all the tests passed"),
+        ("tests/core", "failed: tests of the core;"),
+        ("coverage", "failed: branches of the core;"),
+        ("--ignore=tests/core", "failed: other tests;"),
+    ],
 )
-def test_nearly_all_mutants_must_be_found(
-    survived: int, told: str, dev: ModuleType, monkeypatch: pytest.MonkeyPatch
+def test_the_tests_of_the_core_must_pass_over_all_of_it(
+    failing: str,
+    told: str,
+    dev: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Nine of ten; one that no test runs is not found."""
-    counts = {"killed": 97 - survived, "timeout": 2, "suspicious": 0, "segfault": 0, "no_tests": 1}
-    stats = json.dumps(counts | {"survived": survived, "skipped": 7, "total": 107})
-    started: list[list[str]] = []
+    """They run first and alone; the others run, too, whatever comes of that."""
+    ran: list[list[str]] = []
 
     def in_sight(command: list[str], folder: Path) -> None:
-        started.append(command)
-        (folder / "mutants" / "mutmut-cicd-stats.json").write_text(stats)
+        ran.append(command)
+        if failing in command:
+            raise dev.DevError("failed with exit code 1; see above")
 
     monkeypatch.setattr(dev, "set_up", lambda extras: None)
+    monkeypatch.setattr(dev, "passes", lambda name: True)
     monkeypatch.setattr(dev, "in_sight", in_sight)
-    monkeypatch.setenv("PYTHONPATH", "")
 
-    if "wanted" in told:
-        with pytest.raises(dev.DevError, match=told):
-            dev.mutate([])
-    else:
-        assert dev.mutate(["detent.core.due*"]).startswith(told)
-    assert started[0][2:4] == ["mutmut", "run"]
-    assert os.environ["PYTHONPATH"].endswith("src")
+    assert dev.main(["test"]) == bool(failing)
+    assert told in capsys.readouterr().err
+    assert ["tests/core" in ran[0], *ran[1][2:5], "--cov-append" in ran[2]] == [
+        True, "coverage", "report", "--include=src/detent/core/*", True
+    ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from detent import Modified, Tool, ToolCall
-from detent.core.decisions import digest
+from detent.core.decisions import Wording, digest
 
 SCHEMA = {"type": "object", "properties": {"amount": {}}}
 PAY = Tool("pay", "pays", SCHEMA, print)
@@ -65,3 +65,32 @@ def test_a_modification_is_kept_as_it_was_given() -> None:
     arguments["amount"] = 3000
 
     assert decision.arguments == {"amount": 3}
+
+
+def test_the_model_is_told_of_a_decision_in_the_words_that_were_chosen() -> None:
+    """Feedback follows, where there is some."""
+    wording = Wording("no {tool_name}", "now {tool_name} {final_tool_params}", "({feedback})")
+
+    assert wording.rejected("pay", None) == "no pay"
+    assert wording.rejected("pay", "too much") == "no pay (too much)"
+    assert wording.modified("pay", '{"amount": 3}', None) == 'now pay {"amount": 3}'
+    assert wording.modified("pay", "{}", "less") == "now pay {} (less)"
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ({"reject": "no {tool}"}, r"'no \{tool\}' may name \{tool_name\}: KeyError"),
+        ({"reject": "no {tool_name"}, r"may name \{tool_name\}: ValueError"),
+        ({"reject": "no {0}"}, r"may name \{tool_name\}: IndexError"),
+        ({"modify": "{tool_name.x}"}, r"\{tool_name\}, \{final_tool_params\}: AttributeError"),
+        ({"feedback": "{tool_name}"}, r"'\{tool_name\}' may name \{feedback\}: KeyError"),
+    ],
+    ids=["name", "brace", "number", "attribute", "feedback"],
+)
+def test_a_template_that_names_something_else_is_refused_at_once(
+    template: dict[str, str], told: str
+) -> None:
+    """When it is made, not when a human first says no."""
+    with pytest.raises(ValueError, match=told):
+        Wording(**template)

@@ -99,3 +99,12 @@ def test_values_of_other_classes_are_looked_at_closely() -> None:
     assert checker({"type": "integer"})(1.0)
     assert not checker({"type": ["integer", "null"]})(1.5)
     assert not checker({"type": "number"})(inf)
+
+
+def test_each_item_must_fit() -> None:
+    """Of a list of any length, wherever the one that does not fit stands."""
+    fits = checker({"items": {"type": "integer"}})
+
+    assert fits([])
+    assert fits([1, 2, 3])
+    assert [fits(items) for items in (["a"], ["a", 1], [1, "a", 2], [1, "a"])] == [False] * 4

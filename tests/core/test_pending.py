@@ -15,11 +15,15 @@ from detent import (
     CallRef,
     ChatMessage,
     ChatReply,
+    Confirmed,
     DecisionRefusedError,
     Judged,
     ModelReplied,
+    Modified,
+    Refusal,
     State,
     StoredDataError,
+    Thinking,
     Tool,
     ToolCall,
     ToolExecutionDecision,
@@ -30,9 +34,9 @@ from detent import (
     step,
 )
 from detent.core.delegation import ANSWER, PARAMETERS
-from detent.core.pending import MASK, decided_run
+from detent.core.pending import MASK, decided_run, decision_for, event_of
 from detent.core.tools import by_name
-from tests.core.asking import ALWAYS, called, spec_of, waiting
+from tests.core.asking import ALWAYS, PAY, called, spec_of, waiting
 
 ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
 SPEC = spec_of()
@@ -102,6 +106,28 @@ def test_a_decision_that_does_not_count_changes_nothing(
 
     assert caught.value.refusal.why == why
     assert waiting(SPEC, ANN, BOB) == RUN
+
+
+def test_a_decision_about_a_call_that_has_ended_is_told_so() -> None:
+    """The turn is over, and the run still knows what was decided in it."""
+    run, _ = decided_run(SPEC, RUN, [FIRST.reject("no"), SECOND.reject("no")], 1.0)
+
+    assert isinstance(run.phase, Thinking)
+    for late, id_ in ((FIRST.confirm(), "c10"), (SECOND.confirm(), "c11")):
+        assert event_of(SPEC, run, late, 2.0) == Refusal(
+            "repeated", f"the call of 'pay' with the id '{id_}' has been decided about already"
+        )
+
+
+def test_a_decision_that_leaves_the_arguments_alone_confirms() -> None:
+    """Nobody is told of a change then; a mask that was left alone is no change."""
+    same = ToolExecutionDecision("pay", execute=True, final_tool_params=dict(FIRST.arguments))
+    asked = RUN.slots[0].call
+
+    assert decision_for(asked, PAY, same) == Confirmed("call")
+    assert decision_for(asked, PAY, evolve(same, feedback="less", final_tool_params=BOB)) == (
+        Modified(BOB, "less")
+    )
 
 
 def test_a_second_decision_is_refused_with_who_made_the_first() -> None:

@@ -12,12 +12,17 @@ from detent import (
     Allow,
     Ask,
     CallRef,
+    ChatMessage,
     ConfirmationUIResult,
     Judge,
+    Run,
+    State,
+    ToolCall,
     ToolRaised,
     due,
     judge,
     pending,
+    start,
     step,
 )
 from detent.core.decisions import Verdict
@@ -37,9 +42,19 @@ from detent.core.policies import (
     policy_from,
 )
 from detent.core.results import ToolFault
-from tests.core.asking import called, judged, spec_of, waiting
+from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 YES, NO = AlwaysAskPolicy(), NeverAskPolicy()
+CALL = ToolCall("pay", {"to": "Ann", "amount": 5}, "c1")
+SENT = ToolCall("send", {"amount": 100}, "c2")
+
+
+def run_with(*messages: ChatMessage) -> Run[State]:
+    """A run in whose turns before this is what was said."""
+    return start(spec_of(), [ChatMessage.from_user("pay"), *messages], run_id="r")
+
+
+ASKED = (CALL, PAY, run_with())
 
 
 class Seed:
@@ -148,3 +163,24 @@ def test_what_is_no_policy_is_refused() -> None:
     with pytest.raises(TypeError, match="should_ask"):
         policy_from(3)
     assert verdict(lambda call, tool, run: Allow()) == Allow()
+
+
+@pytest.mark.parametrize("said", [True, None, "ask"])
+def test_a_policy_that_gives_no_verdict_is_refused(said: object) -> None:
+    """Together with others, too, where nobody else would look at what it says."""
+    with pytest.raises(TypeError, match=f"a policy said {said!r}, which is no verdict"):
+        (NO | (lambda call, tool, run: said))(*ASKED)
+
+
+def test_what_was_paid_in_turns_before_counts() -> None:
+    """Only by the same tool."""
+    run = run_with(ChatMessage.from_tool("paid", CALL), ChatMessage.from_tool("sent", SENT))
+
+    for less, enough in ((AskAfter(1), AskAfter(2)), (over(9), over(10))):
+        assert isinstance(less(CALL, PAY, run), Ask)
+        assert enough(CALL, PAY, run) == Allow()
+
+
+def over(budget: float) -> AskOverBudget:
+    """Ask above that amount."""
+    return AskOverBudget("amount", budget)

@@ -22,6 +22,7 @@ from detent import (
     State,
     Tool,
     ToolCall,
+    ToolExecutionDecision,
     due,
     replay,
     start,
@@ -72,6 +73,19 @@ def test_going_on_with_a_snapshot_does_not_change_it() -> None:
 
     data["run"]["turn"] = 9
     assert SNAPSHOT.to_json() == json.dumps(json.loads(text), ensure_ascii=False)
+
+
+def test_decisions_are_added_to_a_snapshot() -> None:
+    """To those that it has, and to a copy."""
+    first, second = (
+        ToolExecutionDecision(name, execute=True, tool_call_id=id_)
+        for name, id_ in (("note", "a"), ("pay", "b"))
+    )
+    decided = SNAPSHOT.with_decisions([first]).with_decisions([second])
+
+    assert decided.decisions == (first, second)
+    assert SNAPSHOT.decisions == ()
+    assert snapshot_from(decided.to_json()) == decided
 
 
 def test_a_snapshot_can_be_read_by_people() -> None:

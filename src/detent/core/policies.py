@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
@@ -23,12 +24,12 @@ Params: TypeAlias = Mapping[str, Any]
 Said: TypeAlias = Verdict | Awaitable[Verdict]
 
 
-class Rule(Described):
+class Rule(Described, ABC):
     """What Detent's own policies have in common: they can be called, and combined."""
 
+    @abstractmethod
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
         """The verdict."""
-        raise NotImplementedError
 
     def __or__(self, other: object) -> AnyOf:
         return AnyOf((self, other))
