@@ -149,8 +149,8 @@ BUGS = (
         "a line that a crash has cut off is written on to",
         Edit(
             "adapters/stores/directory.py",
-            "    file.truncate(end)\n    try:",
-            "    try:",
+            "extend(file, end.offset, text)",
+            "extend(file, file.seek(0, os.SEEK_END), text)",
         ),
     ),
     Bug(

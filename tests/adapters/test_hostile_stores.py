@@ -60,7 +60,8 @@ def texts() -> tuple[str, ...]:
     for path in sorted(STORED.glob("runs_*/*")):
         for line in path.read_text().splitlines():
             stored = json.loads(line)
-            found += [one["data"] for one in stored] if isinstance(stored, list) else [stored]
+            lines = stored.get("entries", stored) if isinstance(stored, dict) else stored
+            found += [one["data"] for one in lines] if isinstance(lines, list) else [stored]
     return tuple(json.dumps(one.get("data", one)) for one in found)
 
 

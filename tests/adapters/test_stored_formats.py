@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -172,9 +171,17 @@ def test_a_snapshot_of_each_format_goes_on(version: int) -> None:
 @pytest.mark.parametrize("version", FORMATS)
 def test_the_files_are_of_their_format(version: int) -> None:
     """Or the other tests would prove nothing."""
-    first = json.loads((STORED / f"runs_{version}" / "r.jsonl").read_text().splitlines()[0])
+    first = next(DirectoryJournal(STORED / f"runs_{version}").read("r"))
 
-    assert first[0]["data"]["format"] == version
+    assert first.data["format"] == version
+
+
+def test_a_run_in_a_directory_of_layout_2_goes_on(tmp_path: Path) -> None:
+    """Those of the formats up to 3 are of layout 1."""
+    folder = shutil.copytree(STORED / "layout_2", tmp_path / "runs")
+    assert b'"layout":2' in (folder / "r.jsonl").read_bytes()
+
+    assert_whole(agent_of(folder).resume("r"))
 
 
 class Above:

@@ -70,7 +70,21 @@ class JournalConflictError(JournalError):
 
 
 class JournalDamagedError(JournalError):
-    """What is stored is not what was written: somebody, or a disk, has changed it."""
+    """What is stored is not what was written: somebody, or a disk, has changed it.
+
+    Attributes:
+        whole: how many entries of the run, from the first on, can still be read.
+    """
+
+    def __init__(self, message: str, run_id: str = "", whole: int = 0) -> None:
+        super().__init__(message + (_WAY_OUT.format(run_id, whole) if whole else ""))
+        self.whole = whole
+
+
+_WAY_OUT = (
+    "; Runs(…).fork({0!r}, {1}) begins a new run behind the {1} entries that can be read: what was "
+    "done after them may then be done again"
+)
 
 
 class Journal(Protocol):
@@ -110,6 +124,8 @@ class Journal(Protocol):
 
     def runs(self) -> Sequence[StoredRun]:
         """All runs, the one that was written to last first.
+
+        A store that sees one to be damaged can say so by the status "damaged".
 
         Raises:
             JournalError: they cannot be read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Generic
 
 from attrs import evolve, frozen
@@ -169,9 +170,7 @@ def loaded(
     now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
     if found is not None:
         now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
-    for entry in entries:
-        if until is not None and entry.position >= until:
-            break
+    for entry in islice(entries, None if until is None else max(0, until - now.length)):
         now = _after(spec, now, entry)
     open_calls = (slot.call.tool_name for slot in now.run.slots if not is_settled(slot))
     if missing := sorted(set(open_calls) - spec.tools.keys()):

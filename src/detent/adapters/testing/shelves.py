@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
@@ -36,12 +36,12 @@ class DiskFullError(JournalError):
 class Shelf:
     """A store, as several processes open it one after the other.
 
-    `tear` leaves what a process leaves that dies while it writes the last append; without it, the
-    store never shows half an append.
+    Of an append made within `tear` there is what a process leaves that dies while it writes;
+    without it, the store never shows half an append.
     """
 
     open: Callable[[], Journal]
-    tear: Callable[[], object] | None = None
+    tear: Callable[[], AbstractContextManager[object]] | None = None
 
 
 @contextmanager
@@ -56,11 +56,13 @@ def directory_shelf() -> Generator[Shelf, None, None]:
     """A journal in a directory. The last line is cut where the process died."""
     with TemporaryDirectory(dir=QUICK) as folder:
 
-        def tear() -> None:
+        @contextmanager
+        def tear() -> Generator[None, None, None]:
+            before = {path: path.read_bytes() for path in Path(folder).glob("*.jsonl")}
+            yield
             (path,) = Path(folder).glob("*.jsonl")
-            text = path.read_bytes()
-            last = text.rfind(b"\n", 0, len(text) - 1) + 1
-            path.write_bytes(text[: (last + len(text)) // 2])
+            old, new = before.get(path, b""), path.read_bytes()
+            path.write_bytes(old + new[len(old) : (len(old) + len(new)) // 2])
 
         yield Shelf(lambda: DirectoryJournal(folder), tear)
 
@@ -94,9 +96,9 @@ class ShakyJournal:
             raise DiskFullError("the disk is full")
         if fate == "before" or (fate == "torn" and self.shelf.tear is None):
             raise Died
-        self.journal.append(run_id, entries, None if fate in ("half", "torn") else checkpoint)
-        if fate == "torn" and self.shelf.tear is not None:
-            self.shelf.tear()
+        torn = self.shelf.tear() if fate == "torn" and self.shelf.tear else nullcontext()
+        with torn:
+            self.journal.append(run_id, entries, None if fate in ("half", "torn") else checkpoint)
         if fate is not None:
             raise Died
         self.wrote(entries)

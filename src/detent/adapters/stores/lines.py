@@ -1,0 +1,146 @@
+"""Lines of JSON in a file: each with a checksum, written whole by one writer at a time.
+
+A line begins with the CRC-32 of all that follows in it. That finds accidents; who means harm can
+compute a checksum as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any
+from zlib import crc32
+
+BLOCK = 65536
+START = b'{"crc32":"'
+BODY = len(START) + 10
+"""Where a line goes on behind its checksum and what ends that."""
+
+
+def line_of(data: Mapping[str, object]) -> bytes:
+    """A line of JSON that people can read; half a character pair, which is no text, stays whole."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    body = text[1:].encode("utf-8", "surrogatepass")
+    return b'%b%08x",%b\n' % (START, crc32(body), body)
+
+
+def checksum_of(line: bytes) -> str | None:
+    """The checksum of a whole line; None when it has none, or a wrong one."""
+    start = b'%b%08x",' % (START, crc32(line[BODY:-1]))
+    return start[len(START) : -2].decode() if line.startswith(start) else None
+
+
+def json_of(line: bytes) -> Any:
+    """What the line says; None when it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+@contextmanager
+def writing(path: Path, *, create: bool) -> Generator[FileIO, None, None]:
+    """The file at `path`, for this writer alone.
+
+    Raises:
+        FileNotFoundError: it is not there, and is not to be created.
+    """
+    mode = os.O_CREAT if create else 0
+    while True:
+        with (
+            open(path, "r+b", buffering=0, opener=lambda p, m: os.open(p, m | mode)) as file,
+            alone(file),
+        ):
+            if _is_at(path, file):  # or somebody has deleted it while we waited
+                yield file
+                return
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    return False
+
+
+@contextmanager
+def alone(file: IO[bytes]) -> Generator[None, None, None]:
+    """No other process or thread writes to the file in the meantime; a crash frees it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        try:
+            yield
+        finally:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def remove(path: Path, *others: Path) -> None:
+    """Delete a file, the others before it, while nobody writes to it. It need not be there."""
+    if sys.platform == "win32":  # what is open cannot be deleted there
+        _unlink(*others, path)
+    else:
+        with suppress(FileNotFoundError), writing(path, create=False):
+            _unlink(*others, path)
+
+
+def _unlink(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def last_line(file: IO[bytes]) -> tuple[int, bytes]:
+    """Where the last whole line ends, and the line; behind it is what a crash has cut off."""
+    at = file.seek(0, os.SEEK_END)
+    tail = b""
+    while at > 0 and tail.count(b"\n") <= 1:  # one ends the last whole line, one the line before
+        step = min(BLOCK, at)
+        at = file.seek(at - step)
+        tail = file.read(step) + tail
+    whole = tail[: tail.rfind(b"\n") + 1]
+    lines = whole.splitlines(keepends=True)
+    return at + len(whole), lines[-1] if lines else b""
+
+
+def extend(file: FileIO, end: int, text: bytes) -> None:
+    """Write at `end`, in place of what a crash has cut off there; nothing when it fails."""
+    file.truncate(end)
+    try:
+        write(file, end, text)
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(end)
+        raise
+
+
+def write(file: FileIO, at: int, text: bytes) -> None:
+    """Write all of it: a disk that fills up takes a part at first."""
+    file.seek(at)
+    while text:
+        text = text[file.write(text) :]
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new file's name safe as well, where directories can be synced."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
