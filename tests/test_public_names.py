@@ -61,6 +61,15 @@ def test_names_are_listed_before_they_are_loaded(door: ModuleType) -> None:
     assert set(declared(door)) <= set(dir(door))
 
 
+def test_importing_detent_loads_no_other_module_of_it() -> None:
+    """Each name is fetched from its home when it is first asked for."""
+    code = "import detent, sys; print(*[m for m in sys.modules if m.startswith('detent.')])"
+
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert told.stdout.split() == []
+
+
 def test_importing_the_doors_is_light() -> None:
     """A fresh interpreter loads no third-party library with them, nor asyncio."""
     code = f"import detent.testing, sys; print(sys.modules.keys() & {HEAVY})"

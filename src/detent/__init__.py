@@ -188,7 +188,6 @@ if TYPE_CHECKING:
     from detent.core.outcomes import Finished as Finished
     from detent.core.outcomes import Outcome as Outcome
     from detent.core.output_type import OutputType as OutputType
-    from detent.core.output_type import SchemaMode as SchemaMode
     from detent.core.pending import PendingCall as PendingCall
     from detent.core.pending import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.pending import pending as pending
@@ -207,6 +206,7 @@ if TYPE_CHECKING:
     from detent.core.refusals import Refusal as Refusal
     from detent.core.replies import ChatReply as ChatReply
     from detent.core.replies import ModelFailure as ModelFailure
+    from detent.core.replies import SchemaMode as SchemaMode
     from detent.core.replies import StreamingChunk as StreamingChunk
     from detent.core.replies import ToolCallDelta as ToolCallDelta
     from detent.core.replies import Usage as Usage
@@ -362,14 +362,14 @@ _HOMES = {
         "ToolCall ToolCallResult"
     ),
     "core.outcomes": "Cancelled Exhausted Failed Finished Outcome",
-    "core.output_type": "OutputType SchemaMode",
+    "core.output_type": "OutputType",
     "core.pending": "PendingCall ToolExecutionDecision pending",
     "core.policies": (
         "AllOf AlwaysAskPolicy AnyOf AskAbove AskAfter AskOncePolicy AskOverBudget "
         "AskWhen Asking NeverAskPolicy Not"
     ),
     "core.refusals": "DecisionRefusedError Refusal",
-    "core.replies": "ChatReply ModelFailure StreamingChunk ToolCallDelta Usage",
+    "core.replies": "ChatReply ModelFailure SchemaMode StreamingChunk ToolCallDelta Usage",
     "core.result": "AgentResult",
     "core.results": "ToolFault ToolResult result_of",
     "core.retries": "Retries",

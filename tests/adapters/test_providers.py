@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import httpx
 import pytest
 from attrs import frozen
@@ -43,6 +47,29 @@ def test_every_provider_is_there(provider: str, monkeypatch: pytest.MonkeyPatch)
 
     assert isinstance(generator, HttpChatGenerator)
     assert generator.model == "some-model"
+
+
+def test_making_a_generator_loads_nothing_that_a_call_needs() -> None:
+    """Neither httpx nor asyncio, nor the machine that a run needs."""
+    heavy = {"asyncio", "cattrs", "httpx", "ssl", "subprocess", "typeguard"}
+    run = {"detent.core.run", "detent.core.output_type", "detent.core.slots", "detent.core.step"}
+    names = sorted(PROVIDERS.keys() - {"local"})
+    code = f"""
+import sys
+from detent import Agent, State, chat_generator, tool
+for name in {names}:
+    chat_generator(name + ":some-model")
+print(*sorted({heavy | run} & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **NEEDED},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == []
 
 
 def test_the_embedded_model_needs_no_name() -> None:

@@ -9,9 +9,8 @@ import pytest
 from attrs import frozen
 from pydantic import BaseModel, Field
 
-from detent import FrozenDict, OutputType, ToolSpec
+from detent import FrozenDict, OutputType, SchemaMode, ToolSpec
 from detent.core.conversion import ConversionError
-from detent.core.output_type import SchemaMode
 
 
 @frozen

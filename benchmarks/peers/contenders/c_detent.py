@@ -11,7 +11,8 @@ import common as c
 NAME, VENV = "detent", "detent"
 IMPORT, DISTS = "from detent import Agent, State, tool", ("detent",)
 IMPORTS = {
-    "with a provider": "from detent import Agent, OpenAIChatGenerator, State, tool; import httpx",
+    "with a provider": "from detent import Agent, OpenAIChatGenerator, State, tool",
+    "with a provider and httpx": "from detent import Agent, OpenAIChatGenerator, State, tool; import httpx",
     "attrs and cattrs alone": "import attrs, cattrs",
     "httpx alone": "import httpx",
 }

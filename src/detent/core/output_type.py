@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeAlias, cast
+from typing import Any, Generic, cast
 
 from attrs import Factory, field, frozen
 from attrs.validators import ge
@@ -16,14 +16,11 @@ from detent.core.frozen import FrozenDict
 from detent.core.json_schema import faults
 from detent.core.messages import frozen_mapping
 from detent.core.parameters import described
+from detent.core.replies import SchemaMode
 from detent.core.schema_rules import parts, schema_faults
 from detent.core.schemas import Json, SchemaWriter
 from detent.core.tools import ToolSpec
 from detent.core.variables import T
-
-SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
-"""When a model's answer is held to a JSON Schema by its provider: also beside tools, only without
-any, or never."""
 
 ANSWERS = "Give your final answer. Call it once, when you know everything that it asks for."
 FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)

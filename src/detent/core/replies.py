@@ -14,6 +14,10 @@ FinishReason: TypeAlias = Literal[
 ]
 """Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept."""
 
+SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
+"""When a model's answer is held to a JSON Schema by its provider: also beside tools, only without
+any, or never."""
+
 
 @frozen
 class Usage:

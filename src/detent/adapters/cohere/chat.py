@@ -11,7 +11,7 @@ from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
-from detent.core.output_type import SchemaMode
+from detent.core.replies import SchemaMode
 from detent.core.tools import ToolSpec
 
 COHERE = Home("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL")

@@ -13,7 +13,7 @@ from detent.adapters.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret
 from detent.core.messages import ChatMessage
-from detent.core.output_type import SchemaMode
+from detent.core.replies import SchemaMode
 from detent.core.tools import ToolSpec
 
 AI_STUDIO = Home(

@@ -6,9 +6,7 @@ every other one whenever a call begins or ends: of 150 calls at once each would 
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import ssl
 import threading
 import time
 from collections import deque
@@ -21,6 +19,9 @@ from detent.adapters.http.line import Line
 from detent.ports.stopping import when_stopped
 
 if TYPE_CHECKING:
+    import asyncio
+    import ssl
+
     import httpx
 
 Client = TypeVar("Client")
@@ -124,12 +125,16 @@ class Clients:
 
     async def aclose(self) -> None:
         """Close the blocking clients and those of the running loop."""
+        import asyncio
+
         self.close()
         kept = self._by_loop.get(asyncio.get_running_loop())
         if kept is not None:
             await kept[1].aclose()
 
     async def _shelf_of_running_loop(self) -> Shelf[httpx.AsyncClient]:
+        import asyncio  # most of the time of importing a provider, and blocking calls need none
+
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
             lifetime = self._lifetime(loop)

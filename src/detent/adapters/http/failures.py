@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -189,6 +188,8 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     A retry-after that is a date is held against the answer's own date, so no clock is needed.
     Source: RFC 9110, 10.2.3.
     """
+    from email.utils import parsedate_to_datetime  # few answers have one
+
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if value.replace(".", "", 1).isdecimal():

@@ -14,8 +14,7 @@ from detent.adapters.http.payloads import PayloadDecoder
 from detent.adapters.http.secrets import Secret, SecretError, redacted
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage
-from detent.core.output_type import SchemaMode
-from detent.core.replies import ChatReply, ModelFailure
+from detent.core.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 

@@ -18,8 +18,7 @@ from detent.adapters.local.options import read_options
 from detent.adapters.local.weights import OnProgress, WeightsError, chosen_model, fetch
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage
-from detent.core.output_type import SchemaMode
-from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.replies import ChatReply, ModelFailure, SchemaMode, StreamingChunk
 from detent.core.tools import ToolSpec
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 from detent.ports.real_models import IN_PROCESS, require_real_model_allowed

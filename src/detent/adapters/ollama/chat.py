@@ -12,7 +12,7 @@ from detent.adapters.http.secrets import Secret
 from detent.adapters.ollama.decode import ChatFold
 from detent.adapters.ollama.encode import request_body
 from detent.core.messages import ChatMessage
-from detent.core.output_type import SchemaMode
+from detent.core.replies import SchemaMode
 from detent.core.tools import ToolSpec
 
 DEFAULT_HOST = "localhost:11434"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -11,7 +10,7 @@ from attrs import field, frozen
 
 from detent.adapters.http.homes import BEARER, Home
 from detent.adapters.http.wire import cannot_send
-from detent.core.output_type import SchemaMode
+from detent.core.replies import SchemaMode
 
 Message: TypeAlias = dict[str, Any]
 Rewrite: TypeAlias = Callable[[Iterable[Message]], Iterator[Message]]
@@ -69,6 +68,8 @@ def short_call_id(call_id: str) -> str:
     """
     if len(call_id) == CALL_ID_LENGTH and CALL_ID_CHARACTERS.issuperset(call_id):
         return call_id
+    import hashlib  # few servers need it
+
     return hashlib.sha256(call_id.encode()).hexdigest()[:CALL_ID_LENGTH]
 
 

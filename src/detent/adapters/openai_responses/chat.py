@@ -11,7 +11,7 @@ from detent.adapters.http.secrets import Secret
 from detent.adapters.openai_responses.decode import ResponseFold
 from detent.adapters.openai_responses.encode import request_body
 from detent.core.messages import ChatMessage
-from detent.core.output_type import SchemaMode
+from detent.core.replies import SchemaMode
 from detent.core.tools import ToolSpec
 
 HOME = Home("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")

@@ -14,8 +14,7 @@ from detent.adapters.testing.script import Script, require_none_left
 from detent.adapters.testing.transcripts import transcript
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage, ToolCall
-from detent.core.output_type import SchemaMode
-from detent.core.replies import ChatReply, StreamingChunk, ToolCallDelta
+from detent.core.replies import ChatReply, SchemaMode, StreamingChunk, ToolCallDelta
 from detent.core.tools import ToolSpec
 from detent.ports.chat import StreamingCallback
 from detent.ports.clock import Clock
