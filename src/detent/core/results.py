@@ -19,7 +19,7 @@ from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
 from detent.core.state import BaseState
 from detent.core.tools import Tool
-from detent.core.wiring import Output, Reply, TextRule
+from detent.core.wiring import AS_IT_IS, Output, Reply, TextRule
 
 FaultKind: TypeAlias = Literal[
     "unknown_tool",
@@ -39,6 +39,7 @@ FaultKind: TypeAlias = Literal[
 MISSING = object()
 YIELDING = (Iterator, AsyncIterator)
 PARTS = (TextContent, ImageContent, FileContent)
+SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 @frozen
@@ -89,6 +90,8 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         value = value.content
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
+    elif type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
+        return ToolResult(text_of(value))  # the usual case, and the quick one
     try:
         _require_whole(value)
         stored = tuple(_stored(tool.outputs, value))
@@ -104,6 +107,8 @@ def text_of(value: object) -> str:
     value = value.value if isinstance(value, Enum) else value
     if isinstance(value, str):
         return value
+    if type(value) is int:  # as JSON has it, and in a tenth of the time (0.1 µs of 1.4)
+        return str(value)
     try:
         return _in_json(value)
     except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text

@@ -57,6 +57,10 @@ class TextRule:
     raw: bool = False
 
 
+AS_IT_IS = TextRule()
+"""All of the result, as JSON if it is no text."""
+
+
 @frozen
 class Injected:
     """Stands as the default of a parameter that the state fills."""
@@ -180,8 +184,10 @@ def outputs_from(wiring: Mapping[str, Mapping[str, Any]]) -> tuple[Output, ...]:
 
 def text_rules_from(wiring: Mapping[str, Any]) -> TextRule | FrozenDict[str, TextRule]:
     """The rule in ``{"source": …, "handler": …, "raw_result": …}``, or a rule for each part."""
+    if not wiring:
+        return AS_IT_IS
     single = frozenset({"source", "handler", "raw_result"})
-    if not wiring or single & wiring.keys():
+    if single & wiring.keys():
         _require_rule("outputs_to_string", wiring, single)
         return TextRule(wiring.get("source"), wiring.get("handler"), bool(wiring.get("raw_result")))
     for name, rule in wiring.items():
