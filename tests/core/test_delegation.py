@@ -517,7 +517,7 @@ def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
     before = step(OUTER, looking(), inside((AT,), ToolStarted(CallRef(1, 0), 1)))
     after = step(OUTER, before, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
 
-    chunks = list(tool_result_chunks(before, after))
+    chunks = list(tool_result_chunks(OUTER, before, after))
 
     assert {chunk.agents for chunk in chunks} == {("ask",)}
     assert [chunk.tool_call_result.text for chunk in chunks if chunk.tool_call_result] == ["seen"]

@@ -34,7 +34,8 @@ from detent import (
     step,
 )
 from detent.core.delegation import ANSWER, PARAMETERS
-from detent.core.pending import MASK, decided_run, decision_for, event_of
+from detent.core.pending import decided_run, decision_for, event_of
+from detent.core.secrecy import MASK
 from detent.core.tools import by_name
 from tests.core.asking import ALWAYS, PAY, called, spec_of, waiting
 

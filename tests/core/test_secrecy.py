@@ -14,3 +14,23 @@ def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
 
     assert masked_in(declared, schema) == {"a", "b", "d"}
     assert masked_in({}, {}) == frozenset()
+
+
+def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
+    """However deep it is; schemas may be circular."""
+    declared = {
+        "a": Annotated[str, Masked] | None,
+        "b": list[Annotated[int, Masked]],
+        "c": list[int],
+    }
+    card = {
+        "type": "object",
+        "properties": {"cvv": {"writeOnly": True}, "next": {"$ref": "#/$defs/card"}},
+    }
+    loop = {"anyOf": [{"$ref": "#/$defs/loop"}, {"type": "null"}]}
+    schema = {
+        "properties": {"d": {"items": {"$ref": "#/$defs/card"}}, "e": {"$ref": "#/$defs/loop"}},
+        "$defs": {"card": card, "loop": loop},
+    }
+
+    assert masked_in(declared, schema) == {"a", "b", "d"}

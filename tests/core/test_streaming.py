@@ -41,7 +41,7 @@ SECOND = ToolRaised(CallRef(1, 1), 1, ToolFault("raised", "two"))
 def shown(*events: Event) -> list[list[StreamingChunk]]:
     """What each event makes visible."""
     runs = [replay(SPEC, START, events[:count]) for count in range(len(events) + 1)]
-    return [list(tool_result_chunks(before, after)) for before, after in pairwise(runs)]
+    return [list(tool_result_chunks(SPEC, before, after)) for before, after in pairwise(runs)]
 
 
 END = StreamingChunk(finish_reason="tool_call_results")

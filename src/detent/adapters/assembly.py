@@ -192,7 +192,7 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
         )
-        telling = () if purse.teller is None else (_telling(purse.teller),)
+        telling = () if purse.teller is None else (_telling(spec, purse.teller),)
         holds = holds_of(break_point, spec)
         recorder = None
         if self.journal is not None:
@@ -337,9 +337,9 @@ def _conversation(messages: Messages) -> Sequence[ChatMessage]:
     return messages
 
 
-def _telling(tell: Teller) -> Observer:
+def _telling(spec: AgentSpec[Any], tell: Teller) -> Observer:
     def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
-        for chunk in tool_result_chunks(before, after):
+        for chunk in tool_result_chunks(spec, before, after):
             tell(chunk)
 
     return observe

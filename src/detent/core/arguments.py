@@ -6,6 +6,7 @@ from attrs import evolve
 
 from detent.core.json_schema import faults
 from detent.core.messages import ToolCall
+from detent.core.redaction import without_secrets
 from detent.core.tools import Tool
 
 
@@ -23,4 +24,5 @@ def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
         return [f"the arguments are not a JSON object: {call.unreadable}"]
     if tool.fits(call.arguments):
         return []
-    return list(faults(call.arguments, tool.spec.parameters))
+    found = faults(call.arguments, tool.spec.parameters)
+    return [without_secrets(text, call.arguments, tool.masked) for text in found]

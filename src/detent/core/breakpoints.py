@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -21,6 +21,7 @@ from detent.core.effects import (
 )
 from detent.core.errors import DetentError
 from detent.core.run import Run
+from detent.core.secrecy import masked
 from detent.core.slots import (
     Accepted,
     AgentRef,
@@ -231,15 +232,19 @@ def _told(effect: Effect) -> str:
         case AskModel():
             return f"ask the model (turn {effect.turn})"
         case RunTool():
-            return f"run {effect.tool.name}({dict(effect.call.arguments)})"
+            return f"run {effect.tool.name}({_arguments(effect)})"
         case Judge():
-            return f"ask the policy about {effect.tool.name}({dict(effect.call.arguments)})"
+            return f"ask the policy about {effect.tool.name}({_arguments(effect)})"
         case AskHuman():
-            return f"ask a human about {effect.tool.name}({dict(effect.call.arguments)})"
+            return f"ask a human about {effect.tool.name}({_arguments(effect)})"
         case Reconcile():
-            return f"look up what became of {effect.tool.name}({dict(effect.call.arguments)})"
+            return f"look up what became of {effect.tool.name}({_arguments(effect)})"
         case WaitUntil():
             return f"wait until {effect.at}"
+
+
+def _arguments(effect: RunTool | Judge | AskHuman | Reconcile) -> Mapping[str, object]:
+    return masked(effect.call.arguments, effect.tool.masked)
 
 
 def _require_component(break_point: Breakpoint) -> None:

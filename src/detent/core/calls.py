@@ -19,8 +19,10 @@ from detent.core.events import ClockTicked, HumanDecided, Judged, ToolRaised
 from detent.core.evolving import evolve
 from detent.core.grants import Decided, Grant, covered, is_granted
 from detent.core.outcomes import Cancelled, Exhausted
+from detent.core.redaction import without_secrets
 from detent.core.results import ToolFault, text_of
 from detent.core.run import Run
+from detent.core.secrecy import masked
 from detent.core.slots import (
     AnsweredByHuman,
     AwaitingDecision,
@@ -75,7 +77,8 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Sl
         ):
             until = None if expires_s is None or event.at is None else event.at + expires_s
             bound = digest(run.id, *slot.ref, slot.call, tool)
-            return moved(slot, AwaitingDecision(bound, reason, 1, remember, until, reveals))
+            why = without_secrets(reason, slot.call.arguments, tool.masked)
+            return moved(slot, AwaitingDecision(bound, why, 1, remember, until, reveals))
         case Allow() | Ask():
             return moved(slot, Ready())
 
@@ -116,7 +119,8 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
             call = evolve(slot.call, arguments=arguments)
-            note = wording.modified(name, text_of(arguments), feedback)
+            shown = text_of(masked(arguments, spec.tools[name].masked))
+            note = wording.modified(name, shown, feedback)
             return evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
             return moved(slot, Refused(wording.rejected(name, feedback)))

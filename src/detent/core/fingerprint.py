@@ -22,6 +22,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     told: Json = {
         "tools": {
             name: {"schema": _digest(tool.parameters), "description": tool.description}
+            | ({"masked": sorted(tool.masked)} if tool.masked else {})
             for name, tool in tools.items()
         },
         "state": {name: type_name(key.type) for name, key in spec.state.fields.items()},

@@ -10,8 +10,9 @@ from detent.core.errors import DetentError, StateError
 from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.live import Ledger, live_state
 from detent.core.messages import ToolCall
-from detent.core.redaction import redacted
+from detent.core.redaction import redacted, without_secrets
 from detent.core.results import ResultError, ToolFault, ToolResult, result_of
+from detent.core.secrecy import masked
 from detent.core.state import BaseState, State
 from detent.core.tools import Tool
 
@@ -92,7 +93,8 @@ class Invocation:
             case ResultError():
                 return ToolFault("bad_result", told)
             case _:
-                sent = f"Failed to invoke Tool `{name}` with parameters {self.call.arguments}"
+                shown = masked(self.call.arguments, self.tool.masked)
+                sent = f"Failed to invoke Tool `{name}` with parameters {shown}"
                 retryable = isinstance(error, self.tool.retries.on)
                 return ToolFault("raised", f"{sent}. Error: {told}", retryable)
 
@@ -142,4 +144,7 @@ class Invocation:
             for key in sorted(keys - {"messages"})
             if self.state.holds(key)
         }
-        return redacted(text, held, known=self.call.arguments)
+        sent = self.call.arguments
+        known = {name: value for name, value in sent.items() if name not in self.tool.masked}
+        text = without_secrets(text, sent, self.tool.masked)
+        return redacted(text, held, known=known)

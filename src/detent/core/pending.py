@@ -19,14 +19,12 @@ from detent.core.json_schema import faults
 from detent.core.messages import ToolCall, frozen_mapping
 from detent.core.refusals import DecisionRefusedError, Refusal, refusal
 from detent.core.run import Run
+from detent.core.secrecy import MASK, masked
 from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Path, Slot
 from detent.core.spec import AgentSpec
 from detent.core.step import step
 from detent.core.tools import Tool
 from detent.core.variables import S
-
-MASK = "********"
-"""What a human sees in place of a secret. In changed arguments it stands for the secret itself."""
 
 _TEXT = optional(instance_of(str))
 
@@ -166,7 +164,7 @@ def question(effect: AskHuman) -> PendingCall:
         call.id,
         tool.name,
         tool.description,
-        masked(call, tool),
+        masked(call.arguments, tool.masked),
         effect.reason,
         effect.digest,
         tool.spec.parameters,
@@ -175,19 +173,12 @@ def question(effect: AskHuman) -> PendingCall:
     )
 
 
-def masked(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
-    """The arguments of a call as a human may see them."""
-    return {name: MASK if name in tool.masked else value for name, value in call.arguments.items()}
-
-
 def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
-    """Changed arguments, with the secrets that a human has left as they were shown."""
-    return {
-        name: call.arguments[name]
-        if value == MASK and name in tool.masked and name in call.arguments
-        else value
-        for name, value in arguments.items()
-    }
+    """Changed arguments in the order that was shown, with the secrets that were left as shown."""
+    was = call.arguments
+    left = {name: was[name] for name in tool.masked & was.keys() if arguments.get(name) == MASK}
+    kept = {name: arguments[name] for name in was if name in arguments}
+    return {**kept, **arguments, **left}
 
 
 def event_of(

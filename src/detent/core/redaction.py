@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from inspect import isroutine
@@ -62,6 +62,12 @@ def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
             pieces += (text[at:start], f"<{name}>")
         at = max(at, -end)
     return "".join((*pieces, text[at:]))
+
+
+def without_secrets(text: str, arguments: Mapping[str, object], names: Collection[str]) -> str:
+    """`text` without what a call has for the parameters `names`, which people may not see."""
+    secrets = {name: arguments[name] for name in names if name in arguments}
+    return redacted(text, secrets, known={}) if secrets else text
 
 
 def _spans(part: Part, text: str) -> Iterator[tuple[int, int]]:

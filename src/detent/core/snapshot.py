@@ -28,6 +28,7 @@ from detent.core.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.pending import ToolExecutionDecision
 from detent.core.records import dump, load
 from detent.core.run import Acting, Phase, Run, RunOptions, Thinking
+from detent.core.secrecy import masked
 from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
 from detent.core.spec import AgentSpec
 from detent.core.upgrades import FORMAT, upgraded_run
@@ -142,7 +143,7 @@ class AgentSnapshot:
         lines = [f"run {self.run_id}: turn {self.turn}, {count} messages"]
         if self.about_to:
             lines.append(f"stopped before: {self.about_to}")
-        return "\n".join([*lines, *_calls_told(self.slots)])
+        return "\n".join([*lines, *_calls_told(self.slots, self.agent)])
 
     def to_dict(self) -> Json:
         """Plain JSON."""
@@ -270,6 +271,8 @@ def get_tool_calls_and_descriptions_from_snapshot(
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The tool calls of a snapshot's open turn, and the descriptions of their tools.
 
+    They are for people: parameters marked as `Masked` show a mask.
+
     Args:
         agent_snapshot: a run that has stopped.
         breakpoint_tool_only: only the calls that it has stopped for: those that wait for a human,
@@ -281,7 +284,8 @@ def get_tool_calls_and_descriptions_from_snapshot(
     tools = agent_snapshot.agent["tools"]
     names = [slot.call.tool_name for slot in slots]
     described = {name: tools[name]["description"] for name in names if name in tools}
-    return [cast(Json, dump(slot.call, ToolCall)) for slot in slots], described
+    shown = [_shown(slot.call, agent_snapshot.agent) for slot in slots]
+    return [cast(Json, dump(call, ToolCall)) for call in shown], described
 
 
 def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
@@ -309,13 +313,23 @@ def _break_point(rule: Hold | None) -> Json:
     return told_
 
 
-def _calls_told(slots: Iterable[Slot], margin: str = "  ") -> Iterator[str]:
+def _calls_told(
+    slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
+) -> Iterator[str]:
     for slot in slots:
-        shown = f"{slot.call.tool_name}({json.dumps(slot.call.arguments, ensure_ascii=False)})"
+        arguments = json.dumps(_shown(slot.call, agent).arguments, ensure_ascii=False)
+        shown = f"{slot.call.tool_name}({arguments})"
         why = getattr(slot.status, "reason", "")
         yield f"{margin}{shown}: {_word(slot)}{f' ({why})' if why else ''}"
         if isinstance(slot.status, Delegated):
-            yield from _calls_told(slot.status.run.slots, f"{margin}  ")
+            inner = agent.get("agents", {}).get(str(slot.ref.place), {})
+            yield from _calls_told(slot.status.run.slots, inner, f"{margin}  ")
+
+
+def _shown(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
+    """The call as people may see it."""
+    hidden = agent.get("tools", {}).get(call.tool_name, {}).get("masked", ())
+    return evolve(call, arguments=masked(call.arguments, hidden))
 
 
 def _word(slot: Slot) -> str:

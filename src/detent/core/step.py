@@ -318,7 +318,10 @@ def _with_slots(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Run[S
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
     if event.turn > run.turn:
-        raise UnknownEffectError(f"run {run.id} is in turn {run.turn}, and was never asked {event}")
+        raise UnknownEffectError(
+            f"run {run.id} is in turn {run.turn}, and the model was never asked in turn "
+            f"{event.turn}, attempt {event.attempt}"
+        )
     phase = run.phase
     is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
     return is_thinking and event.turn == run.turn

@@ -10,10 +10,14 @@ from attrs import evolve
 from detent.core.messages import ToolCallResult
 from detent.core.replies import StreamingChunk
 from detent.core.run import Acting, Run
+from detent.core.secrecy import masked
 from detent.core.slots import Delegated, answer
+from detent.core.spec import AgentSpec
 
 
-def tool_result_chunks(before: Run[Any], after: Run[Any]) -> Iterator[StreamingChunk]:
+def tool_result_chunks(
+    spec: AgentSpec[Any], before: Run[Any], after: Run[Any]
+) -> Iterator[StreamingChunk]:
     """The results of tool calls that `before` had not, each with its place among the turn's calls.
 
     A result comes when its call has ended. One that does not fit the state comes a second time when
@@ -23,15 +27,26 @@ def tool_result_chunks(before: Run[Any], after: Run[Any]) -> Iterator[StreamingC
     for was, now in zip(before.slots, after.slots, strict=False):
         if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
             name = now.status.tool_name
-            for chunk in tool_result_chunks(was.status.run, now.status.run):
+            inner = spec.agents[name]
+            for chunk in tool_result_chunks(inner, was.status.run, now.status.run):
                 yield evolve(chunk, agents=(name, *chunk.agents))
     told = [answer(slot) for slot in before.slots]
     results = _results(before, after)
     for index, result in enumerate(results):
         if result is not None and result not in told[index : index + 1]:
-            yield StreamingChunk(tool_call_result=result, index=index, start=True)
+            shown = _shown(spec, result)
+            yield StreamingChunk(tool_call_result=shown, index=index, start=True)
     if results and not isinstance(after.phase, Acting):
         yield StreamingChunk(finish_reason="tool_call_results")
+
+
+def _shown(spec: AgentSpec[Any], result: ToolCallResult) -> ToolCallResult:
+    """The result with the arguments of its call as people may see them."""
+    call = result.origin
+    tool = spec.tools.get(call.tool_name)
+    if tool is None or tool.masked.isdisjoint(call.arguments):
+        return result
+    return evolve(result, origin=evolve(call, arguments=masked(call.arguments, tool.masked)))
 
 
 def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:

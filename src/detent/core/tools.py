@@ -59,11 +59,12 @@ F_co = TypeVar("F_co", covariant=True)
 
 @frozen
 class ToolSpec:
-    """A tool as the model sees it. `parameters` is a JSON Schema (2020-12) of type object."""
+    """A tool as the model sees it: `parameters` is a JSON Schema (2020-12), `masked` are secret."""
 
     name: str
     description: str
     parameters: FrozenDict[str, object] = field(converter=frozen_mapping)
+    masked: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def _wiring(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
@@ -134,7 +135,7 @@ def _visible(tool: Tool) -> ToolSpec:
                 f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
                 f"schema: {'; '.join(faults)}"
             )
-    return ToolSpec(tool.name, tool.description, shown)
+    return ToolSpec(tool.name, tool.description, shown, tool.masked)
 
 
 def _fits(tool: Tool) -> Callable[[Mapping[str, object]], bool]:

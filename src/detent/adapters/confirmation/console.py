@@ -12,7 +12,8 @@ from attrs import frozen
 from detent.core.decisions import Scope
 from detent.core.described import Described
 from detent.core.frozen import thaw
-from detent.core.pending import MASK, PendingCall
+from detent.core.pending import PendingCall
+from detent.core.secrecy import MASK
 from detent.core.visible import visible
 from detent.ports.confirmation import ConfirmationUIResult
 

@@ -18,11 +18,11 @@ from detent.core.frozen import thaw
 from detent.core.pending import (
     ToolExecutionDecision,
     decision_for,
-    masked,
     question,
     unmasked,
 )
 from detent.core.refusals import DecisionRefusedError, Refusal
+from detent.core.secrecy import masked
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
 
@@ -114,7 +114,7 @@ def _consult(asker: Any, effect: AskHuman, notice: str) -> object:
         whole = question(effect)
         reason = "\n".join(filter(None, (whole.reason, _agent(effect), notice)))
         return asker.get_user_decision(evolve(whole, reason=reason))
-    tool, shown = effect.tool, thaw(masked(effect.call, effect.tool))
+    tool, shown = effect.tool, thaw(masked(effect.call.arguments, effect.tool.masked))
     state = [f"{name} = {value!r} (from the state)" for name, value in effect.revealed.items()]
     told = "\n".join(
         filter(None, (tool.description, effect.reason, _agent(effect), *state, notice))

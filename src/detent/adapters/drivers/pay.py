@@ -143,7 +143,7 @@ class Purse:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = self._pieces(lambda: None)
+        pieces = self._pieces(effect, lambda: None)
         stop = self._stops.setdefault(effect.key, Stop())
         stop.then(pieces.end)
         try:
@@ -156,7 +156,7 @@ class Purse:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(asyncio.get_running_loop)
+        pieces = self._pieces(effect, asyncio.get_running_loop)
         try:
             reply = await self._answer_async(effect, pieces)
         except (Exception, asyncio.CancelledError) as error:
@@ -167,11 +167,13 @@ class Purse:
             pieces.end()
         return self._replied(effect, reply)
 
-    def _pieces(self, loop: Callable[[], asyncio.AbstractEventLoop | None]) -> Pieces:
+    def _pieces(
+        self, effect: AskModel, loop: Callable[[], asyncio.AbstractEventLoop | None]
+    ) -> Pieces:
         if self.teller is None:
             return UNTOLD
         self.teller.loop = loop()
-        return Pieces(self.teller)
+        return Pieces(self.teller, effect.tools)
 
     def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from inspect import isawaitable
 
+from attrs import evolve
+
 from detent.adapters.functions import in_background
-from detent.core.replies import StreamingChunk
+from detent.core.replies import StreamingChunk, ToolCallDelta
+from detent.core.secrecy import MASK, masked
+from detent.core.tools import ToolSpec
 from detent.ports.chat import StreamingCallback
 
 
@@ -62,10 +67,14 @@ class UnheardError(Exception):
 
 
 class Pieces:
-    """The pieces of one attempt to get an answer, until nobody waits for it any longer."""
+    """The pieces of one attempt to get an answer, until nobody waits for it any longer.
 
-    def __init__(self, tell: Teller | None) -> None:
+    `tools` are those that the model may call.
+    """
+
+    def __init__(self, tell: Teller | None, tools: Iterable[ToolSpec] = ()) -> None:
         self._tell = tell
+        self._veil = Veil({tool.name: tool.masked for tool in tools if tool.masked})
         self._were_told = self._ended = False
 
     @property
@@ -83,7 +92,8 @@ class Pieces:
             raise UnheardError("nobody waits for this answer any longer")
         if self._tell is not None:
             self._were_told = True
-            self._tell(chunk)
+            for shown in self._veil(chunk):
+                self._tell(shown)
 
     def end(self) -> None:
         """Nobody waits from now on."""
@@ -93,6 +103,43 @@ class Pieces:
         """Tell that what was passed on does not count: the attempt has failed."""
         if self._were_told and not self._ended:
             self(StreamingChunk(finish_reason="discarded"))
+
+
+class Veil:
+    """Pieces as people may see them: arguments with secrets come at once, masked, when complete.
+
+    `masked` are the secret parameters by the names of their tools.
+    """
+
+    def __init__(self, masked: Mapping[str, frozenset[str]]) -> None:
+        self._masked = masked
+        self._held: dict[int, tuple[str, str]] = {}
+
+    def __call__(self, chunk: StreamingChunk) -> Iterator[StreamingChunk]:
+        """What may be shown now."""
+        deltas = tuple(map(self._veiled, chunk.tool_calls))
+        still = {delta.index for delta in deltas}
+        for index in [one for one in self._held if one not in still]:
+            name, text = self._held.pop(index)
+            whole = ToolCallDelta(index, arguments=_masked_json(text, self._masked[name]))
+            yield StreamingChunk(tool_calls=(whole,))
+        yield evolve(chunk, tool_calls=deltas) if deltas != chunk.tool_calls else chunk
+
+    def _veiled(self, delta: ToolCallDelta) -> ToolCallDelta:
+        if delta.tool_name is not None and delta.tool_name in self._masked:
+            self._held[delta.index] = (delta.tool_name, "")
+        if delta.index not in self._held:
+            return delta
+        name, text = self._held[delta.index]
+        self._held[delta.index] = (name, text + delta.arguments)
+        return evolve(delta, arguments="")
+
+
+def _masked_json(text: str, names: frozenset[str]) -> str:
+    try:
+        return json.dumps(masked(json.loads(text or "{}"), names), ensure_ascii=False)
+    except (ValueError, AttributeError, RecursionError):  # no object: no tool runs with it
+        return MASK
 
 
 UNTOLD = Pieces(None)
