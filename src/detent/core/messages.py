@@ -218,10 +218,13 @@ class ChatMessage:
         meta: Mapping[str, object] | None = None,
     ) -> ChatMessage:
         """What the model says: its reasoning, its text and its tool calls, in this order."""
-        thought = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
-        said = None if text is None else TextContent(text)
-        lead = tuple(part for part in (thought, said) if part is not None)
-        return cls(ChatRole.ASSISTANT, (*lead, *tool_calls), name, meta or {})
+        parts: list[Content] = []
+        if reasoning is not None:
+            thought = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
+            parts.append(thought)
+        if text is not None:
+            parts.append(TextContent(text))
+        return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or {})
 
     @classmethod
     def from_tool(

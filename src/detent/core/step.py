@@ -154,13 +154,17 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     if not _is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
-    run = evolve(run, usage=run.usage + reply.usage, cost=run.cost + event.cost)
-    if not calls:
-        return answered(spec, run, reply)
     counts = dict(run.tool_call_counts)
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
-    run = evolve(run, tool_call_counts=FrozenDict(counts))
+    run = evolve(
+        run,
+        usage=run.usage + reply.usage,
+        cost=run.cost + event.cost,
+        tool_call_counts=FrozenDict(counts) if calls else run.tool_call_counts,
+    )
+    if not calls:
+        return answered(spec, run, reply)
     return advance(spec, run, reply, open_slots(spec, run, calls))
 
 

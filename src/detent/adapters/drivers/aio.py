@@ -48,12 +48,18 @@ async def drive_async(
         await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)
         raise
     finally:
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
-        for flight in list(flights):
-            with suppress(Exception):  # the first one is on its way
-                _receive(session, flight, flights)
+        if flights:  # nothing to wait for is no reason to give up the event loop
+            await _ended(session, flights)
+
+
+async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
+    """Cancel what is still under way, wait for its end, and hear it."""
+    for flight in flights:
+        flight.cancel()
+    await asyncio.gather(*flights, return_exceptions=True)
+    for flight in list(flights):
+        with suppress(Exception):  # the first one is on its way
+            _receive(session, flight, flights)
 
 
 async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:

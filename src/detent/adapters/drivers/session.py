@@ -151,8 +151,8 @@ class Session(Generic[S]):
         owed = {effect.key: effect for effect in due(self.spec, self.run)}
         if self.under_way:
             self._keep(key for key in self.under_way if key in owed)
-        seen, left = self.under_way, self._left
-        new = {key: one for key, one in owed.items() if key not in seen and key not in left}
+        known = self.under_way.keys() | self._left
+        new = {key: one for key, one in owed.items() if key not in known} if known else owed
         if self._hold is not NO_HOLD:
             self.held = tuple(effect for effect in new.values() if self._must_wait(effect))
             new = {key: effect for key, effect in new.items() if effect not in self.held}
