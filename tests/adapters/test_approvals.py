@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Agent,
+    AgentRef,
     AgentTool,
     AlwaysAskPolicy,
     Ask,
@@ -33,6 +35,7 @@ from detent import (
     load_snapshot,
     tool,
 )
+from detent.adapters.rules import Rules
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
 
@@ -261,28 +264,16 @@ def test_what_is_remembered_goes_along_with_a_snapshot() -> None:
 
 def test_a_policy_is_told_what_was_decided() -> None:
     """Also in a new process, which goes on with the run."""
-
-    class Learning:
-        def __init__(self) -> None:
-            self.told: list[tuple[str, str]] = []
-
-        def should_ask(self, tool_name: str, tool_description: str, tool_params: object) -> bool:
-            return True
-
-        def update_after_confirmation(
-            self, tool_name: str, description: str, params: dict[str, Any], result: Any
-        ) -> None:
-            self.told.append((tool_name, result.action))
-
     policy = Learning()
     ui = Says(ConfirmationUIResult("confirm"))
     bench = Bench({"pay": BlockingConfirmationStrategy(policy, ui)}, "pay", journal=MemoryJournal())
 
     bench.agent.run("go", run_id="r")
-    assert policy.told == [("pay", "confirm")]
+    told = ("pay", "Work.", {"n": 0}, "confirm", None)
+    assert policy.told == [told]
     bench.agent.resume("r")
 
-    assert policy.told == [("pay", "confirm")] * 2
+    assert policy.told == [told] * 2
 
 
 def test_strategies_are_data() -> None:
@@ -324,11 +315,28 @@ def test_a_template_is_checked_when_it_is_made() -> None:
         Bench({"pay": BreakpointConfirmationStrategy(reject_template="{nobody}")})
 
 
+class Learning:
+    """A policy that is told, in its own time, what was decided."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def should_ask(self, tool_name: str, tool_description: str, tool_params: object) -> bool:
+        """Yes."""
+        return True
+
+    async def update_after_confirmation(self, *told: Any) -> None:
+        """Keep it."""
+        name, description, params, result = told
+        self.told.append((name, description, params, result.action, result.by))
+
+
 class Household:
     """Two agents as any process makes them: the outer one has its shopping done by the inner."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, policy: Any = None) -> None:
         self.folder, self.paid = folder, list[int]()
+        self.strategy = BreakpointConfirmationStrategy(str(folder), policy or AlwaysAskPolicy())
 
     def agent(self) -> Agent[Any, Any]:
         """The outer agent, with a journal in a file."""
@@ -342,7 +350,7 @@ class Household:
         inner = Agent(
             chat_generator=ScriptedChatGenerator(*[self.buy] * 2),
             tools=[pay],
-            confirmation_strategies={"pay": BreakpointConfirmationStrategy(str(self.folder))},
+            confirmation_strategies={"pay": self.strategy},
         )
         return Agent(
             chat_generator=ScriptedChatGenerator(*[self.order] * 2),
@@ -371,19 +379,57 @@ def test_a_call_of_an_inner_agent_is_decided_from_anywhere(tmp_path: Path) -> No
     assert (stopped.value.tool_name, len(stopped.value.pending)) == ("pay", 1)
     assert load_snapshot(str(stopped.value.snapshot_file_path)).run["id"] == "r"
     (call,) = home.agent().pending("r")
-    assert (call.tool_name, call.run_id, call.arguments) == ("pay", "r/1.0", {"amount": 30})
+    assert (call.tool_name, call.run_id, call.arguments) == ("pay", "r", {"amount": 30})
+    assert call.agents == ("buyer",)
 
     assert home.agent().decide("r", call.modify({"amount": 3}, by="Ada")) == ()
     with pytest.raises(DecisionRefusedError):
         home.agent().decide("r", call.confirm(by="Bob"))
     assert home.paid == []
 
-    assert home.agent().resume("r").text == "bought"
-    assert home.paid == [3]
+    result = home.agent().resume("r")
+    assert (result.text, home.paid) == ("bought", [3])
+    (done,) = result.run.decisions
+    assert (done.by, done.call.tool_name) == ("Ada", "pay")
+    assert done.path == (AgentRef(1, 0, "buyer"),)
     entries = SQLiteJournal(tmp_path / "runs.db").read("r")
     events = [one.data["event"] for one in entries if one.kind == "HappenedInside"]
     (decided,) = (one for one in events if one["$type"] == "HumanDecided")
     assert (decided["by"], isinstance(decided["at"], float)) == ("Ada", True)
+
+
+def test_the_policies_of_an_inner_agent_are_told_too(tmp_path: Path) -> None:
+    """When it is decided, and in each process that goes on with the run."""
+    policy = Learning()
+    home = Household(tmp_path, policy)
+    with pytest.raises(HITLBreakpointException):
+        home.agent().run("Get tea.", run_id="r")
+    (call,) = home.agent().pending("r")
+    home.agent().decide("r", call.confirm(by="Ada"))
+
+    home.agent().resume("r")
+    assert policy.told == [("pay", "Pay an amount.", {"amount": 30}, "confirm", "Ada")]
+    home.agent().resume("r")
+    assert len(policy.told) == 2
+    Rules().tell(home.agent().spec, home.agent().resume("r").run.decisions)  # has no such agent
+
+
+def test_what_is_remembered_in_an_inner_agent_is_listed_and_revoked(tmp_path: Path) -> None:
+    """By the grant that was listed."""
+    home = Household(tmp_path)
+    with pytest.raises(HITLBreakpointException):
+        home.agent().run("Get tea.", run_id="r")
+    (call,) = home.agent().pending("r")
+    home.agent().decide("r", call.confirm(remember="tool"))
+
+    (grant,) = home.agent().grants("r")
+    assert grant.path == (AgentRef(1, 0, "buyer"),)
+    home.agent().revoke("r", grant, by="Ada")
+
+    assert home.agent().grants("r") == ()
+    for gone in (grant, evolve(grant, path=(AgentRef(1, 1, "buyer"),))):
+        with pytest.raises(ValueError, match="no grant"):
+            home.agent().revoke("r", gone)
 
 
 def test_five_processes_approve_change_and_reject() -> None:

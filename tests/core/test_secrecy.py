@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 from detent.core.secrecy import Masked, masked_in
 
@@ -18,11 +18,12 @@ def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
 
 def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
     """However deep it is; schemas may be circular."""
-    declared = {
-        "a": Annotated[str, Masked] | None,
-        "b": list[Annotated[int, Masked]],
-        "c": list[int],
-    }
+
+    def given(
+        a: Annotated[str, Masked] | None, b: list[Annotated[int, Masked]], c: list[int]
+    ) -> None: ...
+
+    declared = get_type_hints(given, include_extras=True)
     card = {
         "type": "object",
         "properties": {"cvv": {"writeOnly": True}, "next": {"$ref": "#/$defs/card"}},

@@ -199,10 +199,11 @@ class Assembly(Generic[S]):
             recorder = Recorder(self.journal, spec, self.clock.now, at)
             if at.length == 0:
                 recorder.begin(at.run)
+        rules = _with_inner(self.rules, spec)
         session = Session(
             spec,
             at.run,
-            observers=(self.rules.told, *self.observers, *telling),
+            observers=(rules.observer(spec), *self.observers, *telling),
             clock=self.clock,
             hold=holds,
             passed=at.passed,
@@ -210,8 +211,7 @@ class Assembly(Generic[S]):
             hooks=self.hooks,
             inner_hooks=_inner_hooks(spec),
         )
-        self.rules.told_before(at.run)
-        rules = _with_inner(self.rules, spec)
+        rules.tell(spec, at.run.decisions)
         return Errand(session, _purses(spec, purse), holds, recorder, rules)
 
 

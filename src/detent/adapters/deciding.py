@@ -62,8 +62,16 @@ class Deciding:
         )
 
     def grants(self, run_id: str) -> tuple[Grant, ...]:
-        """The confirmations that count for further calls of a run of the journal."""
-        return self._found(run_id)[1].grants
+        """The confirmations that count for further calls of a run of the journal.
+
+        Those of the agents at work in it, too.
+        """
+        from attrs import evolve
+
+        from detent.core.delegation import runs_in
+
+        runs = runs_in(self._found(run_id)[1])
+        return tuple(evolve(one, path=path) for path, run in runs for one in run.grants)
 
     def revoke(self, run_id: str, grant: Grant, *, by: str | None = None) -> None:
         """Write to the journal that a confirmation counts for no further calls.
@@ -71,15 +79,19 @@ class Deciding:
         Raises:
             ValueError: the run has no such grant.
         """
+        from detent.core.delegation import inside, runs_in
         from detent.core.events import GrantRevoked
         from detent.core.step import step
 
-        event = GrantRevoked(grant.ref, by, self._assembly.clock.now())
+        event = inside(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
 
         def revoked(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
-            if all(one.ref != grant.ref for one in run.grants):
+            after = (
+                step(self._assembly.spec, run, event) if grant.path in dict(runs_in(run)) else run
+            )
+            if after is run:
                 raise ValueError(f"run {run_id!r} has no grant of the call {tuple(grant.ref)}")
-            return step(self._assembly.spec, run, event), [event]
+            return after, [event]
 
         self._write(run_id, revoked)
 

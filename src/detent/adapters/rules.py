@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
+from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
 from attrs import field, frozen
@@ -12,11 +13,12 @@ from detent.adapters.confirmation.strategies import (
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
 )
+from detent.adapters.functions import in_background
 from detent.adapters.snapshots import save_snapshot
 from detent.core.decisions import Policy, Wording
 from detent.core.due import due
 from detent.core.effects import AskHuman
-from detent.core.events import Event, HumanDecided
+from detent.core.events import Event
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.grants import Decided
 from detent.core.pending import question
@@ -31,6 +33,7 @@ from detent.ports.confirmation import (
     HITLBreakpointException,
     result_for,
 )
+from detent.ports.observer import Observer
 
 Strategy: TypeAlias = (
     BlockingConfirmationStrategy
@@ -71,23 +74,29 @@ class Rules:
     named: Mapping[str, Any] = field(factory=dict)
     inner: Mapping[str, Rules] = field(factory=dict)
 
-    def told(self, before: Run[Any], event: Event, after: Run[Any]) -> None:
-        """Tell a policy of a decision that has just counted: an observer."""
-        if isinstance(event, HumanDecided) and len(after.decisions) > len(before.decisions):
-            self._tell(after.decisions[-1])
+    def observer(self, spec: AgentSpec[Any]) -> Observer:
+        """Tells the policies of each decision that has just counted."""
 
-    def told_before(self, run: Run[Any]) -> None:
-        """Tell the policies of what was decided before this process goes on with the run."""
-        for done in run.decisions:
-            self._tell(done)
+        def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
+            self.tell(spec, after.decisions[len(before.decisions) :])
 
-    def _tell(self, done: Decided) -> None:
-        name = done.call.tool_name
-        policy = self.learners.get(name) or self.learners.get("*")
-        if policy is not None:
-            params = thaw(done.call.arguments)
-            result = result_for(done.decision, done.by)
-            policy.update_after_confirmation(name, "", params, result)
+        return observe
+
+    def tell(self, spec: AgentSpec[Any], decisions: Iterable[Decided]) -> None:
+        """Tell the policies what was decided, each of the calls of its own agent."""
+        for done in decisions:
+            rules, agent = self, spec
+            for at in done.path:
+                rules = rules.inner.get(at.tool_name, NO_RULES)
+                agent = agent.agents.get(at.tool_name, agent)
+            name = done.call.tool_name
+            policy = rules.learners.get(name, rules.learners.get("*"))
+            if policy is not None and name in agent.tools:
+                said = result_for(done.decision, done.by)
+                told = (agent.tools[name].description, thaw(done.call.arguments), said)
+                later = policy.update_after_confirmation(name, *told)
+                if isawaitable(later):
+                    in_background(later).result()
 
     def stop(self, spec: AgentSpec[Any], result: AgentResult[Any, Any]) -> None:
         """Raise when calls wait for humans whom nobody here can ask.
@@ -186,5 +195,6 @@ def _key(breakpoints: Mapping[str, Any], policies: Mapping[str, Any], name: str)
     return key if key in breakpoints else None
 
 
+NO_RULES = Rules()
 ALWAYS = AlwaysAskPolicy()
 """A strategy of a user's own is asked about every call: it decides by itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from detent.core.answers import output_of
@@ -13,7 +13,7 @@ from detent.core.invocation import Invocation
 from detent.core.outcomes import Failed, Finished
 from detent.core.results import ToolFault
 from detent.core.run import Run
-from detent.core.slots import Delegated, Faulted, Path, Slot, Status, Succeeded
+from detent.core.slots import AgentRef, Delegated, Faulted, Path, Slot, Status, Succeeded
 from detent.core.spec import AgentSpec
 
 TASK = "task"
@@ -59,6 +59,15 @@ def run_at(run: Run[Any], path: Path) -> Run[Any]:
             raise LookupError(f"run {run.id} has no agent at work on {at}")
         run = slot.status.run
     return run
+
+
+def runs_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Run[Any]]]:
+    """The run and those of the agents at work in it, however deep, each with where it is."""
+    yield path, run
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            at = AgentRef(*slot.ref, slot.status.tool_name)
+            yield from runs_in(slot.status.run, (*path, at))
 
 
 def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:

@@ -10,19 +10,23 @@ from attrs import frozen
 
 from detent.core.decisions import Decision, Scope
 from detent.core.messages import ToolCall
-from detent.core.slots import CallRef
+from detent.core.slots import CallRef, Path
 from detent.core.tools import Tool
 
 
 @frozen
 class Decided:
-    """A decision that counted: about which call, by whom, and when in seconds since 1970."""
+    """A decision that counted: about which call, by whom, and when in seconds since 1970.
+
+    `path` says of which agent inside the run the call is.
+    """
 
     ref: CallRef
     call: ToolCall
     decision: Decision
     by: str | None = None
     at: float | None = None
+    path: Path = ()
 
 
 @frozen
@@ -36,6 +40,7 @@ class Grant:
         covers: a digest of all that a call must have in common with it.
         by: who gave it.
         at: when, in seconds since 1970.
+        path: of which agent inside the run the call is.
     """
 
     ref: CallRef
@@ -44,6 +49,7 @@ class Grant:
     covers: str
     by: str | None = None
     at: float | None = None
+    path: Path = ()
 
 
 def covered(run_id: str, scope: Scope, call: ToolCall, tool: Tool) -> str:

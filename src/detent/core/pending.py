@@ -86,8 +86,8 @@ class PendingCall:
     """A call that waits for a human: all that they need to see, as plain values.
 
     Attributes:
-        run_id: the run.
-        turn: the turn of the run, from 1.
+        run_id: the outermost run: that which decisions are given to.
+        turn: the turn of the run, or of that of the agent inside it, from 1.
         place: the place of the call in its turn, from 0.
         call_id: the id of the call.
         tool_name: what is to run.
@@ -98,6 +98,7 @@ class PendingCall:
         parameters: the JSON Schema that arguments must fit.
         state: values from the state that the tool will get, where the policy reveals them.
         expires_at: when it can no longer be confirmed, in seconds since 1970.
+        agents: the agents inside the run whose call it is, the outermost first.
     """
 
     run_id: str
@@ -112,6 +113,7 @@ class PendingCall:
     parameters: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
     state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     expires_at: float | None = None
+    agents: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
@@ -158,8 +160,10 @@ def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
 def question(effect: AskHuman) -> PendingCall:
     """What a human is asked."""
     tool, call = effect.tool, effect.call
+    # The id of the run of an agent is that of the run around it, a slash, and a place.
+    outermost = effect.run_id.rsplit("/", len(effect.path))[0]
     return PendingCall(
-        effect.run_id,
+        outermost,
         *effect.ref,
         call.id,
         tool.name,
@@ -170,6 +174,7 @@ def question(effect: AskHuman) -> PendingCall:
         tool.spec.parameters,
         effect.revealed,
         effect.expires_at,
+        tuple(at.tool_name for at in effect.path),
     )
 
 

@@ -306,8 +306,8 @@ def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
     results = [one for message in run.messages for one in message.tool_call_results]
     calls = [one.origin for one in results]
     for done in run.decisions:
-        is_past = isinstance(done.decision, Rejected | Answered) and done.ref.turn < run.turn
-        if is_past and done.call in calls:
+        is_past = not done.path and done.ref.turn < run.turn
+        if is_past and isinstance(done.decision, Rejected | Answered) and done.call in calls:
             calls.remove(done.call)
     stopped = (Unjudged, Refused, AnsweredByHuman)
     calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]

@@ -45,7 +45,9 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
     slot = next((slot for slot in run.slots if slot.ref == event.ref), None)
     where = f"call {event.ref.place} of turn {event.ref.turn} of run {run.id!r}"
     if slot is None or not isinstance(slot.status, AwaitingDecision):
-        before = next((one for one in run.decisions if one.ref == event.ref), None)
+        before = next(
+            (one for one in run.decisions if (one.ref, one.path) == (event.ref, ())), None
+        )
         if before is None:
             return Refusal("unknown_call", f"{where} does not wait for a decision")
         by = f" by {before.by}" if before.by else ""

@@ -49,6 +49,7 @@ from detent.core.run import (
     Thinking,
 )
 from detent.core.slots import (
+    AgentRef,
     CallRef,
     Delegated,
     Faulted,
@@ -261,6 +262,9 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
+    at = AgentRef(*slot.ref, event.tool_name)
+    for done in after.decisions[len(before.decisions) :]:
+        run = evolve(run, decisions=(*run.decisions, evolve(done, path=(at, *done.path))))
     if limit := spec.limits.spent(0, run.usage, run.cost):
         after = _stopped_at_turn(agent, before, after, limit)
     return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))

@@ -54,7 +54,8 @@ class ConfirmationPolicy(Protocol):
 
     It may be asynchronous. One that has `update_after_confirmation` as well is told, with the same
     arguments and the `ConfirmationUIResult`, what was decided: at least once, also of decisions
-    made before, when another process goes on with the run.
+    made before, when another process goes on with the run. That may be asynchronous, too, but the
+    run waits for it: in another event loop than its own.
     """
 
     def should_ask(
