@@ -42,14 +42,100 @@ def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute("UPDATE entries SET data = ?", (text,))
-        db.execute("UPDATE snapshots SET data = ?", (text,))
+        db.execute("UPDATE entries SET data = ?, crc32 = NULL", (text,))
+        db.execute("UPDATE snapshots SET data = ?, crc32 = NULL", (text,))
     db.close()
 
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
-        journal.read("a")
+        list(journal.read("a"))
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
         journal.checkpoints("a")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["at = 7", "status = 'done'", "kind = x'ff'", "data = replace(data, 1, 2)", "crc32 = 'x'"],
+)
+def test_a_row_that_was_changed_is_an_error(change: str, tmp_path: Path) -> None:
+    """What is before it can be read, and others are not harmed."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 3), Checkpoint(3, {"n": 3}))
+    journal.append("b", entries(0, 1))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute(f"UPDATE entries SET {change} WHERE run_id = 'a' AND position = 1")  # noqa: S608 - ours
+    db.close()
+
+    found = iter(journal.read("a"))
+    assert next(found) == entries(0, 1)[0]
+    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a' is not what was") as caught:
+        next(found)
+    assert caught.value.whole == 1
+    assert [run.status for run in journal.runs()] == ["running", "running"]
+    assert list(journal.read("b")) == entries(0, 1)
+
+
+def test_a_changed_last_entry_is_seen_in_the_list(tmp_path: Path) -> None:
+    """Nobody should forget a run because of it."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2), Checkpoint(2, {"n": 2}))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET status = 'done' WHERE position = 1")
+        db.execute("UPDATE snapshots SET data = '{}'")
+    db.close()
+
+    assert [(run.status, run.length) for run in journal.runs()] == [("damaged", 2)]
+    with pytest.raises(JournalDamagedError, match=r"a checkpoint of run 'a' .* delete"):
+        journal.checkpoints("a")
+
+
+def test_a_row_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    """In the middle, and at the end: the length of a run is written down."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2))
+    journal.append("a", entries(2, 2))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("DELETE FROM entries WHERE position = 3")
+        db.commit()
+        with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left") as caught:
+            list(journal.read("a", 1))
+        assert caught.value.whole == 3
+        with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left"):
+            journal.append("a", entries(3, 1))
+        db.execute("DELETE FROM entries WHERE position = 1")
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a'"):
+        list(journal.read("a"))
+
+
+OLD = """
+CREATE TABLE entries (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+    status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
+);
+CREATE TABLE snapshots (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (run_id, position)
+);
+INSERT INTO entries VALUES ('a', 0, 100.0, 'Kind0', 'running', '{"n":0}');
+INSERT INTO entries VALUES ('a', 1, 101.0, 'Kind1', 'running', '{"n":1}');
+INSERT INTO snapshots VALUES ('a', 2, '{"n":2}');
+"""
+
+
+def test_a_file_of_an_earlier_version_gets_checksums_from_now_on(tmp_path: Path) -> None:
+    """What it has is read as before."""
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.executescript(OLD)
+    db.close()
+    journal = SQLiteJournal(tmp_path / "x.db")
+
+    assert list(journal.read("a")) == entries(0, 2)
+    assert journal.checkpoints("a") == [Checkpoint(2, {"n": 2})]
+    assert [(run.status, run.length) for run in journal.runs()] == [("running", 2)]
+    journal.append("a", entries(2, 1), Checkpoint(3, {"n": 3}))
+    assert list(SQLiteJournal(tmp_path / "x.db").read("a")) == entries(0, 3)
+    assert len(journal.checkpoints("a")) == 2
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:

@@ -1,13 +1,21 @@
-"""A journal in an SQLite file: nothing to install, safe against a crash of process and machine."""
+"""A journal in an SQLite file: nothing to install, safe against a crash of process and machine.
+
+SQLite sees when its pages make no sense, and not when they have lost a row or say something else.
+So each row has the CRC-32 of the rest of it, and each run its length in a table of its own. Runs of
+earlier versions have neither.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import Any
+from zlib import crc32
 
 from detent.ports.journal import (
     Checkpoint,
@@ -21,26 +29,34 @@ from detent.ports.journal import (
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
     run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
-    status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
+    status TEXT NOT NULL, data TEXT NOT NULL, crc32 INTEGER, PRIMARY KEY (run_id, position)
 );
 CREATE TABLE IF NOT EXISTS snapshots (
-    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL, crc32 INTEGER,
     PRIMARY KEY (run_id, position)
 );
+CREATE TABLE IF NOT EXISTS lengths (
+    run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL
+) WITHOUT ROWID;
 """
 LENGTH = "SELECT COALESCE(MAX(position) + 1, 0) FROM entries WHERE run_id = ?"
+KNOWN = "SELECT length FROM lengths WHERE run_id = ?"
+LENGTHEN = "INSERT OR REPLACE INTO lengths VALUES (?, ?)"
 ENTRIES = """
-SELECT position, at, kind, status, data FROM entries
+SELECT position, at, kind, status, data, crc32 FROM entries
 WHERE run_id = ? AND position >= ? ORDER BY position
 """
-SNAPSHOTS = "SELECT position, data FROM snapshots WHERE run_id = ? ORDER BY position"
+SNAPSHOTS = "SELECT position, data, crc32 FROM snapshots WHERE run_id = ? ORDER BY position"
 RUNS = """
-SELECT entries.run_id, position + 1, status, at FROM entries
+SELECT length, entries.run_id, position, at, kind, status, data, crc32 FROM entries
 JOIN (SELECT run_id, MAX(position) AS last FROM entries GROUP BY run_id) AS ends
-ON entries.run_id = ends.run_id AND position = last ORDER BY at DESC
+ON entries.run_id = ends.run_id AND position = last
+LEFT JOIN lengths ON entries.run_id = lengths.run_id ORDER BY at DESC
 """
 WAIT_S = 30.0
 """How long a write waits for other processes that write to the same file."""
+TEXT = partial(str, encoding="utf-8", errors="replace")
+"""What is no text any more is read as another one, and so found to be damaged."""
 
 
 class SQLiteJournal:
@@ -65,36 +81,67 @@ class SQLiteJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        rows = [(run_id, *_row(entry)) for entry in entries]
+        rows = [(run_id, *row, _checksum(run_id, *row)) for row in map(_row, entries)]
         with self._connected("written") as db:
             db.execute("BEGIN IMMEDIATE")
             (length,) = db.execute(LENGTH, (run_id,)).fetchone()
+            self._require_all(db, run_id, length)
             require_next(run_id, entries, length)
-            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+            db.execute(LENGTHEN, (run_id, length + len(rows)))
+            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             if checkpoint is not None:
-                kept = (run_id, checkpoint.position, _text(checkpoint.data))
-                db.execute("INSERT INTO snapshots VALUES (?, ?, ?)", kept)
+                kept = (checkpoint.position, _text(checkpoint.data))
+                kept_whole = (run_id, *kept, _checksum(run_id, *kept))
+                db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", kept_whole)
             db.execute("COMMIT")
 
-    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
-        """As the port says."""
-        with self._connected("read") as db:
-            rows = db.execute(ENTRIES, (run_id, start)).fetchall()
-        return [
-            Entry(position, at, kind, status, _loaded(run_id, data))
-            for position, at, kind, status, data in rows
-        ]
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """As the port says. What stands before damage is given before that is raised."""
+        rows: list[Any] = []
+        damage: JournalDamagedError | None = None
+        try:
+            with self._connected("read") as db:
+                db.execute("BEGIN")
+                rows.extend(db.execute(ENTRIES, (run_id, start)))
+                self._require_all(db, run_id, start + len(rows))
+                db.execute("COMMIT")
+        except JournalDamagedError as error:
+            damage = error
+        for place, row in enumerate(rows, start):
+            if row[0] != place or not _is_whole(run_id, row):
+                told = f"the journal {self._path} is damaged: entry {place} of run {run_id!r}"
+                raise JournalDamagedError(f"{told} is not what was written", run_id, place)
+            position, at, kind, status, data, _ = row
+            yield Entry(position, at, kind, status, _loaded(run_id, data))
+        if damage is not None:
+            raise JournalDamagedError(str(damage), run_id, start + len(rows))
+
+    def _require_all(self, db: sqlite3.Connection, run_id: str, length: int) -> None:
+        """Raise when a run has once been longer."""
+        (known,) = db.execute(KNOWN, (run_id,)).fetchone() or (0,)
+        if not isinstance(known, int) or length < known:
+            raise JournalDamagedError(
+                f"the journal {self._path} is damaged: run {run_id!r} had {known} entries, and "
+                f"{length} are left"
+            )
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._connected("read") as db:
             rows = db.execute(SNAPSHOTS, (run_id,)).fetchall()
-        return [Checkpoint(position, _loaded(run_id, data)) for position, data in rows]
+        if not all(_is_whole(run_id, row) for row in rows):
+            raise JournalDamagedError(
+                f"the journal {self._path} is damaged: a checkpoint of run {run_id!r} is not what "
+                "was written; delete the run's rows in the table snapshots to do without, which is "
+                "slower"
+            )
+        return [Checkpoint(position, _loaded(run_id, data)) for position, data, _ in rows]
 
     def runs(self) -> Sequence[StoredRun]:
-        """As the port says."""
+        """As the port says. One whose last entry is damaged has the status "damaged"."""
         with self._connected("read") as db:
-            return [StoredRun(*row) for row in db.execute(RUNS).fetchall()]
+            rows = db.execute(RUNS).fetchall()
+        return [_listed(*row) for row in rows]
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
@@ -102,6 +149,7 @@ class SQLiteJournal:
             db.execute("BEGIN IMMEDIATE")
             db.execute("DELETE FROM entries WHERE run_id = ?", (run_id,))
             db.execute("DELETE FROM snapshots WHERE run_id = ?", (run_id,))
+            db.execute("DELETE FROM lengths WHERE run_id = ?", (run_id,))
             db.execute("COMMIT")
 
     def close(self) -> None:
@@ -118,7 +166,7 @@ class SQLiteJournal:
         with self._lock:
             try:
                 yield self._connection()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._drop()
                 kind = JournalDamagedError if _is_damage(error) else JournalError
                 raise kind(f"the journal {self._path} could not be {done}: {error}") from error
@@ -161,14 +209,49 @@ def _opened(path: str, mode: str) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.executescript(SCHEMA)
-    except sqlite3.Error:
+        for table in ("entries", "snapshots"):
+            _add_checksums(db, table)
+    except (sqlite3.Error, UnicodeDecodeError):
         db.close()
         raise
+    db.text_factory = TEXT
     return db
 
 
+def _add_checksums(db: sqlite3.Connection, table: str) -> None:
+    """Have a column for them, in a file of an earlier version as well."""
+    query = "SELECT 1 FROM pragma_table_info(?) WHERE name = 'crc32'"
+    if not db.execute(query, (table,)).fetchone():
+        db.execute("BEGIN IMMEDIATE")
+        if not db.execute(query, (table,)).fetchone():  # another process may have been faster
+            db.execute(f"ALTER TABLE {table} ADD COLUMN crc32 INTEGER")
+        db.execute("COMMIT")
+
+
 def _row(entry: Entry) -> tuple[int, float, str, str, str]:
-    return entry.position, entry.at, entry.kind, entry.status, _text(entry.data)
+    return entry.position, float(entry.at), entry.kind, entry.status, _text(entry.data)
+
+
+def _checksum(run_id: str, position: int, *columns: float | str) -> int:
+    """Of all columns: the last one, and the others as JSON before it."""
+    *others, data = columns
+    return crc32(f"{json.dumps([run_id, position, *others])}{data}".encode())
+
+
+def _is_whole(run_id: str, row: Any) -> bool:
+    """Whether its checksum is right, if it has one."""
+    *columns, checksum = row
+    try:
+        return checksum is None or checksum == _checksum(run_id, *columns)
+    except (TypeError, ValueError):  # what is in a column is not of its type
+        return False
+
+
+def _listed(known: int | None, run_id: str, *row: Any) -> StoredRun:
+    position, at, _, status, _, _ = row
+    if _is_whole(run_id, row) and known in (None, position + 1):
+        return StoredRun(run_id, position + 1, status, at)
+    return StoredRun(run_id, known or 0, "damaged", at)
 
 
 def _text(data: object) -> str:
@@ -187,6 +270,6 @@ def _loaded(run_id: str, text: object) -> dict[str, object]:
     return data
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     code = getattr(error, "sqlite_errorname", "")
     return code.startswith("SQLITE_CORRUPT") or code == "SQLITE_NOTADB"
