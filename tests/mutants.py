@@ -14,6 +14,7 @@ It fails when fewer than nine of ten are found. Survivors that somebody has judg
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -21,6 +22,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from math import ceil
 from pathlib import Path
@@ -30,10 +32,15 @@ from attrs import field, frozen
 ROOT = Path(__file__).resolve().parent.parent
 JUDGED = Path(__file__).with_name("judged_mutants.toml")
 FOUND_MIN = 0.9
-NOT_CHOSEN = 34
-"""The exit code by which mutmut knows that a mutant is skipped."""
+STATS = ROOT / "mutants" / "mutmut-stats.json"
+QUICK_S = 0.5
+ENDLESS_S = 600
+TESTS_FAILED = frozenset({1, 2, 3})
+"""Exit codes of pytest: a test failed, a module did not even import, or pytest itself broke."""
+NOT_CHOSEN, KILLED_BY_A_TEST, TIMED_OUT = 34, 1, 36
+"""Exit codes by which mutmut knows what became of a mutant."""
 
-KILLED = frozenset({"killed", "timeout", "suspicious", "segfault"})
+FOUND = frozenset({"killed", "timeout", "segfault"})
 
 
 @frozen(order=True)
@@ -62,7 +69,7 @@ class Mutant:
     @property
     def is_found(self) -> bool:
         """Whether a test has failed, or has not come to an end."""
-        return self.outcome in KILLED
+        return self.outcome in FOUND
 
 
 def module_of(name: str) -> str:
@@ -135,14 +142,12 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     os.chdir(ROOT)
     names = choose(asked.patterns, asked.sample, asked.seed, asked.children)
-    ran = subprocess.run(
-        [sys.executable, "-m", "mutmut", "run", "--max-children", str(asked.children)],
-        check=False,
-        # For tests that start an interpreter.
-        env=os.environ | {"PYTHONPATH": str(ROOT / "mutants" / "src")},
-    )
-    if ran.returncode:
-        return ran.returncode
+    mutmut = [sys.executable, "-m", "mutmut", "run", "--max-children", str(asked.children)]
+    if not STATS.exists():  # trying one mutant notes which tests run which functions
+        subprocess.run([*mutmut, min(names)], check=True, env=environment())
+    leave_out_slow_tests()
+    subprocess.run(mutmut, check=True, env=environment())
+    tried_again(names, asked.children)
     tried = list(results(names))
     print(*report(tried, judged(JUDGED.read_text(encoding="utf-8"))), sep="\n")  # noqa: T201 - the table
     return int(sum(one.is_found for one in tried) < FOUND_MIN * len(tried))
@@ -177,6 +182,61 @@ def choose(patterns: Sequence[str], sample: int | None, seed: int, children: int
                 file.exit_code_by_key[name] = NOT_CHOSEN
         file.save()
     return names
+
+
+def leave_out_slow_tests() -> None:
+    """Have mutmut run quick tests where there are some: it runs them in no order."""
+    stats = json.loads(STATS.read_text(encoding="utf-8"))
+    slow = {test for test, seconds in stats["duration_by_test"].items() if seconds > QUICK_S}
+    tests_of = stats["tests_by_mangled_function_name"]
+    for function, tests in tests_of.items():
+        tests_of[function] = [one for one in tests if one not in slow] or tests
+    STATS.write_text(json.dumps(stats), encoding="utf-8")
+
+
+def tried_again(names: frozenset[str], children: int) -> None:
+    """Try those that were not killed by all the tests of their module, in a fresh process.
+
+    mutmut has imported the modules before it breaks them, counts what runs at that time to no test,
+    leaves slow tests out, and calls it a time-out when it does not find a test again.
+    """
+    from mutmut.mutation.data import SourceFileMutationData
+    from mutmut.utils.file_utils import walk_mutatable_files
+
+    for path in walk_mutatable_files():
+        file = SourceFileMutationData(path=path)
+        file.load()
+        codes = file.exit_code_by_key
+        left = [name for name in names & codes.keys() if outcome(codes[name]) != "killed"]
+        with ThreadPoolExecutor(children) as pool:
+            codes.update(zip(left, pool.map(fresh, left), strict=True))
+        file.save()
+
+
+def fresh(name: str) -> int:
+    """The exit code of the tests of its module, in a process that begins with the mutant."""
+    options = ["-x", "-q", "--rootdir=.", "-pno:cacheprovider", "-pno:xdist"]
+    tests = f"tests/core/test_{module_of(name)}.py"
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, "--hypothesis-profile=ci", tests],
+            check=False,
+            cwd=ROOT / "mutants",
+            env=environment(name),
+            capture_output=True,
+            timeout=ENDLESS_S,
+        )
+    except subprocess.TimeoutExpired:
+        return TIMED_OUT
+    return KILLED_BY_A_TEST if ran.returncode in TESTS_FAILED else ran.returncode
+
+
+def environment(mutant: str = "") -> dict[str, str]:
+    """That of a process that is to import the mutated modules."""
+    return os.environ | {
+        "PYTHONPATH": str(ROOT / "mutants" / "src"),
+        "MUTANT_UNDER_TEST": mutant,
+    }
 
 
 def results(names: frozenset[str]) -> Iterator[Mutant]:

@@ -94,3 +94,9 @@ def test_a_template_that_names_something_else_is_refused_at_once(
     """When it is made, not when a human first says no."""
     with pytest.raises(ValueError, match=told):
         Wording(**template)
+
+
+def test_a_digest_is_the_same_in_every_version() -> None:
+    """Stored runs wait with it, and humans answer with it after an upgrade."""
+    assert BOUND == "796db9ae23500d6d35029ca4c0ba90949fc009c009b25862c459ca600881c9e5"
+    assert paying(None) == "3aaecd365a2d82413fd0b136525d161a7ec42dcccb984a5f5e29be8b47ae4fd9"

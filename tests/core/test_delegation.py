@@ -503,7 +503,9 @@ def test_a_snapshot_knows_what_goes_on_inside() -> None:
     snapshot = snapshot_of(OUTER, run, due(OUTER, run))
     again = snapshot_from(snapshot.to_json())
 
-    assert snapshot.summary().splitlines()[-1] == "    look({}): ready to run"
+    *_, ask, look = snapshot.summary().splitlines()
+    assert ask.endswith(": at work")
+    assert look == "    look({}): ready to run"
     assert again.held == snapshot.held
     assert again.held[0].path == (AT,)
     assert run_of(OUTER, again) == run
@@ -545,3 +547,31 @@ def test_a_snapshot_whose_agent_is_damaged_is_refused(part: str) -> None:
         del data["run"]["phase"]["slots"][0]["status"]["run"]["state"]["data"]
     with pytest.raises(DetentError, match="the run of the agent 'ask' in it is damaged"):
         run_of(OUTER, snapshot_from(data))
+
+
+def test_what_an_agent_inside_costs_is_counted_once() -> None:
+    """Each of its replies, when it comes."""
+    run = delegated("look")
+    look = ModelReplied(1, 1, said(ToolCall("look", {}, "x")), cost=0.25)
+    for event, cost in (
+        (look, 0.25),
+        (ToolReturned(CallRef(1, 0), 1, ToolResult("seen")), 0.25),
+        (ModelReplied(2, 1, said(text="found it"), cost=0.5), 0.75),
+    ):
+        run = step(OUTER, run, inside((AT,), event))
+        assert run.cost == cost
+    assert run.turn == 2
+
+
+def test_an_agent_inside_has_its_own_time() -> None:
+    """It begins when the agent does."""
+    spec = evolve(OUTER, tools=by_name([agent_tool(evolve(INNER, limits=Limits(max_seconds=5)))]))
+    run = step(spec, asked("look", spec=spec), ToolStarted(CallRef(1, 0), 1, at=100.0))
+
+    assert run_at(run, (AT,)).deadline == 105.0
+
+
+def test_a_run_that_has_not_ended_is_no_result() -> None:
+    """Its answer may still come."""
+    with pytest.raises(NoAnswerError, match=r"^it has stopped$"):
+        result_of_run(INNER, start(INNER, [], run_id="r"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from detent import GrantRevoked, ToolReturned, pending, step
+from detent import GrantRevoked, Tool, ToolCall, ToolReturned, pending, step
 from detent.core.decisions import Scope
+from detent.core.grants import covered
 from detent.core.pending import decided_run
 from detent.core.policies import AskOncePolicy
 from detent.core.results import result_of
@@ -13,6 +14,7 @@ from detent.core.slots import CallRef
 from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 SPEC = spec_of()
+BARE = Tool("pay", "", {"type": "object", "properties": {"to": {}, "amount": {}}}, print)
 FIVE, SIX = {"to": "Ann", "amount": 5}, {"to": "Ann", "amount": 6}
 
 
@@ -52,3 +54,18 @@ def test_ask_once_asks_once_for_equal_calls() -> None:
 
     assert [call.arguments["amount"] for call in pending(spec, confirmed)] == [6]
     assert len(pending(spec, rejected)) == 2
+
+
+def test_what_a_grant_covers_is_the_same_in_every_version() -> None:
+    """Stored runs carry it; the order of arguments does not count."""
+    five, again = ToolCall("pay", FIVE, "a"), ToolCall("pay", dict(reversed(FIVE.items())), "b")
+
+    assert covered("r", "arguments", five, PAY) == covered("r", "arguments", again, PAY)
+    assert (
+        covered("r", "arguments", five, BARE)
+        == "b7aed049d63d8fbf1d379b4c5a606128f1b9b147c63991280e2bafd2fa806fdb"
+    )
+    assert (
+        covered("r", "tool", five, BARE)
+        == "fe48b7d5a30aa6fc74c2a3004cbc7f9cc8fa253ec07b60732d6a012a718926e2"
+    )

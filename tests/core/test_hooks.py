@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -160,3 +161,12 @@ def test_the_first_hook_that_is_not_content_sends_a_run_back() -> None:
     assert sent_back(hooks[:1], ended) is None
     with pytest.raises(HookError, match="must give a text or None, got True"):
         sent_back([on_exit(lambda run: True)], ended)  # type: ignore[arg-type,return-value]  # the mistake
+
+
+def test_who_sends_a_run_back_sees_it() -> None:
+    """As it has ended; a hook without a name is told as it is printed."""
+    ended = step(SPEC, RUN, REPLIED)
+
+    assert sent_back([on_exit(lambda run: run.id)], ended) == SentBack(1, ended.id)
+    with pytest.raises(HookError, match=r"the hook functools\.partial\(.*\) raised TypeError"):
+        sent_back([on_exit(partial(int, 3))], ended)  # type: ignore[arg-type]  # the mistake

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import pytest
 from attrs import frozen
@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from detent import FrozenDict, OutputType, SchemaMode, ToolSpec
 from detent.core.conversion import ConversionError
+from detent.core.output_type import ANSWERS
 
 
 @frozen
@@ -167,6 +168,8 @@ class Open:
     [
         (Line, True),
         (list[Line], True),
+        (Line | None, True),
+        (Literal["yes", "no"], True),
         (Tree, True),
         (Invoice, False),
         (Open, False),
@@ -198,3 +201,10 @@ def test_there_is_at_least_one_try() -> None:
     """None at all would be no question."""
     with pytest.raises(ValueError, match="tries"):
         OutputType(Place, tries=0)
+
+
+def test_the_tool_to_answer_by_says_what_it_is_for() -> None:
+    """And has the name that the user gives it."""
+    wanted = OutputType(int, name="done")
+
+    assert wanted.tool == ToolSpec("done", ANSWERS, wanted.schema)

@@ -69,6 +69,37 @@ def test_a_policy_may_reveal_what_comes_from_the_state() -> None:
     assert (call.state, call.reason) == ({"user": "Ann"}, "look")
 
 
+def test_a_mask_that_was_left_alone_is_no_fault() -> None:
+    """Whatever the parameter must be; what a human writes in its place must fit."""
+    schema = {
+        "type": "object",
+        "properties": {"pin": {"type": "integer"}, "n": {"type": "integer"}},
+    }
+    asked = evolve(FIRST, arguments={"pin": MASK, "n": 1}, parameters=schema)
+
+    assert asked.faults({"pin": MASK, "n": 2}) == []
+    assert asked.faults({"pin": MASK, "n": "x"}) == ["'n' must be an integer, got \"x\""]
+    assert asked.faults({"pin": "x", "n": MASK}) == [
+        "'pin' must be an integer, got \"x\"",
+        f"'n' must be an integer, got {json.dumps(MASK, ensure_ascii=False)}",
+    ]
+
+
+def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:
+    """By name and id, or that nothing does."""
+    waits = event_of(SPEC, RUN, ToolExecutionDecision("pay", execute=True, tool_call_id="x"), 1.0)
+    refund = ToolExecutionDecision("refund", execute=True)
+    nothing = event_of(SPEC, waiting(SPEC), refund, 1.0)
+
+    assert waits == Refusal(
+        "unknown_call",
+        "no call of 'pay' with the id 'x' waits in run 'r'; there waits: pay (c10), pay (c11)",
+    )
+    assert nothing == Refusal(
+        "unknown_call", "no call of 'refund' waits in run 'r'; there waits: none"
+    )
+
+
 def test_a_decision_is_about_one_call() -> None:
     """The other one still waits; decisions go through JSON as well."""
     sent = json.loads(json.dumps(FIRST.confirm(by="Dora").to_dict()))

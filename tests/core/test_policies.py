@@ -92,7 +92,8 @@ CASES: list[tuple[Any, bool]] = [
         (AskWhen(later), False), (AskOncePolicy(), True), (YES | NO, True), (NO | NO, False),
         (YES & NO, False), (YES & YES, True), (~YES, False), (~NO, True), (Not(Seed(None)), True),
         (NO | AskWhen(later), False), (YES | AskWhen(later), True), (NO | Seed(answer=True), True),
-        (AskOverBudget("amount", 4), True), (AskOverBudget("amount", 5), False),
+        (AskOverBudget("amount", 4), True), (AskOverBudget("gone", 4), True),
+        (AskOverBudget("amount", 5), False),
         (AskAfter(0), True), (AskAfter(1), False), (Asking(NO), False), (Asking(YES), True),
     ]  # fmt: skip
 
@@ -179,6 +180,23 @@ def test_what_was_paid_in_turns_before_counts() -> None:
     for less, enough in ((AskAfter(1), AskAfter(2)), (over(9), over(10))):
         assert isinstance(less(CALL, PAY, run), Ask)
         assert enough(CALL, PAY, run) == Allow()
+
+
+def test_a_question_says_what_it_is_about() -> None:
+    """So that a human can tell why it is put."""
+    run = run_with(ChatMessage.from_tool("paid", CALL))
+
+    assert AskAbove("amount", 4)(CALL, PAY, run) == Ask("amount is 5, and 4 needs no confirmation")
+    assert AskAfter(1)(CALL, PAY, run) == Ask("pay was called 1 times in this run")
+    assert over(9)(CALL, PAY, run) == Ask("amount 5 on top of 5 is over 9")
+    assert AskWhen(lambda params: params["amount"] == 5, "five")(CALL, PAY, run) == Ask("five")
+
+
+def test_an_amount_may_be_nothing_and_not_less() -> None:
+    """One below nothing would make room for others."""
+    for amount, asks in ((0, False), (-1, True), ("1", True)):
+        said = over(0)(ToolCall("pay", {"to": "Ann", "amount": amount}, "c"), PAY, run_with())
+        assert isinstance(said, Ask) == asks
 
 
 def over(budget: float) -> AskOverBudget:

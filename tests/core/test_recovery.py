@@ -215,3 +215,17 @@ def test_only_open_calls_have_decisions_to_bind() -> None:
     spec, _ = in_flight("ask")
     run = start(spec, [ChatMessage.from_user("go")], run_id="r")
     assert rebound(spec, run, "copy").phase == Thinking()
+
+
+def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
+    """Each call has its digest in each run, so that no decision is about two of them."""
+    spec = spec_of()
+    run = waiting(spec, *({"to": "Ann", "amount": n} for n in (1, 2)))
+    digests = [
+        call.digest
+        for one in (run, rebound(spec, run, "s"), rebound(spec, run, "t"))
+        for call in pending(spec, one)
+    ]
+
+    assert len(set(digests)) == 6
+    assert rebound(spec, run, "s") == rebound(spec, run, "s")

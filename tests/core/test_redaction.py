@@ -154,3 +154,22 @@ def test_no_value_is_left(value: str, before: str, after: str) -> None:
     """Whatever it is and whatever surrounds it."""
     left = redacted(f"{before}{value}{after}", {"": value}, known={})
     assert value.strip() == "" or all(value not in piece for piece in left.split("<>"))
+
+
+def test_the_beginning_and_the_end_of_a_long_text_are_taken_out() -> None:
+    """Texts are cut, by others too; a piece from the middle is not found."""
+    letters = "".join(chr(ord("a") + n * 7 % 26) + str(n % 10) for n in range(40))
+    secret = {"token": letters}
+
+    assert redacted(f"it was {letters[:30]}…", secret, known={}) == "it was <token>…"
+    assert redacted(f"it was …{letters[-30:]}", secret, known={}) == "it was …<token>"
+    assert redacted(letters[:23], secret, known={}) == letters[:23]
+
+
+def test_bytes_are_recognised_as_the_text_that_they_are() -> None:
+    """Also as Python writes them, and in base64."""
+    key = {"key": b"s3cret-\xff"}
+
+    assert redacted("key s3cret-\ufffd", key, known={}) == "key <key>"
+    assert redacted(r"key b's3cret-\xff'", key, known={}) == "key b'<key>'"
+    assert redacted("key czNjcmV0Lf8=", key, known={}) == "key <key>"

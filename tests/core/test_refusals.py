@@ -123,3 +123,16 @@ def test_nothing_guarded_runs_unless_exactly_that_was_confirmed(
     with capsys.disabled():
         print(f"\n{count} sequences of up to {DEPTH} events about {places} calls", end="")  # noqa: T201 - how many were checked
     assert count > 50 * places
+
+
+def test_a_change_that_does_not_fit_is_refused_with_each_fault() -> None:
+    """As a list, for a form that shows them where they are."""
+    run = waiting(SPEC, {"to": "Ann", "amount": 5})
+    (human,) = asked(run)
+
+    found = refusal(SPEC, run, HumanDecided(human.ref, human.digest, Modified({"amount": "x"})))
+
+    assert found is not None
+    assert found.why == "misfit"
+    assert sorted(found.faults) == ["'amount' must be an integer, got \"x\"", "'to' is missing"]
+    assert found.text == f"call 0 of turn 1 of run 'r': {'; '.join(found.faults)}"

@@ -32,6 +32,18 @@ from detent.core.breakpoints import AgentBreakpoint, Breakpoint, ToolBreakpoint,
 from detent.core.effects import EffectKey
 from detent.core.errors import StoredDataError
 from detent.core.records import dump
+from detent.core.results import ToolResult
+from detent.core.run import Acting
+from detent.core.slots import (
+    AwaitingDecision,
+    Ready,
+    Resting,
+    Running,
+    Status,
+    Succeeded,
+    Unjudged,
+    Unknown,
+)
 from detent.core.snapshot import (
     AgentSnapshot,
     SnapshotMismatchError,
@@ -254,3 +266,32 @@ def test_a_snapshot_that_is_nested_too_deeply_is_refused() -> None:
     data["run"]["options"] = {"generation_kwargs": deep}
     with pytest.raises(StoredDataError, match="nested too deeply"):
         AgentSnapshot.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (Unjudged(), "waits for its policy"),
+        (AwaitingDecision("d", "it costs money"), "waits for a human (it costs money)"),
+        (Ready(), "ready to run"),
+        (Running(1), "running"),
+        (Resting(2, 9.0), "waits for its next attempt"),
+        (Succeeded(ToolResult("done")), "succeeded"),
+        (Unknown(1), "unknown"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_people_are_told_how_far_a_call_is(status: Status, told: str) -> None:
+    """In words."""
+    assert isinstance(RUN.phase, Acting)
+    slots = (evolve(RUN.slots[0], status=status), RUN.slots[1])
+    run = evolve(RUN, phase=Acting(RUN.phase.reply, slots))
+
+    assert snapshot_of(SPEC, run).summary().splitlines()[1] == f'  note({{"n": 1}}): {told}'
+
+
+def test_the_text_of_a_snapshot_can_be_read_in_every_script() -> None:
+    """Characters are not spelled as numbers."""
+    run = start(SPEC, [ChatMessage.from_user("Grüße, 世界")], run_id="r")
+
+    assert "Grüße, 世界" in snapshot_of(SPEC, run).to_json()

@@ -60,6 +60,7 @@ def test_a_result_is_shown_when_its_call_has_ended() -> None:
     assert (asked, started) == ([], [])
     assert told(second) == [("two", 1, True)]
     assert told(first) == [("one", 0, False)]
+    assert [chunk.start for chunk in first] == [True, False]
     assert END in first
     assert END not in second
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from detent import (
     Acting,
     AgentSpec,
@@ -10,6 +12,7 @@ from detent import (
     ChatReply,
     Done,
     Exhausted,
+    Limits,
     Slot,
     State,
     Thinking,
@@ -18,7 +21,7 @@ from detent import (
     start,
 )
 from detent.core.slots import Faulted, Ready, Status
-from detent.core.turns import advance, end, folded, say
+from detent.core.turns import advance, asked_again, end, folded, say
 
 SPEC: AgentSpec[State] = AgentSpec(State({}))
 RUN = start(SPEC, [ChatMessage.from_user("go")], run_id="r")
@@ -57,3 +60,13 @@ def test_saying_and_ending_leave_the_run_before_as_it_was() -> None:
     assert [message.text for message in said.messages] == ["go", "hi"]
     assert end(said, Exhausted("x")).phase == Done(Exhausted("x"))
     assert (len(RUN.messages), RUN.phase) == (1, Thinking())
+
+
+def test_the_model_is_told_why_its_answer_will_not_do() -> None:
+    """In its next turn; when this was its last nobody would read it."""
+    again, last = (asked_again(evolve(SPEC, limits=Limits(n)), RUN, "why?") for n in (2, 1))
+
+    assert (again.turn, again.phase) == (2, Thinking())
+    assert [message.text for message in again.messages] == ["go", "why?"]
+    assert last.outcome == Exhausted("max_agent_steps")
+    assert last.messages == RUN.messages
