@@ -20,7 +20,7 @@ from detent.core.checks import (
 from detent.core.errors import StateError, StateTypeError
 from detent.core.frozen import ATOMS, FrozenList
 from detent.core.guards import guard, release
-from detent.core.handlers import Handler, replace_values
+from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.log import Log, bare, is_log
 from detent.core.shown import shown
 
@@ -160,6 +160,9 @@ class Key(Generic[T, U]):
             self._require(update)
             return held_for(self.name, update)
         held = held_for(self.name, update)
+        if chosen is merge_lists and self._is_list and is_log(current) and is_log(held):
+            self._require(held)  # the usual case: all that is new comes from the update
+            return current + held
         try:
             merged = chosen(None if current is UNSET else release(current), release(held))
         except Exception as error:
