@@ -154,6 +154,14 @@ BUGS = (
         ),
     ),
     Bug(
+        "nobody looks at the checksums of a file",
+        Edit(
+            "adapters/stores/lines.py",
+            "return start[len(START) : -2].decode() if line.startswith(start) else None",
+            "return line[len(START) : BODY - 2].decode(errors='replace')",
+        ),
+    ),
+    Bug(
         "an approval from before a crash counts after it",
         Edit(
             "core/recovery.py",

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Agent,
@@ -17,7 +19,9 @@ from detent import (
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
     CallRef,
+    Entry,
     FunctionToolExecutor,
+    MemoryJournal,
     SimpleConsoleUI,
     tool,
 )
@@ -25,10 +29,17 @@ from detent.adapters.testing.insides import everywhere
 from detent.adapters.testing.invariants import INVARIANTS
 from detent.adapters.testing.moves import Kind, Move, moves_of
 from detent.adapters.testing.players import Results
-from detent.adapters.testing.shelves import directory_shelf, memory_shelf, sqlite_shelf
+from detent.adapters.testing.shelves import (
+    MakeShelf,
+    Shelf,
+    directory_shelf,
+    memory_shelf,
+    sqlite_shelf,
+)
 from detent.adapters.testing.simulation import STRANGERS, Case, main
 from detent.adapters.testing.trace import Folded, Performed, Trace, lines
 from detent.core.slots import Path
+from detent.ports.journal import JournalDamagedError
 from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
 
 SEEDS = 800
@@ -71,7 +82,8 @@ def test_the_invariants_hold(piece: int) -> None:
     report = STRANGERS.run(range(piece, SEEDS, PIECES))
 
     assert report.runs == SEEDS // PIECES
-    assert set(report.ends) == {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
+    ends = {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
+    assert set(report.ends) - {"FoundDamaged"} == ends
     assert report.processes > 2 * report.runs
     assert "runs per second" in str(report)
 
@@ -145,6 +157,33 @@ def test_a_case_is_written_as_it_is_read() -> None:
 def test_any_store_may_be_simulated(shelf: Any) -> None:
     """Each of ours keeps what it has said to be safe."""
     assert simulate(an_agent(), seeds=30, shelf=shelf).runs == 30
+
+
+@pytest.mark.parametrize("shelf", [directory_shelf, sqlite_shelf])
+def test_damage_never_gives_another_run(shelf: MakeShelf) -> None:
+    """It is found, or has done no harm."""
+    seeds = [one for one in range(400) if any(move.kind == "damage" for move in moves_of(one))]
+
+    report = evolve(STRANGERS, shelf=lambda seed: shelf).run(seeds)
+
+    assert report.runs > 80
+    assert report.ends["FoundDamaged"] > 5
+
+
+def test_what_a_broken_store_says_without_damage_is_a_failure() -> None:
+    """Only a world that was damaged may end so."""
+
+    @contextmanager
+    def broken_shelf() -> Iterator[Shelf]:
+        class Broken(MemoryJournal):
+            def read(self, run_id: str, start: int = 0) -> list[Entry]:
+                raise JournalDamagedError("so it says")
+
+        journal = Broken()
+        yield Shelf(lambda: journal)
+
+    with pytest.raises(InvariantBroken, match="breaks nothing_breaks: JournalDamagedError: so it"):
+        simulate(an_agent(), shelf=broken_shelf)
 
 
 def test_agents_inside_are_played_as_well() -> None:
@@ -225,6 +264,4 @@ def test_it_can_be_run_from_a_shell(
 
 def broken_strangers() -> Any:
     """The simulation with an invariant that does not hold."""
-    from attrs import evolve
-
     return evolve(STRANGERS, invariants=[a_tool_runs])

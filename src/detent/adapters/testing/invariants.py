@@ -24,6 +24,7 @@ from detent.adapters.testing.insides import Invariant, everywhere
 from detent.adapters.testing.trace import (
     Broke,
     Folded,
+    FoundDamaged,
     Opened,
     Rested,
     Trace,
@@ -200,7 +201,7 @@ def what_is_safe_is_never_lost(spec: AgentSpec[Any], trace: Trace) -> Iterator[s
 def a_run_ends_or_waits(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """In a world that disturbs it no more, a run ends, or waits for a human and nothing else."""
     match trace[-1]:
-        case Broke():
+        case Broke() | FoundDamaged():
             pass
         case Rested(run, owed) if run.outcome is not None and not owed:
             pass

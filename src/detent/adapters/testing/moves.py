@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 from attrs import frozen
 
-from detent.adapters.testing.drawing import dice
+from detent.adapters.testing.drawing import dice, likely
 
 Kind: TypeAlias = Literal[
     "land",  # something under way ends, and the process hears of it
@@ -20,6 +20,7 @@ Kind: TypeAlias = Literal[
     "refuse",  # the store refuses the next append
     "rival",  # another process takes the run over while this one is alive
     "cancel",  # somebody wants the run to end
+    "damage",  # what is stored is changed: by the disk, or by somebody
 ]
 
 WEIGHTS: dict[Kind, int] = {
@@ -34,7 +35,10 @@ WEIGHTS: dict[Kind, int] = {
     "refuse": 2,
     "rival": 3,
     "cancel": 1,
+    "damage": 0,  # at most once, see below
 }
+DAMAGED = 0.5
+"""How often, from 0 to 1, something damages the store."""
 LONGEST = 60
 
 
@@ -50,4 +54,7 @@ def moves_of(seed: int) -> tuple[Move, ...]:
     """The moves of a seed."""
     rng = dice(seed, "moves")
     kinds = rng.choices(get_args(Kind), list(map(WEIGHTS.__getitem__, get_args(Kind))), k=LONGEST)
-    return tuple(Move(kind, rng.randrange(100)) for kind in kinds[: rng.randint(3, LONGEST)])
+    moves = [Move(kind, rng.randrange(100)) for kind in kinds[: rng.randint(3, LONGEST)]]
+    if likely(rng, DAMAGED):
+        moves.insert(rng.randrange(len(moves)), Move("damage", rng.randrange(100)))
+    return tuple(moves)

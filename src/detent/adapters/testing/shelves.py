@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
@@ -13,6 +15,7 @@ from attrs import frozen
 from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
+from detent.adapters.testing.damage import damage
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalError, StoredRun
 
 Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused"]
@@ -37,11 +40,13 @@ class Shelf:
     """A store, as several processes open it one after the other.
 
     Of an append made within `tear` there is what a process leaves that dies while it writes;
-    without it, the store never shows half an append.
+    without it, the store never shows half an append. `damage` changes what is stored, and says how;
+    without it, nothing ever does.
     """
 
     open: Callable[[], Journal]
     tear: Callable[[], AbstractContextManager[object]] | None = None
+    damage: Callable[[Random], str] | None = None
 
 
 @contextmanager
@@ -64,7 +69,10 @@ def directory_shelf() -> Generator[Shelf, None, None]:
             old, new = before.get(path, b""), path.read_bytes()
             path.write_bytes(old + new[len(old) : (len(old) + len(new)) // 2])
 
-        yield Shelf(lambda: DirectoryJournal(folder), tear)
+        def harm(rng: Random) -> str:
+            return damage(sorted(Path(folder).iterdir()), rng)
+
+        yield Shelf(lambda: DirectoryJournal(folder), tear, harm)
 
 
 @contextmanager
@@ -72,7 +80,13 @@ def sqlite_shelf() -> Generator[Shelf, None, None]:
     """A journal in an SQLite file."""
     with TemporaryDirectory(dir=QUICK) as folder:
         path = Path(folder) / "runs.db"
-        yield Shelf(lambda: SQLiteJournal(path))
+
+        def harm(rng: Random) -> str:
+            with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a log that is cut is cut in silence
+            return damage([path], rng)
+
+        yield Shelf(lambda: SQLiteJournal(path), damage=harm)
 
 
 @frozen

@@ -84,6 +84,13 @@ class Broke:
 
 
 @frozen
+class FoundDamaged:
+    """What is stored has been damaged, and the store or the core says so. The world ends there."""
+
+    error: Exception
+
+
+@frozen
 class Rested:
     """Nothing more will happen. `owed` is what nobody will pay."""
 
@@ -94,7 +101,9 @@ class Rested:
 
 LONGEST = 60
 
-Happening: TypeAlias = Opened | Wrote | Folded | Performed | Said | Happened | Broke | Rested
+Happening: TypeAlias = (
+    Opened | Wrote | Folded | Performed | Said | Happened | Broke | FoundDamaged | Rested
+)
 Trace: TypeAlias = Sequence[Happening]
 
 
@@ -159,6 +168,8 @@ def _line(happening: Happening) -> str:
             return f"* {what}"
         case Broke(error):
             return f"! {type(error).__name__}: {error}"
+        case FoundDamaged(error):
+            return f"the damage is found: {type(error).__name__}"  # it says where: nowhere lasting
         case Rested(run):
             return f"at rest: {mark_of(run)} {run.outcome or ''}".rstrip()
         case Wrote():

@@ -15,6 +15,7 @@ from attrs import define, evolve, fields, frozen
 from detent.adapters.clocks import JumpingClock
 from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
 from detent.adapters.drivers.session import Session
+from detent.adapters.testing.drawing import dice
 from detent.adapters.testing.insides import agent_at, slots_in
 from detent.adapters.testing.invariants import waits_for_a_human
 from detent.adapters.testing.moves import Kind, Move
@@ -24,6 +25,7 @@ from detent.adapters.testing.shelves import Died, DiskFullError, Fate, ShakyJour
 from detent.adapters.testing.trace import (
     Broke,
     Folded,
+    FoundDamaged,
     Happened,
     Happening,
     Opened,
@@ -36,6 +38,7 @@ from detent.core.decisions import Confirmed
 from detent.core.delegation import inside
 from detent.core.due import due
 from detent.core.effects import AskHuman, Effect, Reconcile, RunTool
+from detent.core.errors import StoredDataError
 from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage
@@ -44,7 +47,12 @@ from detent.core.slots import AwaitingDecision, is_settled
 from detent.core.spec import AgentSpec
 from detent.core.step import start
 from detent.core.tools import Tool
-from detent.ports.journal import Entry, Journal, JournalConflictError
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalConflictError,
+    JournalError,
+)
 from detent.ports.tool_execution import ToolExecutor
 
 RUN_ID = "run"
@@ -53,6 +61,8 @@ CHECKPOINT_ENTRIES = 4
 FLYING: frozenset[Kind] = frozenset({"land", "work", "copy", "lose"})
 """The moves that are about something under way."""
 DEATHS: tuple[Fate, ...] = ("before", "torn", "half", "after")
+PROMISED = (JournalError, StoredDataError, RunNotFoundError)
+"""What comes of a store that is damaged, if it is not the run as it was."""
 PATIENCE = 1000
 """How many answers may come until a run that nobody disturbs has ended."""
 
@@ -108,6 +118,7 @@ class World:
         self._past: list[Event] = []
         self._questions: list[str] = []
         self._run: Run[Any] | None = None
+        self._is_damaged = False
 
     def play(self) -> list[Happening]:
         """The trace of the whole run."""
@@ -118,7 +129,8 @@ class World:
             self.fate = None
             self._come_to_rest()
         except Exception as error:  # noqa: BLE001 - what may never happen is what is looked for
-            self.trace.append(Broke(error))
+            is_promised = self._is_damaged and isinstance(error, PROMISED)
+            self.trace.append(FoundDamaged(error) if is_promised else Broke(error))
         return self.trace
 
     def _make(self, move: Move) -> None:
@@ -166,8 +178,19 @@ class World:
                 self._open()
             case "cancel":
                 self._feed(process, CancelRequested("somebody wants it"), "from outside")
+            case "damage":
+                self._damage(process, move.pick)
             case _:
                 pass
+
+    def _damage(self, process: Process, pick: int) -> None:
+        """Something happens to what is stored; mostly at the same time as to the process."""
+        if self._stage.shelf.damage is None:
+            return
+        if pick % 4:
+            self._end(process, "dies")
+        self.tell(self._stage.shelf.damage(dice(pick, "damage")))
+        self._is_damaged = True
 
     def _come_to_rest(self) -> None:
         """Nobody disturbs the run any more: whatever is under way lands, in order."""
@@ -228,6 +251,8 @@ class World:
         try:
             at = loaded(journal, self._spec, RUN_ID)
         except RunNotFoundError:
+            if self._is_damaged:
+                raise
             now = self.clock.now()
             run = start(self._spec, self._stage.messages, run_id=RUN_ID, at=now)
             self.trace.append(Opened(number, (), run, run))
