@@ -141,8 +141,8 @@ BUGS = (
         "a checkpoint misses how often tools were called",
         Edit(
             "core/journal.py",
-            "dump(run, Run, spec)",
-            'dump(run, Run, spec) | {"tool_call_counts": {}}',
+            "text_of(run, Run, spec)",
+            "text_of(type(run)(run.id, run.state, run.phase, run.turn, run.usage), Run, spec)",
         ),
     ),
     Bug(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import AgentSpec, ChatMessage, Run, State, StoredDataError, Write, start
-from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_of, joined, rest_of
+from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_text, joined
 from detent.core.handlers import replace_values
 from detent.core.snapshot import passing_snapshot, run_of
 from detent.core.state import lists_in
@@ -41,7 +41,7 @@ def chain(runs: list[Run[State]]) -> list[tuple[int, dict[str, Any]]]:
     found: list[tuple[int, dict[str, Any]]] = []
     known = NO_CHECKPOINT
     for number, run in enumerate(runs, 1):
-        found.append((10 * number, json.loads(json.dumps(checkpoint_of(SPEC, run, known)))))
+        found.append((10 * number, json.loads(checkpoint_text(SPEC, run, known)[0])))
         known = Known(10 * number, lists_in(run.state))
     return found
 
@@ -67,7 +67,27 @@ def test_a_checkpoint_has_only_what_is_new() -> None:
     assert third["run"]["state"]["data"]["seen"] == [1]
     assert len(third["run"]["state"]["data"]["messages"]) == 1
     assert third["shared"] == {"messages": 2, "seen": 1}
-    assert max(rest_of(one) for _, one in CHAIN[1:5]) - rest_of(third) < 20
+
+
+def test_it_says_how_much_of_it_comes_again() -> None:
+    """All but the items of its lists."""
+    known = Known(10, lists_in(RUNS[2].state))
+    long = grown(RUNS[2], said("x" * 9000), Write("note", "y" * 500))
+
+    text, rest = checkpoint_text(SPEC, long, known)
+    _, short = checkpoint_text(SPEC, grown(RUNS[2], said("x")), known)
+
+    assert 9000 + rest < len(text) < 9200 + rest
+    assert 500 <= rest - short < 550
+
+
+def test_a_text_that_looks_like_a_state_is_left_alone() -> None:
+    """Where the state stands in a snapshot is found without a doubt."""
+    odd = Run('"state":{"version":2,"data":{}}', START.state)
+
+    text, _ = checkpoint_text(SPEC, odd, NO_CHECKPOINT)
+
+    assert run_of(SPEC, passing_snapshot(json.loads(text))) == odd
 
 
 @pytest.mark.parametrize("missing", range(len(CHAIN)))
@@ -75,7 +95,7 @@ def test_what_builds_on_a_missing_checkpoint_is_left_out(missing: int) -> None:
     """The ones before it still say the run, and one that was made without it goes on."""
     found = joined(CHAIN[:missing] + CHAIN[missing + 1 :])
     known = Known(10 * missing, lists_in(RUNS[missing - 1].state)) if missing else NO_CHECKPOINT
-    later = (99, checkpoint_of(SPEC, RUNS[-1], known))
+    later = (99, json.loads(checkpoint_text(SPEC, RUNS[-1], known)[0]))
     again = joined([*CHAIN[:missing], *CHAIN[missing + 1 :], later])
 
     assert (found is None) == (missing == 0)

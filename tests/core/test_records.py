@@ -95,7 +95,7 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
     ("data", "text"),
     [
         ({"$type": "os.system", "command": "rm"}, r"must have '\$type', one of ModelReplied"),
-        ({"is": "ToolStarted", "ref": [1, 0]}, "'attempt' is missing @ data"),
+        ({"is": "ToolStarted", "attempt": 1}, "'ref' is missing @ data"),
         ({"is": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
         ({"is": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
         ({"$type": "ToolStarted", "ref": [1], "attempt": 1}, "an array of turn and place"),

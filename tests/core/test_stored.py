@@ -192,7 +192,10 @@ def test_what_does_not_fit_is_named_with_its_place(
 def test_the_version_is_looked_at_first() -> None:
     """What is in it may mean another thing in another version."""
     assert versioned({"version": 3, "data": {"a": 1}}, 3, "thing") == {"a": 1}
-    with pytest.raises(StoredDataError, match="a stored thing of version 4; this Detent reads 3"):
+    assert versioned({"version": 2, "data": {}}, 3, "thing") == {}
+    with pytest.raises(
+        StoredDataError, match="a stored thing of version 4; this Detent reads 1 to 3"
+    ):
         versioned({"version": 4, "data": {}}, 3, "thing")
     with pytest.raises(StoredDataError, match="a stored thing is a dict with 'version' and 'data'"):
         versioned([], 3, "thing")

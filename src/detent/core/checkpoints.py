@@ -6,7 +6,6 @@ ended. So all checkpoints of a run together are about as large as the run, howev
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -15,9 +14,11 @@ from attrs import evolve, field, frozen
 from detent.core.errors import StoredDataError
 from detent.core.log import Log
 from detent.core.run import Run
-from detent.core.snapshot import snapshot_of
+from detent.core.snapshot import begun_text
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
+from detent.core.stored import in_state, state_parts, state_text
+from detent.core.texts import encoded
 from detent.core.upgrades import upgraded_run
 
 Json: TypeAlias = dict[str, Any]
@@ -34,27 +35,28 @@ class Known:
 NO_CHECKPOINT = Known()
 
 
-def checkpoint_of(spec: AgentSpec[Any], run: Run[Any], known: Known) -> Json:
+def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[str, int]:
     """A snapshot of `run`, in which each list is without what it shares with one that is known.
 
-    "shared" says how many items that are, and "after" which checkpoint knows them.
+    "shared" says how many items that are, and "after" which checkpoint knows them. With it comes
+    how many characters of it are there again in the next one.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
     """
-    data = snapshot_of(spec, evolve(run, state=spec.state)).to_dict()
-    data["run"]["state"] = state = run.state.to_dict(known.lists)
     lists = lists_in(run.state)
-    shared = {name: len(lists[name]) - len(state["data"][name]) for name in lists}
+    shared = {
+        name: len(one) - len(one.beyond(known.lists[name]))
+        for name, one in lists.items()
+        if name in known.lists
+    }
     told = {name: count for name, count in shared.items() if count}
-    return data | {"after": known.position, "shared": told}
-
-
-def rest_of(checkpoint: Json) -> int:
-    """How many characters of it are there again in the next one."""
-    values = checkpoint["run"]["state"]["data"]
-    lists = [values[name] for name in checkpoint["shared"]]
-    return len(json.dumps(checkpoint)) - len(json.dumps(lists))
+    parts = state_parts(run.state, known.lists)
+    begun = begun_text(spec, evolve(run, state=spec.state))
+    # no text in JSON has the like of it in it: there, a stroke stands before each quote
+    whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
+    text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
+    return text, len(text) - sum(len(parts[name]) for name in lists)
 
 
 def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:

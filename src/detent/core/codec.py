@@ -32,8 +32,7 @@ from detent.core.forms import (
     undecorated,
 )
 from detent.core.guards import frozen_fields
-
-TAG = "$type"
+from detent.core.texts import TAG
 
 
 class NoFormError(Exception):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
 from detent.core.events import Event
-from detent.core.records import dump, load
+from detent.core.records import dump, load, text_of
 from detent.core.run import Done, Run
 from detent.core.slots import AwaitingDecision, Delegated, Status, is_settled
 from detent.core.spec import AgentSpec
@@ -20,7 +21,7 @@ def run_to_json(spec: AgentSpec[S], run: Run[S]) -> dict[str, Any]:
     Raises:
         UnstorableError: a value in it cannot be written as JSON.
     """
-    return cast("dict[str, Any]", dump(run, Run, spec))
+    return cast("dict[str, Any]", json.loads(run_text(spec, run)))
 
 
 def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
@@ -30,6 +31,20 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
         StoredDataError: it says none, or this agent cannot go on with it.
     """
     return cast("Run[S]", load(data, Run, spec))
+
+
+def run_text(spec: AgentSpec[S], run: Run[S]) -> str:
+    """The same as JSON text, which is quicker."""
+    return text_of(run, Run, spec)
+
+
+def event_text(spec: AgentSpec[Any], event: Event) -> str:
+    """An event as JSON text, without its kind: that is the name of its class.
+
+    Raises:
+        UnstorableError: a value in it cannot be written as JSON.
+    """
+    return text_of(event, type(event), spec)
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
@@ -67,6 +82,11 @@ def mark_of(run: Run[Any]) -> str:
     words = [_word(slot.status) for slot in run.slots]
     phase = type(run.phase).__name__
     return f"turn {run.turn} {phase} {len(run.messages)} messages {' '.join(words)}".rstrip()
+
+
+def short_mark(mark: str) -> str:
+    """A mark as a journal keeps it. Up to format 3 it was kept in full."""
+    return mark.replace("turn ", "").replace(" messages", "")
 
 
 def _waits(status: Status) -> bool:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from detent.core.errors import StateError, StoredDataError, UnstorableError
 from detent.core.frozen import FrozenDict
 from detent.core.spec import AgentSpec
+from detent.core.texts import encoded, quoted
 
 Spec: TypeAlias = AgentSpec[Any] | None
+T = TypeVar("T")
 
 
 class Shape(NamedTuple):
-    """How values of one type are written and read; the agent says what names stand for.
+    """How values of one type are written as JSON text, and read from plain JSON.
 
-    Stored data of the class `plain` is the value itself.
+    The agent says what names stand for. Stored data of the class `plain` is the value itself.
     """
 
-    write: Callable[[Any, Spec], Any]
+    write: Callable[[Any, Spec], str]
     read: Callable[[Any, Spec], Any]
     plain: type | None = None
 
@@ -36,10 +38,10 @@ class RefusedError(Exception):
         return f"{self.args[0]} @ data{''.join(steps)}"
 
 
-def refusing(change: Callable[[Any, Spec], Any]) -> Callable[[Any, Spec], Any]:
+def refusing(change: Callable[[Any, Spec], T]) -> Callable[[Any, Spec], T]:
     """What refuses a value elsewhere refuses it here, where its place is known."""
 
-    def changed(value: Any, spec: Spec) -> Any:
+    def changed(value: Any, spec: Spec) -> T:
         try:
             return change(value, spec)
         except (StateError, StoredDataError, UnstorableError) as error:
@@ -56,7 +58,7 @@ def exactly(kind: type, *others: type) -> Shape:
             raise misfit(kind.__name__, value)
         return value
 
-    return Shape(check, check, None if others else kind)
+    return Shape(lambda value, spec: encoded(check(value, spec)), check, None if others else kind)
 
 
 def misfit(wanted: str, value: object) -> RefusedError:
@@ -79,13 +81,13 @@ def an_array(data: Any) -> list[Any]:
 
 
 def each(
-    change: Callable[[Any, Spec], Any],
+    change: Callable[[Any, Spec], T],
     items: Collection[Any],
     spec: Spec,
     places: Iterable[str | int] | None = None,
-) -> list[Any]:
+) -> list[T]:
     """Every item changed; where one is refused, the error says which."""
-    made: list[Any] = []
+    made: list[T] = []
     for place, item in zip(count() if places is None else places, items, strict=False):
         try:
             made.append(change(item, spec))
@@ -105,12 +107,12 @@ def one_of(choices: Mapping[str, Any]) -> Shape:
             told = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
             raise RefusedError(told) from None
 
-    return Shape(lambda value, spec: str.__str__(read(value, spec)), read)
+    return Shape(lambda value, spec: quoted(str.__str__(read(value, spec))), read)
 
 
 def array_of(item: Shape) -> Shape:
     """A tuple of items of one type."""
-    change = item.read
+    told, change = item.write, item.read
 
     def read(data: Any, spec: Spec) -> tuple[Any, ...]:
         try:
@@ -120,14 +122,21 @@ def array_of(item: Shape) -> Shape:
         except RefusedError:
             return tuple(each(change, an_array(data), spec))  # it says which one
 
-    return Shape(lambda value, spec: each(item.write, value, spec), read)
+    def write(value: Any, spec: Spec) -> str:
+        try:
+            return f"[{','.join([told(one, spec) for one in value])}]"
+        except RefusedError:
+            return f"[{','.join(each(told, value, spec))}]"  # it says which one
+
+    return Shape(write, read)
 
 
 def object_of(item: Shape) -> Shape:
     """A dict with values of one type."""
 
-    def write(value: Any, spec: Spec) -> dict[str, Any]:
-        return dict(zip(value, each(item.write, value.values(), spec, value), strict=True))
+    def write(value: Any, spec: Spec) -> str:
+        items = zip(value, each(item.write, value.values(), spec, value), strict=True)
+        return f"{{{','.join([f'{quoted(name)}:{text}' for name, text in items])}}}"
 
     def read(data: Any, spec: Spec) -> FrozenDict[str, Any]:
         items = each(item.read, an_object(data).values(), spec, data)

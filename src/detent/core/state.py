@@ -6,9 +6,10 @@ keys. `TypedState` is subclassed: its fields are typed keys, and a type checker 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import new_class
-from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, cast, overload
 
 from detent.core.checks import Check
 from detent.core.declarations import Appended, field_of, keys_in
@@ -17,7 +18,7 @@ from detent.core.frozen import FrozenDict
 from detent.core.guards import release
 from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.keys import UNSET, Key, TypedKey, Write, unknown_key
-from detent.core.log import Log, bare, is_log
+from detent.core.log import Log, is_log
 from detent.core.messages import ChatMessage
 from detent.core.schema import entries_of, keys_of
 from detent.core.shown import shown
@@ -28,7 +29,7 @@ U = TypeVar("U")
 V = TypeVar("V")
 B = TypeVar("B", bound="BaseState")
 
-VERSION = 1
+VERSION = 2
 """Of the stored form."""
 
 
@@ -89,29 +90,15 @@ class BaseState:
         """Whether the key called `name` has a value: one that was written, or a default."""
         return name in self._values or self._key(name).default is not UNSET
 
-    def to_dict(self, known: Mapping[str, Log[Any]] | None = None) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything that has been written, as plain JSON. The schema is not part of it.
-
-        Args:
-            known: lists of an earlier state; what a list shares with one of them is left out.
 
         Raises:
             UnstorableError: a value cannot be stored; names the key and the place in it.
         """
-        from detent.core.stored import to_json  # cattrs is only loaded when something is stored
+        from detent.core.stored import state_text  # cattrs is only loaded when something is stored
 
-        types = [key.type for key in self._keys.values()]
-        earlier = known or {}
-        data = {
-            name: to_json(
-                value.beyond(earlier[name]) if is_log(value) and name in earlier else bare(value),
-                self._keys[name].type,
-                types,
-                place=f"state key {name!r}",
-            )
-            for name, value in self._values.items()
-        }
-        return {"version": VERSION, "data": data}
+        return cast("dict[str, Any]", json.loads(state_text(self)))
 
     def restored(self, stored: Mapping[str, Any]) -> Self:
         """A state with the schema of this one that holds what `to_dict` gave.

@@ -9,22 +9,26 @@ among the built-in types and the classes that the declared types mention.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from cattrs import transform_error
 
-from detent.core.codec import TAG, Codec, NoFormError
+from detent.core.codec import Codec, NoFormError
+from detent.core.conversations import conversation_from_json, conversation_text
 from detent.core.conversion import convert
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.fields import field_names
-from detent.core.forms import Form, is_record, undecorated
-from detent.core.log import Log
+from detent.core.forms import NATIVE, Form, class_of, is_record, undecorated
+from detent.core.log import Log, bare, is_log
 from detent.core.messages import ChatMessage, Content
 from detent.core.records import shape_of
 from detent.core.shapes import RefusedError
 from detent.core.shown import shown
+from detent.core.state import VERSION, BaseState
+from detent.core.texts import TAG, NotPlainError, encoded, plain_text, quoted
 from detent.core.upgrades import AS_IN_1
 
 
@@ -51,6 +55,72 @@ def to_json(
         raise UnstorableError(f"{place} cannot be stored: {error}") from None
 
 
+def to_text(
+    value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+) -> str:
+    """The same as JSON text, which is quicker. Raises as above."""
+    try:
+        if declared == list[ChatMessage] and _are_messages(value):
+            return conversation_text(value)
+        if _is_plain(declared):
+            return plain_text(value)
+    except NotPlainError:
+        pass
+    except RefusedError as error:
+        raise UnstorableError(f"{place} cannot be stored: {error}") from None
+    return encoded(to_json(value, declared, types, place=place))
+
+
+def _are_messages(value: object) -> TypeGuard[list[ChatMessage]]:
+    return isinstance(value, list) and {ChatMessage}.issuperset(map(type, value))
+
+
+def _is_plain(declared: object) -> bool:
+    """Whether values of this type that are plain JSON are written as they are."""
+    try:
+        return _is_known_plain(declared)
+    except TypeError:  # an annotation in it has no hash
+        return False
+
+
+@lru_cache(maxsize=256)
+def _is_known_plain(declared: object) -> bool:
+    bare_type = undecorated(declared)
+    kind = class_of(bare_type)
+    items = (class_of(item) for item in get_args(bare_type) if item is not Any)
+    return bare_type is Any or kind in NATIVE or (kind in (list, dict) and NATIVE.issuperset(items))
+
+
+def state_text(state: BaseState) -> str:
+    """Everything that has been written to a state, as JSON text. The schema is not part of it.
+
+    Raises:
+        UnstorableError: a value cannot be stored; names the key and the place in it.
+    """
+    return in_state(state_parts(state, {}))
+
+
+def state_parts(state: BaseState, known: Mapping[str, Log[Any]]) -> dict[str, str]:
+    """What has been written to each key, as JSON text.
+
+    `known` are lists of an earlier state; what a list shares with one of them is left out. Raises
+    as above.
+    """
+    keys = state.fields
+    types = [key.type for key in keys.values()]
+    told: dict[str, str] = {}
+    for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
+        new = value.beyond(known[name]) if is_log(value) and name in known else bare(value)
+        told[name] = to_text(new, keys[name].type, types, place=f"state key {name!r}")
+    return told
+
+
+def in_state(parts: Mapping[str, str]) -> str:
+    """The text of a state with these parts."""
+    told = ",".join(f"{quoted(name)}:{text}" for name, text in parts.items())
+    return f'{{"version":{VERSION},"data":{{{told}}}}}'
+
+
 def from_json(
     data: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
 ) -> Any:
@@ -75,7 +145,7 @@ def messages_from_json(data: object, *, place: str = "value") -> Log[ChatMessage
         StoredDataError: the data says none; says where and why.
     """
     try:
-        return Log.of_frozen(list(shape_of(tuple[ChatMessage, ...]).read(data, None)))
+        return Log.of_frozen(conversation_from_json(data))
     except RefusedError as error:
         raise StoredDataError(f"{place}: {error}") from None
 
@@ -87,18 +157,20 @@ def _read_as_in_1(data: Mapping[str, Any], declared: Any, place: str) -> Any:
 
 
 def versioned(stored: object, version: int, what: str) -> Mapping[str, Any]:
-    """The data in ``{"version": version, "data": …}``.
+    """The data in ``{"version": version, "data": …}``. Every earlier version is read as well.
 
     Raises:
-        StoredDataError: `stored` is not of this kind, or of another version.
+        StoredDataError: `stored` is not of this kind, or of a later version.
     """
     if not isinstance(stored, Mapping) or not isinstance(data := stored.get("data"), Mapping):
         raise StoredDataError(
             f"a stored {what} is a dict with 'version' and 'data', got {shown(stored)}"
         )
     found = stored.get("version")
-    if found != version:
-        raise StoredDataError(f"a stored {what} of version {found!r}; this Detent reads {version}")
+    if type(found) is not int or not 1 <= found <= version:
+        raise StoredDataError(
+            f"a stored {what} of version {found!r:.40}; this Detent reads 1 to {version}"
+        )
     return data
 
 
@@ -124,7 +196,9 @@ def _messages() -> Mapping[type, Form]:
 
 def _form(kind: type) -> Form:
     shape = shape_of(kind)
-    return Form(lambda value: shape.write(value, None), lambda data: shape.read(data, None))
+    return Form(
+        lambda value: json.loads(shape.write(value, None)), lambda data: shape.read(data, None)
+    )
 
 
 def _said(error: BaseException, _: type | None) -> str:

@@ -12,7 +12,7 @@ from detent.core.errors import StoredDataError
 
 Json: TypeAlias = dict[str, Any]
 
-FORMAT = 3
+FORMAT = 4
 """The version of the format that is written. Every earlier one is read."""
 
 AS_IN_1 = "as in format 1"
@@ -111,7 +111,7 @@ def _value_of_1(stored: object) -> object:
             return stored
 
 
-def _run_of_2(run: Json) -> Json:
+def _same_run(run: Json) -> Json:
     return run
 
 
@@ -137,8 +137,14 @@ def _verdict_of_2(slot: object) -> Json | None:
             return None
 
 
+def _events_of_3(event: Json) -> list[Json]:
+    """In format 3 everything was told that goes without saying now."""
+    return [event]
+
+
 STEPS: Mapping[int, Steps] = {
     1: Steps(_run_of_1, _events_of_1),
-    2: Steps(_run_of_2, _events_of_2),
+    2: Steps(_same_run, _events_of_2),
+    3: Steps(_same_run, _events_of_3),
 }
 """For each earlier format the step to the next."""

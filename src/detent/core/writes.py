@@ -9,23 +9,26 @@ from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.keys import Write
 from detent.core.log import bare
 from detent.core.spec import AgentSpec
+from detent.core.texts import quoted
 
 HANDLERS = {"merge_lists": merge_lists, "replace_values": replace_values}
 """The handlers that everybody has; others are found at the tool or the state key."""
 
 
-def write_to_json(spec: AgentSpec[Any], write: Write) -> dict[str, Any]:
-    """A write, with its value as the state stores it.
+def write_text(spec: AgentSpec[Any], write: Write) -> str:
+    """A write as JSON text, with its value as the state stores it.
 
     Raises:
         UnstorableError: the value, or the handler, cannot be stored.
     """
-    from detent.core.stored import to_json  # cattrs is only loaded when something is stored
+    from detent.core.stored import to_text  # cattrs is only loaded when something is stored
 
     declared, types = _types(spec, write.key)
-    value = to_json(bare(write.held), declared, types, place=f"a write to {write.key!r}")
-    told = {"key": write.key, "value": value}
-    return told if write.handler is None else told | {"handler": _name_of(spec, write)}
+    value = to_text(bare(write.held), declared, types, place=f"a write to {write.key!r}")
+    told = f'"key":{quoted(write.key)},"value":{value}'
+    if write.handler is not None:
+        told += f',"handler":{quoted(_name_of(spec, write))}'
+    return f"{{{told}}}"
 
 
 def write_from_json(spec: AgentSpec[Any], data: object) -> Write:

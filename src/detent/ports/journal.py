@@ -5,31 +5,67 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.errors import DetentError
+
+
+def _text_of(body: str | Mapping[str, Any]) -> str:
+    return body if isinstance(body, str) else _IN_JSON.encode(body)
+
+
+def _data_of(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(body, str):
+        return body
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise JournalDamagedError("the journal is damaged: what it has is no JSON object")
+    return data
+
+
+_IN_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 @frozen
 class Entry:
     """One thing that happened to a run, as it is kept.
 
+    Made with ``data``: plain JSON, or its text, which is only read when somebody asks for it.
+
     Attributes:
         position: its place in the run's journal, from 0, without gaps.
         at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
         kind: what happened, e.g. "ToolReturned".
         status: how far the run has come with it: "running", "waiting", "failed" or "done".
-        data: plain JSON.
+        body: what it was made with.
     """
 
     position: int
     at: float
     kind: str
     status: str
-    data: Mapping[str, Any]
+    body: str | Mapping[str, Any] = field(alias="data", eq=_data_of)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What happened, as plain JSON.
+
+        Raises:
+            JournalDamagedError: the text is no JSON object.
+        """
+        return _data_of(self.body)
+
+    @property
+    def text(self) -> str:
+        """The same as JSON text, in ASCII: what a store keeps."""
+        return _text_of(self.body)
 
 
 @frozen
@@ -46,11 +82,26 @@ class StoredRun:
 class Checkpoint:
     """What a run was after the entries before `position`, so that these need not be read.
 
-    It builds on the run's earlier checkpoints: all of them are kept.
+    It builds on the run's earlier checkpoints: all of them are kept. `body`, `data` and `text` are
+    as those of an `Entry`.
     """
 
     position: int
-    data: Mapping[str, Any]
+    body: str | Mapping[str, Any] = field(alias="data", eq=_data_of)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What the run was, as plain JSON.
+
+        Raises:
+            JournalDamagedError: the text is no JSON object.
+        """
+        return _data_of(self.body)
+
+    @property
+    def text(self) -> str:
+        """The same as JSON text, in ASCII."""
+        return _text_of(self.body)
 
 
 class JournalError(DetentError):

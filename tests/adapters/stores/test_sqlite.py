@@ -46,6 +46,22 @@ def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
         db.execute("UPDATE snapshots SET data = ?, crc32 = NULL", (text,))
     db.close()
 
+    (entry,), (checkpoint,) = journal.read("a"), journal.checkpoints("a")
+    with pytest.raises(JournalDamagedError, match="is damaged"):
+        _ = entry.data
+    with pytest.raises(JournalDamagedError, match="is damaged"):
+        _ = checkpoint.data
+
+
+def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
+    """SQLite lets anything stand in any column."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {}))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET data = x'00'")
+        db.execute("UPDATE snapshots SET data = x'00'")
+    db.close()
+
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
         list(journal.read("a"))
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):

@@ -9,23 +9,24 @@ from typing import Any, Generic
 from attrs import evolve, frozen
 
 from detent.core.breakpoints import place_of, told
-from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_of, joined, rest_of
+from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_text, joined
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
-from detent.core.events import Event, ModelReplied, Resumed
-from detent.core.journal import event_from_json, event_to_json, mark_of, status_of
+from detent.core.events import Event, ModelReplied, Resumed, ToolStarted
+from detent.core.journal import event_from_json, event_text, mark_of, short_mark, status_of
 from detent.core.run import Run
 from detent.core.slots import is_settled
 from detent.core.snapshot import (
     SnapshotMismatchError,
+    begun_text,
     key_from_json,
     passing_snapshot,
     run_of,
-    snapshot_of,
 )
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
 from detent.core.step import replay
+from detent.core.texts import TAG, encoded, quoted
 from detent.core.upgrades import FORMAT, upgraded_events
 from detent.core.variables import S
 from detent.ports.journal import (
@@ -40,7 +41,7 @@ STARTED = "Started"
 STOPPED = "Stopped"
 ENTRIES = 32
 """After how many entries a run gets a checkpoint."""
-CHARACTERS = 256
+CHARACTERS = 128
 """The characters that a checkpoint may say again for each entry behind the last one."""
 
 Now = Callable[[], float]
@@ -105,43 +106,45 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, snapshot_of(self._spec, run).to_dict())])
+            self._append(run, [(STARTED, begun_text(self._spec, run))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
     def __call__(self, events: Sequence[Event], run: Run[Any]) -> None:
         """Write down events, and, now and then, the whole run after them."""
         new = [(type(event).__name__, self._told(event)) for event in events]
-        new[-1][1]["mark"] = mark_of(run)
+        kind, told = new[-1]
+        if type(events[-1]) is not ToolStarted:  # of which only one thing can come
+            new[-1] = kind, f'{told[:-1]},"mark":{quoted(short_mark(mark_of(run)))}}}'
         position = self._length + len(new)
         if position - self._known.position < self._enough:
             self._append(run, new)
             return
-        data = checkpoint_of(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, data))
+        text, rest = checkpoint_text(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, text))
         self._known = Known(position, lists_in(run.state))
-        self._enough = max(self._every, rest_of(data) // CHARACTERS)
+        self._enough = max(self._every, rest // CHARACTERS)
 
-    def _told(self, event: Event) -> dict[str, Any]:
+    def _told(self, event: Event) -> str:
         """Who goes on with a run that an older Detent began says so."""
-        data = event_to_json(self._spec, event)
-        return data | {"format": FORMAT} if isinstance(event, Resumed) else data
+        text = event_text(self._spec, event)
+        return f'{text[:-1]},"format":{FORMAT}}}' if isinstance(event, Resumed) else text
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
-        self._append(run, [(STOPPED, {"held": places, "about_to": told(held)})])
+        self._append(run, [(STOPPED, encoded({"held": places, "about_to": told(held)}))])
 
     def _append(
         self,
         run: Run[Any],
-        new: Sequence[tuple[str, dict[str, Any]]],
+        new: Sequence[tuple[str, str]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
         at, status = self._now(), status_of(run)
         entries = [
-            Entry(place, at, kind, status, data)
-            for place, (kind, data) in enumerate(new, self._length)
+            Entry(place, at, kind, status, text)
+            for place, (kind, text) in enumerate(new, self._length)
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
@@ -212,33 +215,39 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
     if entry.kind == STOPPED:
         held = tuple(map(key_from_json, _held(entry)))
         return evolve(now, length=now.length + 1, passed=held)
-    mark = entry.data.get("mark")
     try:
-        events, format_ = events_of(spec, entry, now.format)
+        events, mark, format_ = events_of(spec, entry, now.format)
         run = replay(spec, now.run, events)
     except DetentError as error:
         raise StoredDataError(
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) cannot be followed: "
             f"{error}"
         ) from error
-    if mark is not None and mark != mark_of(run):
+    is_same = run is not now.run if mark is None else mark == short_mark(mark_of(run))
+    if not is_same and (mark is not None or format_ == FORMAT):
         raise StoredDataError(
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) left the run at "
-            f"{mark!r:.200}, and with this agent at {mark_of(run)!r}: the agent's rules have "
+            f"{mark or 'another place'!r:.200}, and with this agent at "
+            f"{short_mark(mark_of(run))!r}: the agent's rules have "
             f"changed since{_lack(spec, events[0])}"
         )
     return Loaded(run, now.length + 1, (), now.known, format_)
 
 
-def events_of(spec: AgentSpec[Any], entry: Entry, format_: object) -> tuple[list[Event], object]:
-    """The events that an entry has kept, and the format from then on; `format_` is that so far.
+def events_of(
+    spec: AgentSpec[Any], entry: Entry, format_: object
+) -> tuple[list[Event], str | None, object]:
+    """The events that an entry has kept, the mark behind them, and the format from then on.
+
+    `format_` is that so far.
 
     Raises:
         StoredDataError: there is none, or it names what this agent does not have.
     """
-    data = {name: value for name, value in entry.data.items() if name not in ("mark", "format")}
-    format_ = entry.data.get("format", format_)
-    return [event_from_json(spec, one) for one in upgraded_events(data, format_)], format_
+    data = {TAG: entry.kind, **entry.data}
+    mark, format_ = data.pop("mark", None), data.pop("format", format_)
+    events = [event_from_json(spec, one) for one in upgraded_events(data, format_)]
+    return events, None if mark is None else short_mark(str(mark)), format_
 
 
 def _lack(spec: AgentSpec[Any], event: Event) -> str:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from threading import Lock
-from typing import NamedTuple
+
+from attrs import evolve
 
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
-
-
-class _Kept(NamedTuple):
-    at: float
-    kind: str
-    status: str
-    text: str
 
 
 class MemoryJournal:
@@ -22,34 +15,31 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._entries: dict[str, list[_Kept]] = {}
-        self._checkpoints: dict[str, list[tuple[int, str]]] = {}
+        self._entries: dict[str, list[Entry]] = {}
+        self._checkpoints: dict[str, list[Checkpoint]] = {}
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [_Kept(one.at, one.kind, one.status, json.dumps(one.data)) for one in entries]
-        saved = [(checkpoint.position, json.dumps(checkpoint.data))] if checkpoint else []
+        new = [one if type(one.body) is str else evolve(one, data=one.text) for one in entries]
         with self._lock:
-            require_next(run_id, entries, len(self._entries.get(run_id, ())))
+            kept = self._entries.get(run_id)
+            require_next(run_id, entries, 0 if kept is None else len(kept))
             self._entries.setdefault(run_id, []).extend(new)
-            self._checkpoints.setdefault(run_id, []).extend(saved)
+            if checkpoint is not None:
+                kept_whole = evolve(checkpoint, data=checkpoint.text)
+                self._checkpoints.setdefault(run_id, []).append(kept_whole)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
-            found = self._entries.get(run_id, [])[start:]
-        return [
-            Entry(place, one.at, one.kind, one.status, json.loads(one.text))
-            for place, one in enumerate(found, start)
-        ]
+            return self._entries.get(run_id, [])[start:]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:
-            found = self._checkpoints.get(run_id, [])[:]
-        return [Checkpoint(position, json.loads(text)) for position, text in found]
+            return self._checkpoints.get(run_id, [])[:]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from detent.ports.journal import (
     Checkpoint,
     Entry,
-    JournalDamagedError,
     JournalError,
     StoredRun,
     require_next,
@@ -77,7 +75,7 @@ class PostgresJournal:
                 "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)", rows
             )
             if checkpoint is not None:
-                kept = (run_id, checkpoint.position, _text(checkpoint.data))
+                kept = (run_id, checkpoint.position, checkpoint.text)
                 db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", kept)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
@@ -85,15 +83,14 @@ class PostgresJournal:
         with self._transaction("read") as db:
             rows = db.execute(ENTRIES, (run_id, start)).fetchall()
         return [
-            Entry(position, at, kind, status, _loaded(run_id, data))
-            for position, at, kind, status, data in rows
+            Entry(position, at, kind, status, data) for position, at, kind, status, data in rows
         ]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._transaction("read") as db:
             rows = db.execute(SNAPSHOTS, (run_id,)).fetchall()
-        return [Checkpoint(position, _loaded(run_id, data)) for position, data in rows]
+        return [Checkpoint(position, data) for position, data in rows]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
@@ -142,22 +139,8 @@ class PostgresJournal:
 
 
 def _row(entry: Entry) -> tuple[int, float, str, str, str]:
-    return entry.position, entry.at, entry.kind, entry.status, _text(entry.data)
-
-
-def _text(data: object) -> str:
-    return json.dumps(data, separators=(",", ":"))
+    return entry.position, entry.at, entry.kind, entry.status, entry.text
 
 
 def _first(row: Any) -> int:
     return int(row[0])
-
-
-def _loaded(run_id: str, text: str) -> dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: no JSON object")
-    return data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -29,20 +28,20 @@ class SealedJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        sealed = [evolve(entry, data=self._sealed(entry.data)) for entry in entries]
+        sealed = [evolve(entry, data=self._sealed(entry.text)) for entry in entries]
         if checkpoint is not None:
-            checkpoint = evolve(checkpoint, data=self._sealed(checkpoint.data))
+            checkpoint = evolve(checkpoint, data=self._sealed(checkpoint.text))
         self.journal.append(run_id, sealed, checkpoint)
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says."""
         for entry in self.journal.read(run_id, start):
-            yield evolve(entry, data=self._unsealed(run_id, entry.data))
+            yield evolve(entry, data=self._unsealed(run_id, entry))
 
     def checkpoints(self, run_id: str) -> Iterator[Checkpoint]:
         """As the port says."""
         for found in self.journal.checkpoints(run_id):
-            yield evolve(found, data=self._unsealed(run_id, found.data))
+            yield evolve(found, data=self._unsealed(run_id, found))
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
@@ -52,18 +51,16 @@ class SealedJournal:
         """As the port says."""
         self.journal.delete(run_id)
 
-    def _sealed(self, data: Mapping[str, Any]) -> dict[str, str]:
-        return {"sealed": b64encode(self.seal(json.dumps(data).encode())).decode()}
+    def _sealed(self, text: str) -> dict[str, str]:
+        return {"sealed": b64encode(self.seal(text.encode())).decode()}
 
-    def _unsealed(self, run_id: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    def _unsealed(self, run_id: str, kept: Entry | Checkpoint) -> Mapping[str, Any]:
         try:
-            found = json.loads(self.unseal(b64decode(data["sealed"], validate=True)))
+            text = self.unseal(b64decode(kept.data["sealed"], validate=True)).decode()
+            return Checkpoint(0, text).data
         except Exception as error:
             raise JournalDamagedError(
                 f"the journal of run {run_id!r} cannot be unsealed: it was sealed with another "
                 "key, or "
                 "has been changed"
             ) from error
-        if not isinstance(found, dict):
-            raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: no JSON object")
-        return found

@@ -90,7 +90,7 @@ class SQLiteJournal:
             db.execute(LENGTHEN, (run_id, length + len(rows)))
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             if checkpoint is not None:
-                kept = (checkpoint.position, _text(checkpoint.data))
+                kept = (checkpoint.position, checkpoint.text)
                 kept_whole = (run_id, *kept, _checksum(run_id, *kept))
                 db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", kept_whole)
             db.execute("COMMIT")
@@ -112,7 +112,7 @@ class SQLiteJournal:
                 told = f"the journal {self._path} is damaged: entry {place} of run {run_id!r}"
                 raise JournalDamagedError(f"{told} is not what was written", run_id, place)
             position, at, kind, status, data, _ = row
-            yield Entry(position, at, kind, status, _loaded(run_id, data))
+            yield Entry(position, at, kind, status, _text(run_id, data))
         if damage is not None:
             raise JournalDamagedError(str(damage), run_id, start + len(rows))
 
@@ -135,7 +135,7 @@ class SQLiteJournal:
                 "was written; delete the run's rows in the table snapshots to do without, which is "
                 "slower"
             )
-        return [Checkpoint(position, _loaded(run_id, data)) for position, data, _ in rows]
+        return [Checkpoint(position, _text(run_id, data)) for position, data, _ in rows]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says. One whose last entry is damaged has the status "damaged"."""
@@ -229,7 +229,7 @@ def _add_checksums(db: sqlite3.Connection, table: str) -> None:
 
 
 def _row(entry: Entry) -> tuple[int, float, str, str, str]:
-    return entry.position, float(entry.at), entry.kind, entry.status, _text(entry.data)
+    return entry.position, float(entry.at), entry.kind, entry.status, entry.text
 
 
 def _checksum(run_id: str, position: int, *columns: float | str) -> int:
@@ -254,19 +254,9 @@ def _listed(known: int | None, run_id: str, *row: Any) -> StoredRun:
     return StoredRun(run_id, known or 0, "damaged", at)
 
 
-def _text(data: object) -> str:
-    return json.dumps(data, separators=(",", ":"))
-
-
-def _loaded(run_id: str, text: object) -> dict[str, object]:
-    try:
-        data = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise JournalDamagedError(
-            f"the journal of run {run_id!r} is damaged: an entry is no JSON object"
-        )
+def _text(run_id: str, data: object) -> str:
+    if not isinstance(data, str):
+        raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: an entry is no text")
     return data
 
 

@@ -82,6 +82,6 @@ def story_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Story[S]:
     format_ = begun.format
     for entry in journal.read(run_id, 1):
         if entry.kind != STOPPED:
-            kept, format_ = events_of(spec, entry, format_)
+            kept, _, format_ = events_of(spec, entry, format_)
             events += kept
     return Story(spec, begun.run, tuple(events))

@@ -1,0 +1,86 @@
+"""Conversations as JSON and back: an answer to a call is kept without the call, which it follows.
+
+The results of a turn's calls stand behind them in their order, so ``{"result": "3"}`` says all of a
+message that answers the next call. Any other message is written in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from attrs import frozen
+
+from detent.core.messages import ChatMessage, ChatRole, ResultPart, ToolCall, ToolCallResult
+from detent.core.records import shape_of
+from detent.core.shapes import RefusedError, an_array, an_object
+
+
+@frozen
+class Answer:
+    """What a message says that answers the next call, and says nothing else."""
+
+    result: str | tuple[ResultPart, ...]
+    error: bool = False
+
+
+def conversation_text(messages: Iterable[ChatMessage]) -> str:
+    """Messages as JSON text.
+
+    Raises:
+        RefusedError: one of them cannot be stored.
+    """
+    whole, short = shape_of(ChatMessage), shape_of(Answer)
+    calls: Iterator[ToolCall] = iter(())
+    told: list[str] = []
+    for place, message in enumerate(messages):
+        try:
+            if message.role is ChatRole.TOOL:
+                answer = _answer(message, next(calls, None))
+            else:
+                calls, answer = iter(message.tool_calls), None
+            told.append(whole.write(message, None) if answer is None else short.write(answer, None))
+        except RefusedError as error:
+            error.path.append(place)
+            raise
+    return f"[{','.join(told)}]"
+
+
+def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
+    """What is new in the message, if it answers this call and says nothing else."""
+    part = message.content[0] if len(message.content) == 1 else None
+    if call is None or type(part) is not ToolCallResult or message.name is not None or message.meta:
+        return None
+    return Answer(part.result, part.error) if part.origin == call else None
+
+
+def conversation_from_json(data: Any) -> list[ChatMessage]:
+    """The messages that `conversation_text` wrote, or an earlier Detent in full.
+
+    Raises:
+        RefusedError: the data says none; says where and why.
+    """
+    whole, short = shape_of(ChatMessage).read, shape_of(Answer).read
+    calls: Iterator[ToolCall] = iter(())
+    read: list[ChatMessage] = []
+    for place, one in enumerate(an_array(data)):
+        try:
+            if "role" in an_object(one):
+                message = whole(one, None)
+                if message.role is ChatRole.TOOL:
+                    next(calls, None)
+                else:
+                    calls = iter(message.tool_calls)
+            else:
+                message = _answering(short(one, None), next(calls, None))
+        except RefusedError as error:
+            error.path.append(place)
+            raise
+        read.append(message)
+    return read
+
+
+def _answering(answer: Answer, call: ToolCall | None) -> ChatMessage:
+    if call is None:
+        raise RefusedError("it answers a call, and there is none before it")
+    return ChatMessage(ChatRole.TOOL, (ToolCallResult(answer.result, call, answer.error),))

@@ -1,0 +1,65 @@
+"""A record: its fields in one text, without those that go without saying."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from detent.core.record import record_of
+from detent.core.records import shape_of
+from detent.core.shapes import RefusedError
+
+
+@frozen
+class Place:
+    """Two fields with a default, and two without."""
+
+    name: str
+    attempt: int
+    number: int = 3
+    note: str | None = None
+
+
+@frozen
+class Lone:
+    """One field."""
+
+    name: str
+
+
+PLACE = record_of(Place, shape_of, tagged=False)
+TAGGED = record_of(Place, shape_of, tagged=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [
+        (Place("a", 2, 4, "b"), {"name": "a", "attempt": 2, "number": 4, "note": "b"}),
+        (Place("a", 2), {"name": "a", "attempt": 2}),
+        (Place("\n", 1), {"name": "\n"}),
+    ],
+)
+def test_what_goes_without_saying_is_left_out(place: Place, data: dict[str, Any]) -> None:
+    """Defaults are, and the first attempt."""
+    assert json.loads(PLACE.write(place, None)) == data
+    assert PLACE.read(data, None) == place
+    assert json.loads(TAGGED.write(place, None)) == {"$type": "Place", **data}
+    assert TAGGED.read({"$type": "Place", **data}, None) == place
+
+
+def test_a_record_of_one_field_is_written() -> None:
+    """As any other."""
+    assert record_of(Lone, shape_of, tagged=False).write(Lone("a"), None) == '{"name":"a"}'
+
+
+@pytest.mark.parametrize("name", ["name", "number", "note"])
+def test_a_field_of_another_type_is_refused_by_name(name: str) -> None:
+    """When it is written, and when it is read."""
+    fields = {"name": "a", "attempt": 1} | {name: 1.5}
+    with pytest.raises(RefusedError, match=rf"got float @ data\.{name}"):
+        PLACE.write(Place(**fields), None)  # type: ignore[arg-type]  # it is what is tested
+    with pytest.raises(RefusedError, match=rf"got float @ data\.{name}"):
+        PLACE.read(fields, None)
