@@ -467,7 +467,7 @@ def test_an_agent_with_other_rules_is_told_where_it_parts() -> None:
     journal, _ = recorded()
     changed = agent_of(journal, max_agent_steps=1)
 
-    with pytest.raises(StoredDataError, match=r"entry 5 .* left the run at 'turn 2 Thinking"):
+    with pytest.raises(StoredDataError, match=r"entry 5 .* left the run at '2 Thinking"):
         changed.resume("r")
 
 

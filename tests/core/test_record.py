@@ -50,8 +50,15 @@ def test_what_goes_without_saying_is_left_out(place: Place, data: dict[str, Any]
     assert TAGGED.read({"$type": "Place", **data}, None) == place
 
 
-def test_a_record_of_one_field_is_written() -> None:
+@frozen
+class Nothing:
+    """No field."""
+
+
+def test_a_record_of_one_field_or_none_is_written() -> None:
     """As any other."""
+    assert record_of(Nothing, shape_of, tagged=False).write(Nothing(), None) == "{}"
+    assert record_of(Nothing, shape_of, tagged=True).write(Nothing(), None) == '{"$type":"Nothing"}'
     assert record_of(Lone, shape_of, tagged=False).write(Lone("a"), None) == '{"name":"a"}'
 
 

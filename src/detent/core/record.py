@@ -70,13 +70,13 @@ class Record:
 
     @cached_property
     def _told(self) -> tuple[Callable[[Any], tuple[object, ...]], tuple[_Told, ...]]:
-        """What gives all fields at once, and behind them the class: one alone gave no tuple."""
+        """What gives all fields at once. Behind them stands the class: of one it gives no tuple."""
         names = [name for name, _, _ in self._fields]
         told = (
             _Told(f',"{name}":', default, *QUICK.get(shape.plain, NOT_QUICK), shape.write)
             for name, shape, default in self._fields
         )
-        return attrgetter(*names, "__class__"), tuple(told)
+        return attrgetter(*names, "__class__", "__class__"), tuple(told)
 
     def write(self, value: Any, spec: Spec) -> str:
         """Field by field, into one text."""
