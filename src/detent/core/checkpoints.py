@@ -12,14 +12,15 @@ from typing import Any, TypeAlias
 from attrs import evolve, field, frozen
 
 from detent.core.errors import StoredDataError
+from detent.core.fingerprint import fingerprint
+from detent.core.journal import run_text
 from detent.core.log import Log
 from detent.core.run import Run
-from detent.core.snapshot import begun_text
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
 from detent.core.stored import in_state, state_parts, state_text
 from detent.core.texts import encoded
-from detent.core.upgrades import upgraded_run
+from detent.core.upgrades import FORMAT, upgraded_run
 
 Json: TypeAlias = dict[str, Any]
 
@@ -57,6 +58,18 @@ def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
     text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
     return text, len(text) - sum(len(parts[name]) for name in lists)
+
+
+def begun_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
+    """A snapshot of `run` as JSON text, for a journal: nothing holds it.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    agent = encoded(fingerprint(spec, run))
+    about = '"held":[],"about_to":"","break_point":{}'
+    head = f'"detent":"snapshot","format":{FORMAT},{about}'
+    return f'{{{head},"agent":{agent},"run":{run_text(spec, run)}}}'
 
 
 def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:

@@ -23,7 +23,7 @@ from detent.core.effects import Effect, EffectKey
 from detent.core.errors import StoredDataError
 from detent.core.fingerprint import fingerprint, is_fingerprint, misfits
 from detent.core.frozen import FrozenDict, thaw
-from detent.core.journal import run_from_json, run_text, run_to_json
+from detent.core.journal import run_from_json, run_to_json
 from detent.core.messages import ChatMessage, ToolCall, frozen_mapping
 from detent.core.pending import ToolExecutionDecision
 from detent.core.records import dump, load
@@ -32,7 +32,6 @@ from detent.core.secrecy import masked
 from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
 from detent.core.spec import AgentSpec
 from detent.core.stored import messages_from_json
-from detent.core.texts import encoded
 from detent.core.upgrades import FORMAT, upgraded_run
 from detent.core.variables import S
 
@@ -243,18 +242,6 @@ def snapshot_of(
         _break_point(rule),
         at,
     )
-
-
-def begun_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
-    """A snapshot of `run` as JSON text, for a journal: nothing holds it.
-
-    Raises:
-        UnstorableError: a value in the run cannot be written as JSON.
-    """
-    agent = encoded(fingerprint(spec, run))
-    about = '"held":[],"about_to":"","break_point":{}'
-    head = f'"detent":"snapshot","format":{FORMAT},{about}'
-    return f'{{{head},"agent":{agent},"run":{run_text(spec, run)}}}'
 
 
 def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:

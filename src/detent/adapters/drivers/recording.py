@@ -9,7 +9,7 @@ from typing import Any, Generic
 from attrs import evolve, frozen
 
 from detent.core.breakpoints import place_of, told
-from detent.core.checkpoints import NO_CHECKPOINT, Known, checkpoint_text, joined
+from detent.core.checkpoints import NO_CHECKPOINT, Known, begun_text, checkpoint_text, joined
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.events import Event, ModelReplied, Resumed, ToolStarted
@@ -18,7 +18,6 @@ from detent.core.run import Run
 from detent.core.slots import is_settled
 from detent.core.snapshot import (
     SnapshotMismatchError,
-    begun_text,
     key_from_json,
     passing_snapshot,
     run_of,
