@@ -232,7 +232,7 @@ def _starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef,
         data = data["event"]
         kind = data["$type"]
     if kind == "ToolStarted":
-        yield path, CallRef(*data["ref"]), data["attempt"]
+        yield path, CallRef(*data["ref"]), data.get("attempt", 1)
 
 
 def _approves(said: tuple[AskHuman, Decision], call: ToolCall) -> bool:
