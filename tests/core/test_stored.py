@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC
+from datetime import UTC, date
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.frozen import FrozenDict, freeze
 from detent.core.log import Log
 from detent.core.messages import ChatMessage, ImageContent, TextContent, ToolCall
-from detent.core.stored import from_json, messages_from_json, to_json, versioned
+from detent.core.stored import from_json, messages_from_json, to_json, to_text, versioned
 from detent.core.upgrades import AS_IN_1
 
 
@@ -187,6 +187,29 @@ def test_what_does_not_fit_is_named_with_its_place(
     """Data may have been changed by anybody."""
     with pytest.raises(StoredDataError, match=expected):
         from_json(data, declared)
+
+
+DECLARED: list[Any] = [Any, str, list, list[str], list[Any], list[list[str]], dict[str, int], date]
+DECLARED += (set[str], dict[int, int], list[date], int | str, str | None, list[ChatMessage])
+VALUES: list[Any] = ["a", 1, None, ["a"], [1], [["a"]], {"a": 1}, {"a": [1]}, ("a",), [None], []]
+VALUES += (
+    {1: 2},
+    {},
+    ChatMessage.from_user("a"),
+    [(1,)],
+    {"$type": "x"},
+    float("nan"),
+    2**70,
+    {"a"},
+)
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=str)
+def test_text_is_the_text_of_what_is_written(declared: Any) -> None:
+    """Whatever the value is, and whatever it was declared as."""
+    for value in VALUES:
+        plain = to_json(value, declared, [date, ChatMessage])
+        assert json.loads(to_text(value, declared, [date, ChatMessage])) == plain
 
 
 def test_the_version_is_looked_at_first() -> None:

@@ -21,7 +21,7 @@ from detent.core.conversations import conversation_from_json, conversation_text
 from detent.core.conversion import convert
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.fields import field_names
-from detent.core.forms import NATIVE, Form, class_of, is_record, undecorated
+from detent.core.forms import NATIVE, Form, class_of, is_record, plain_type, undecorated
 from detent.core.log import Log, bare, is_log
 from detent.core.messages import ChatMessage, Content
 from detent.core.records import shape_of
@@ -62,7 +62,7 @@ def to_text(
     try:
         if declared == list[ChatMessage] and _are_messages(value):
             return conversation_text(value)
-        if _is_plain(declared):
+        if _is_plain(value, declared):
             return plain_text(value)
     except NotPlainError:
         pass
@@ -75,20 +75,24 @@ def _are_messages(value: object) -> TypeGuard[list[ChatMessage]]:
     return isinstance(value, list) and {ChatMessage}.issuperset(map(type, value))
 
 
-def _is_plain(declared: object) -> bool:
-    """Whether values of this type that are plain JSON are written as they are."""
+def _is_plain(value: object, declared: object) -> bool:
+    """Whether the value is written as it is, if it is plain JSON."""
     try:
-        return _is_known_plain(declared)
+        kind = _plain_kind(declared)
     except TypeError:  # an annotation in it has no hash
         return False
+    return kind is object or plain_type(value) is kind
 
 
 @lru_cache(maxsize=256)
-def _is_known_plain(declared: object) -> bool:
+def _plain_kind(declared: object) -> type | None:
+    """The class whose values are written as they are; `object` is any, None no class."""
     bare_type = undecorated(declared)
     kind = class_of(bare_type)
     items = (class_of(item) for item in get_args(bare_type) if item is not Any)
-    return bare_type is Any or kind in NATIVE or (kind in (list, dict) and NATIVE.issuperset(items))
+    if bare_type is Any or kind in NATIVE:
+        return object
+    return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
 
 
 def state_text(state: BaseState) -> str:
