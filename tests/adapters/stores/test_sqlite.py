@@ -58,8 +58,8 @@ def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute("UPDATE entries SET data = x'00'")
-        db.execute("UPDATE snapshots SET data = x'00'")
+        db.execute("UPDATE entries SET data = x'00', crc32 = NULL")
+        db.execute("UPDATE snapshots SET data = x'00', crc32 = NULL")
     db.close()
 
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
