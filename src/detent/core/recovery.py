@@ -88,10 +88,11 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, run_id: str) -> Slot:
         return moved(slot, Delegated(name, copy))
     if not isinstance(slot.status, AwaitingDecision):
         return slot
-    return moved(slot, evolve(slot.status, digest=_bound(slot.status.digest, run_id)))
+    return moved(slot, evolve(slot.status, digest=bound(slot.status.digest, run_id)))
 
 
-def _bound(digest: str, by: str) -> str:
+def bound(digest: str, by: str) -> str:
+    """The digest of a question that is put again: no decision about the first answers it."""
     return sha256(f"{digest} {by}".encode()).hexdigest()
 
 
@@ -103,9 +104,9 @@ def _status(
         case "rerun":
             return Ready(attempt)
         case "ask":
-            bound = digest(run.id, *slot.ref, slot.call, tool)
+            first = digest(run.id, *slot.ref, slot.call, tool)
             # A decision from before the crash must not count for this question.
-            return AwaitingDecision(_bound(bound, event.by), REASON, attempt + 1)
+            return AwaitingDecision(bound(first, event.by), REASON, attempt + 1)
         case "fail":
             text = f"The outcome of tool '{tool.name}' is unknown: {REASON}. Do not assume either."
             return Faulted(ToolFault("unknown_outcome", text))
