@@ -165,8 +165,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/recovery.py",
-            "AwaitingDecision(_bound(bound, event.by), REASON, attempt + 1)",
-            "AwaitingDecision(bound, REASON, attempt + 1)",
+            "AwaitingDecision(bound(first, event.by), REASON, attempt + 1)",
+            "AwaitingDecision(first, REASON, attempt + 1)",
         ),
     ),
     Bug(
