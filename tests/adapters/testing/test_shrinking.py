@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from detent import (
     Agent,
+    AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
+    CallRef,
     Cancelled,
     CancelRequested,
     ChatMessage,
@@ -22,9 +24,11 @@ from detent import (
     ToolCall,
     tool,
 )
+from detent.adapters.testing.insides import innermost, slots_in
 from detent.adapters.testing.shrinking import fewest, shrink
 from detent.adapters.testing.stories import Story, story_of
-from detent.testing import ScriptedChatGenerator, ScriptedHuman
+from detent.core.slots import Running
+from detent.testing import ScriptedChatGenerator, ScriptedHuman, transcript
 
 
 @given(st.sets(st.integers(0, 60), max_size=5))
@@ -123,6 +127,70 @@ def test_a_stored_run_that_fails_is_made_small() -> None:
     assert has_failed(small.play())
     assert [one.call.arguments for one in list(small.runs())[1].slots] == [{"amount": 13}]
     assert shrink(small, has_failed) == small
+
+
+def look_at(*cities: str) -> list[ToolCall]:
+    """Calls that do not matter."""
+    return [ToolCall("look", {"city": city}) for city in cities]
+
+
+def agent_two_deep(journal: MemoryJournal) -> Agent[Any]:
+    """An agent whose helper has a helper, which pays; a human says yes each time."""
+    human = BlockingConfirmationStrategy(AlwaysAskPolicy(), ScriptedHuman(*[Confirmed()] * 3))
+    pays = [ToolCall("pay", {"amount": amount}) for amount in (5, 13, 7)]
+    clerk = Agent(
+        chat_generator=ScriptedChatGenerator(
+            calls(*look_at("Oslo"), pays[0]), calls(*look_at("Rome"), *pays[1:]), "paid"
+        ),
+        tools=[look, pay],
+        confirmation_strategies={"pay": human},
+    )
+    ask = ToolCall("clerk", {"task": "Pay."})
+    desk = Agent(
+        chat_generator=ScriptedChatGenerator(
+            calls(*look_at("Bonn")), calls(*look_at("Kiel"), ask, *look_at("Bern")), "done"
+        ),
+        tools=[look, AgentTool(clerk, name="clerk", description="pays")],
+    )
+    ask = ToolCall("desk", {"task": "Have it paid."})
+    return Agent(
+        chat_generator=ScriptedChatGenerator(
+            calls(*look_at("Graz")), calls(*look_at("Linz"), ask), calls(*look_at("Wien")), "bye"
+        ),
+        tools=[look, AgentTool(desk, name="desk", description="has things paid")],
+        journal=journal,
+    )
+
+
+def test_what_does_not_matter_is_left_out_of_agents_inside_too() -> None:
+    """Each of them has one turn with one call left, and the human's yes counts for that."""
+    journal = MemoryJournal()
+    agent = agent_two_deep(journal)
+    agent.run("Go.", run_id="day")
+    story = story_of(journal, agent.spec, "day")
+
+    def is_begun(run: Run[Any]) -> bool:
+        return any(
+            slot.call.arguments.get("amount") == 13 and isinstance(slot.status, Running)
+            for _, slot in slots_in(run)
+        )
+
+    small = shrink(story, is_begun)
+
+    assert len(story.events) > 35
+    names = ["ModelReplied", "ToolStarted"]
+    assert [type(innermost(one)).__name__ for one in small.events] == [
+        *(*names, *names),
+        *("ModelReplied", "Judged", "HumanDecided", "ToolStarted"),
+    ]
+    assert [slot.ref for _, slot in slots_in(small.play())] == [CallRef(1, 0)] * 3
+    told = transcript(small.play()).splitlines()
+    assert [line.strip() for line in told if "call  " in line] == [
+        "call       desk(task='Have it paid.') [Delegated]",
+        "call       clerk(task='Pay.') [Delegated]",
+        "call       pay(amount=13) [Running]",
+    ]
+    assert Story.from_json(small.spec, small.to_json()) == small
 
 
 def test_a_failure_at_the_start_needs_no_event() -> None:

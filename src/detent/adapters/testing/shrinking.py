@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from attrs import evolve, frozen
@@ -11,10 +12,10 @@ from detent.adapters.testing.insides import innermost, path_of, slots_in
 from detent.adapters.testing.stories import Story
 from detent.adapters.testing.trace import turn_of
 from detent.core.delegation import inside
-from detent.core.events import Event, HumanDecided, ModelReplied
+from detent.core.events import Event, HappenedInside, HumanDecided, ModelReplied
 from detent.core.messages import ToolCall
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, CallRef
+from detent.core.slots import AwaitingDecision, CallRef, Path
 from detent.core.step import step
 
 T = TypeVar("T")
@@ -46,8 +47,8 @@ def fewest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> tuple[T,
 def shrink(story: Story[Any], fails: Callable[[Run[Any]], object]) -> Story[Any]:
     """A story as short as could be found at whose end, as in `story`, a run fails.
 
-    Events, calls and whole turns are left out. A human's answer to a question stays one, though the
-    question is bound to another place then.
+    Events, calls and whole turns are left out, also those of agents inside. A human's answer to a
+    question stays one, though the question is bound to another place then.
 
     Args:
         story: e.g. `story_of` a journal.
@@ -86,10 +87,10 @@ def _smaller(
         return found is not None
 
     fewest(best, still)
-    for turn in range(_turns(best), 0, -1):
-        still([one for scene in best for one in _without_turn(scene, turn)])
-    for ref in [*_calls(best)][::-1]:
-        still([one for scene in best for one in _without_call(scene, ref)])
+    for path, turn in _turns(best):
+        still(tuple(_changed(best, path, partial(_without_turn, turn=turn))))
+    for path, ref in _calls(best):
+        still(tuple(_changed(best, path, partial(_without_call, ref=ref))))
     return best
 
 
@@ -153,25 +154,55 @@ def _digest_at(run: Run[Any], event: Event) -> str | None:
     return None
 
 
-def _turns(scenes: Iterable[_Scene]) -> int:
-    return max((turn_of(scene.event) or 0 for scene in scenes), default=0)
-
-
-def _calls(scenes: Iterable[_Scene]) -> Iterator[CallRef]:
+def _turns(scenes: Iterable[_Scene]) -> list[tuple[Path, int]]:
+    """Every turn of the run and of the agents inside: outer ones first, and the last ones."""
+    ends: dict[Path, int] = {}
     for scene in scenes:
-        if isinstance(scene.event, ModelReplied):
-            for place in range(len(scene.event.reply.message.tool_calls)):
-                yield CallRef(scene.event.turn, place)
+        for path, event in _levels(scene.event):
+            ends[path] = max(turn_of(event) or 0, ends.get(path, 0))
+    return [(path, turn) for path in sorted(ends, key=len) for turn in range(ends[path], 0, -1)]
 
 
-def _without_turn(scene: _Scene, turn: int) -> Iterator[_Scene]:
-    """The scene in a story that lacks a turn; the turns behind it move up."""
-    event: Any = scene.event
+def _calls(scenes: Iterable[_Scene]) -> list[tuple[Path, CallRef]]:
+    """Every call in the same order."""
+    made = {
+        (path, CallRef(event.turn, place))
+        for scene in scenes
+        for path, event in _levels(scene.event)
+        if isinstance(event, ModelReplied)
+        for place in range(len(event.reply.message.tool_calls))
+    }
+    return sorted(made, key=lambda one: (-len(one[0]), one), reverse=True)
+
+
+def _levels(event: Event) -> Iterator[tuple[Path, Event]]:
+    """The event as the run hears it, and as each of the agents does in which it has happened."""
+    path = path_of(event)
+    for depth in range(len(path) + 1):
+        yield path[:depth], event
+        if isinstance(event, HappenedInside):
+            event = event.event
+
+
+def _changed(
+    scenes: Iterable[_Scene], path: Path, change: Callable[[Any], Iterator[Event]]
+) -> Iterator[_Scene]:
+    """The scenes, with those changed that the run at `path` has heard."""
+    for scene in scenes:
+        heard = dict(_levels(scene.event)).get(path)
+        if heard is None:
+            yield scene
+        else:
+            yield from (evolve(scene, event=inside(path, one)) for one in change(heard))
+
+
+def _without_turn(event: Any, turn: int) -> Iterator[Event]:
+    """The event in a run that lacks a turn; the turns behind it move up."""
     its = turn_of(event)
     if its is None or its < turn:
-        yield scene
+        yield event
     elif its > turn:
-        yield evolve(scene, event=_in_turn(event, its - 1))
+        yield _in_turn(event, its - 1)
 
 
 def _in_turn(event: Any, turn: int) -> Event:
@@ -181,17 +212,16 @@ def _in_turn(event: Any, turn: int) -> Event:
     return cast(Event, evolve(event, turn=turn))
 
 
-def _without_call(scene: _Scene, ref: CallRef) -> Iterator[_Scene]:
-    """The scene in a story in which the model does not make a call; those behind it move up."""
-    event: Any = scene.event
+def _without_call(event: Any, ref: CallRef) -> Iterator[Event]:
+    """The event in a run in which the model does not make a call; those behind it move up."""
     its: object = getattr(event, "ref", None)
     if isinstance(event, ModelReplied) and event.turn == ref.turn:
-        yield evolve(scene, event=_reply_without(event, ref.place))
+        yield _reply_without(event, ref.place)
     elif isinstance(its, CallRef) and its.turn == ref.turn and its.place >= ref.place:
         if its.place > ref.place:
-            yield evolve(scene, event=evolve(event, ref=its._replace(place=its.place - 1)))
+            yield evolve(event, ref=its._replace(place=its.place - 1))
     else:
-        yield scene
+        yield event
 
 
 def _reply_without(event: ModelReplied, place: int) -> ModelReplied:

@@ -11,7 +11,7 @@ from detent.core.messages import ChatMessage, Content, TextContent, ToolCall, To
 from detent.core.messages import ReasoningContent as Reasoning
 from detent.core.result import AgentResult
 from detent.core.run import Run
-from detent.core.slots import AwaitingDecision, Slot
+from detent.core.slots import AwaitingDecision, Delegated, Slot
 
 MARGIN = 11
 """How far texts are indented, to stand beside who says them."""
@@ -23,7 +23,8 @@ TEXT_MAX = 2000
 def transcript(of: AgentResult[Any] | Run[Any] | Sequence[ChatMessage]) -> str:
     """What was said and done, one line for each part of a message, with who said it.
 
-    Of a run it also says how far it has come, with the calls of a turn that is not over yet.
+    Of a run it also says how far it has come, with the calls of a turn that is not over yet, and
+    the same of the agents that work on these.
 
     >>> print(transcript([ChatMessage.from_user("How is Oslo?")]))
     user       How is Oslo?
@@ -57,7 +58,10 @@ def _conversation(messages: Sequence[ChatMessage]) -> Iterator[str]:
 def _unanswered(slot: Slot) -> str:
     status = type(slot.status).__name__
     why = f" {slot.status.reason}" if isinstance(slot.status, AwaitingDecision) else ""
-    return _beside("call", f"{call_text(slot.call)} [{status}]{why}")
+    line = _beside("call", f"{call_text(slot.call)} [{status}]{why}")
+    if isinstance(slot.status, Delegated):
+        return f"{line}\n{indent(transcript(slot.status.run), ' ' * MARGIN)}"
+    return line
 
 
 def _part_text(part: Content) -> str:
