@@ -16,12 +16,14 @@ from select import select
 from typing import Any, TextIO
 
 import pytest
-from attrs import frozen
+from attrs import evolve, field, frozen
 
-from detent import ConfirmationUIResult, RichConsoleUI, SimpleConsoleUI
+from detent import ConfirmationUIResult, PendingCall, RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation import console
+from detent.core.secrecy import MASK
 from detent.core.visible import visible
 
+SIMPLE = SimpleConsoleUI()
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")
 
 
@@ -32,6 +34,7 @@ class Terminal:
     human: int
     keys: TextIO | None = None
     screen: TextIO | None = None
+    unread: bytearray = field(factory=bytearray)
 
     def type(self, keys: str) -> None:
         """Press keys; they wait in the terminal until they are read."""
@@ -39,10 +42,14 @@ class Terminal:
 
     def shown(self, until: str) -> str:
         """What has been printed, up to and with `until`."""
-        seen = b""
-        while until.encode() not in seen:
+        wanted = until.encode()
+        while wanted not in self.unread:
+            seen = bytes(self.unread)
             assert select([self.human], [], [], 10)[0], f"nothing more is printed after {seen!r}"
-            seen += os.read(self.human, 4096)
+            self.unread.extend(os.read(self.human, 4096))
+        end = self.unread.index(wanted) + len(wanted)
+        seen = bytes(self.unread[:end])
+        del self.unread[:end]
         return seen.decode().replace("\r\n", "\n")
 
     @contextmanager
@@ -59,8 +66,8 @@ class Terminal:
             return question(**params)
 
 
-def question(**params: Any) -> ConfirmationUIResult:
-    return SimpleConsoleUI().get_user_confirmation("pay", "Pays money.", params)
+def question(ui: SimpleConsoleUI = SIMPLE, **params: Any) -> ConfirmationUIResult:
+    return ui.get_user_confirmation("pay", "Pays money.", params)
 
 
 @pytest.fixture
@@ -122,7 +129,7 @@ def test_an_argument_that_is_no_json_is_asked_again(terminal: Terminal) -> None:
     terminal.type("m\nseven\n7\n\n")
 
     assert terminal.ask(amount=5).new_tool_params == {"amount": 7}
-    assert "That is not JSON" in terminal.shown("not JSON")
+    assert "That does not fit: it is not JSON" in terminal.shown("not JSON")
 
 
 def test_end_of_input_is_no_answer(terminal: Terminal) -> None:
@@ -205,6 +212,95 @@ def test_the_question_is_framed_and_nothing_in_it_is_obeyed(in_colour: Terminal)
     assert plain.splitlines()[-1] == console.CHOICES
 
 
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "string"},
+        "amount": {"type": "integer", "maximum": 50},
+        "kind": {"type": "string", "enum": ["gift", "loan"]},
+        "pin": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["to", "amount"],
+}
+PAYING = PendingCall(
+    *("r", 1, 0, "c", "pay", "Pays money."),
+    {"to": "Ann", "amount": 5, "kind": "gift", "pin": MASK, "tags": []},
+    *("", "digest", SCHEMA),
+)
+
+
+@pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
+def test_arguments_are_changed_one_by_one(terminal: Terminal, ui: SimpleConsoleUI) -> None:
+    """With their types; what does not fit is said at once, and asked again."""
+    terminal.type("m\n" + "\n"  # to: as it is
+                  + "lots\n70\n7\n" + "bribe\nloan\n" + "x\n12\n" + '[1]\n["a"]\n'
+                  + "5 o'clock\n" + "less\n")  # fmt: skip
+    with terminal.attached():
+        said = ui.get_user_decision(PAYING)
+
+    changed = {"to": "Ann", "amount": 7, "kind": "loan", "pin": 12, "tags": ["a"]}
+    changed |= {"note": "5 o'clock"}
+    assert said == ConfirmationUIResult("modify", "less", changed)
+    shown = terminal.shown("(may be empty): ")
+    for prompt, count in (
+        *((" to (string) [Ann]: ", 1), (" amount (integer) [5]: ", 3)),
+        *((' kind ("gift" or "loan") [gift]: ', 2), (f" pin (integer) [{MASK}]: ", 2)),
+        *((" tags (array) [[]]: ", 2), (" note (string or null) [not given]: ", 1)),
+        *(("That does not fit: it is not JSON", 2), ("'amount' must be at most 50", 1)),
+        *(("'kind' must be", 1), ("'tags[0]' must be a string, got 1", 1)),
+    ):
+        assert re.sub("\x1b\\[[0-9;]*m", "", shown).count(prompt) == count, prompt
+
+
+@pytest.mark.parametrize(("typed", "value"), [("null", None), ("", "absent"), ('"null"', "null")])
+def test_what_may_be_text_or_not_is_read_as_what_fits(
+    terminal: Terminal, typed: str, value: object
+) -> None:
+    """JSON first; an empty line gives nothing."""
+    terminal.type("m\n" + "\n" * 5 + f"{typed}\n\n")
+    with terminal.attached():
+        said = SimpleConsoleUI().get_user_decision(PAYING)
+
+    assert said.new_tool_params is not None
+    assert said.new_tool_params.get("note", "absent") == value
+
+
+@pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
+def test_a_long_argument_is_shown_whole_when_wanted(
+    terminal: Terminal, ui: SimpleConsoleUI
+) -> None:
+    """Shortened at first, and with how much is left."""
+    terminal.type("s\ny\n")
+    text = "\n".join(f"line {n}" for n in range(99))
+    with terminal.attached():
+        ui.get_user_confirmation("mail", "Sends.", {"text": text})
+
+    first, whole = terminal.shown("odify: "), terminal.shown("odify: ")
+    assert ("line 11" in first, "line 12" in first) == (True, False)
+    assert "… 696 more characters, see [s]how all" in first
+    assert "line 98" in whole
+
+
+@pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
+def test_a_line_that_is_wrapped_cannot_pass_for_another(
+    terminal: Terminal, ui: SimpleConsoleUI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor can a reason that a model has a word in; wide characters take two places."""
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal.type("y\n")
+    value = "Ann" + " " * 29 + "  amount = 1" + " " * 30 + "  amount = 2" + "漢" * 60
+    call = evolve(PAYING, arguments={"to": value, "amount": 5000}, reason="x\n  amount = 3")
+    with terminal.attached():
+        ui.get_user_decision(call)
+
+    shown = re.sub("\x1b\\[[0-9;]*m", "", terminal.shown("odify: ")).partition("Run it?")[0]
+    rows = [line.removeprefix("│ ") for line in shown.splitlines()]
+    assert [row.strip(" │") for row in rows if row.startswith("  amount")] == ["amount = 5000"]
+    assert max(len(row) + row.count("漢") for row in shown.splitlines()) <= 40
+
+
 def test_tabs_and_lines_stay_readable() -> None:
     """Ordinary text is left alone."""
     assert visible("a\tb\nc é 漢") == "a\tb\nc é 漢"
@@ -224,8 +320,9 @@ class WatchedLock:
         self.lock.release()
 
 
+@pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
 def test_two_questions_do_not_interleave(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, ui: SimpleConsoleUI
 ) -> None:
     """The second is asked when the first has been answered."""
     lock = WatchedLock()
@@ -233,7 +330,7 @@ def test_two_questions_do_not_interleave(
     answers: list[str] = []
 
     def ask() -> None:
-        answers.append(question().action)
+        answers.append(question(ui).action)
 
     threads = [threading.Thread(target=ask, daemon=True) for _ in range(2)]
 
@@ -255,30 +352,66 @@ def test_two_questions_do_not_interleave(
 CHILD = """
 import os, sys
 os.open(os.ttyname(0), os.O_RDWR)  # makes this terminal the one whose Ctrl-C is ours
-from detent import SimpleConsoleUI
-try:
-    SimpleConsoleUI().get_user_confirmation("pay", "", {})
-except KeyboardInterrupt:
-    print("interrupted, nothing decided")
+import detent
+from detent import *
+
+@tool
+def pay(to: str, amount: int) -> str:
+    "Pays money."
+    return f"paid {amount} to {to}"
+
+def call(messages):
+    return "done" if messages[-1].role == "tool" else ToolCall("pay", {"to": "Ann", "amount": 5})
+
+ui = getattr(detent, sys.argv[1])()
+agent = Agent(chat_generator=ScriptedChatGenerator(*[call] * 9), tools=[pay],
+              confirmation_strategies={"*": BlockingConfirmationStrategy(AlwaysAskPolicy(), ui)},
+              journal=MemoryJournal())
+begin = lambda: agent.run("go", run_id="r")
+while True:
+    try:
+        result = begin()
+    except KeyboardInterrupt:
+        begin = lambda: agent.resume("r")
+        print(f"interrupted: {len(agent.pending('r'))} waits", flush=True)
+    else:
+        break
+print(f"ended: {result.text}", [one.text for one in result.messages[-2].tool_call_results])
 """
 
 
-def test_ctrl_c_is_no_answer() -> None:
-    """In a process of its own, which the terminal interrupts."""
+@pytest.mark.parametrize("ui", ["SimpleConsoleUI", "RichConsoleUI"])
+def test_ctrl_c_is_no_answer_to_any_question(ui: str) -> None:
+    """The call stays pending, and the run goes on; in a process that the terminal interrupts."""
     human, program = pty.openpty()
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD],
+        [sys.executable, "-c", CHILD, ui],
         stdin=program,
         stdout=program,
         stderr=program,
         start_new_session=True,
+        env={**os.environ, "TERM": "dumb"},
     )
     os.close(program)
     terminal = Terminal(human)
 
-    terminal.shown("[m]odify: ")
-    terminal.type("\x03\n")  # the line's end wakes a reader that the signal was too early for
+    for keys, prompt in (
+        *(
+            ("", "odify: "),
+            ("n\n", "Why not?"),
+            ("a\n", "tool's result: "),
+            ("r\n", "in this run?"),
+        ),
+        *(("m\n", "to (string)"), ("m\nBob\n", "amount (integer)"), ("m\nBob\n7\n", "What was")),
+    ):
+        terminal.shown("odify: ") if keys else None
+        terminal.type(keys)
+        terminal.shown(prompt)
+        terminal.type("\x03\n")  # the line's end wakes a reader that the signal was too early for
+        assert "1 waits" in terminal.shown("waits")
+    terminal.shown("odify: ")
+    terminal.type("m\nBob\n7\n\n")
 
-    assert "interrupted, nothing decided" in terminal.shown("decided")
+    assert "paid 7 to Bob" in terminal.shown("']")
     assert child.wait(10) == 0
     os.close(human)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from shutil import get_terminal_size
 from threading import Lock
 from typing import Any, get_args
+from unicodedata import east_asian_width
 
 from attrs import frozen
 
@@ -13,7 +15,6 @@ from detent.core.decisions import Scope
 from detent.core.described import Described
 from detent.core.frozen import thaw
 from detent.core.pending import PendingCall
-from detent.core.secrecy import MASK
 from detent.core.visible import visible
 from detent.ports.confirmation import ConfirmationUIResult
 
@@ -22,6 +23,9 @@ ONE_AT_A_TIME = Lock()
 
 LINES, WIDTH = 12, 1000
 """An argument with more lines or characters is shortened, until the human wants to see it all."""
+
+BAR = "    | "
+NOT_GIVEN = object()
 
 CHOICES = "Run it? [y]es / [n]o / [a]nswer for it / [r]emember / [s]how all / [m]odify: "
 SCOPES = "Count it for this [call], these [arguments], or the whole [tool], in this run? "
@@ -62,13 +66,9 @@ class SimpleConsoleUI(Described):
 
     def show(self, pending: PendingCall, *, whole: bool) -> None:
         """Show what is to be decided; long arguments shortened, unless `whole`."""
-        self.say(f"\n--- {visible(pending.tool_name)} wants to run ---")
-        for text in filter(None, (pending.description, pending.reason)):
-            self.say(visible(text))
-        for name, value in pending.arguments.items():
-            self.say(f"  {_barred(name)} = {_value(value, whole=whole)}")
-        for name, value in pending.state.items():
-            self.say(f"  {_barred(name)} = {_value(value, whole=whole)}  (from the state)")
+        self.say(_barred(f"--- {pending.tool_name} wants to run ---", "\n"))
+        for _, text in _told(pending, whole=whole):
+            self.say(_barred(text))
 
     def _answer(self, pending: PendingCall, choice: str) -> ConfirmationUIResult | None:
         """What an answer means; None says that the human is to be asked again."""
@@ -109,31 +109,31 @@ class SimpleConsoleUI(Described):
                 name: self._retyped(pending, name, value) for name, value in arguments.items()
             }
             for name in optional:
-                if text := self.ask(f"  {_barred(name)} ({_type(pending, name)}) [not given]: "):
-                    arguments[name] = _read(text, is_text=_type(pending, name) == "string")
+                if (new := self._retyped(pending, name, NOT_GIVEN)) is not NOT_GIVEN:
+                    arguments[name] = new
             if not (faults := pending.faults(arguments)):
                 return ConfirmationUIResult(
                     "modify", self._line("What was wrong? (may be empty): "), arguments
                 )
-            self.say(visible("  That does not fit the tool: " + "; ".join(faults)))
+            self.say(_barred("  That does not fit the tool: " + "; ".join(faults)))
 
     def _retyped(self, pending: PendingCall, name: str, value: object) -> object:
-        kind = _type(pending, name)
-        label = f" ({kind})" if kind else ""
-        is_text = kind == "string" or (not kind and isinstance(value, str))
-        while True:
-            text = self.ask(f"  {_barred(name)}{label} [{_value(value, whole=False)}]: ")
-            if not text:
-                return value
-            try:
-                new = _read(text, is_text=is_text)
-            except json.JSONDecodeError as error:
-                self.say(f"  That is not JSON: {error}")
-                continue
-            alone = {**pending.arguments, name: new}
-            if value == MASK or not (faults := _about(name, pending.faults(alone))):
-                return new
-            self.say(visible(f"  That does not fit: {'; '.join(faults)}"))
+        """The value of a parameter, as it is or as the human types it: checked on the spot."""
+        kinds = _kinds(_properties(pending).get(name))
+        label = f" ({' or '.join(kinds)})" if kinds else ""
+        shown = "not given" if value is NOT_GIVEN else _value(value, whole=False)
+        while text := self.ask(_barred(f"  {name}{label} [{shown}]: ")):
+            said: list[str] = []
+            for read in _readers(kinds, value):
+                try:
+                    new = read(text)
+                except ValueError:
+                    said = ["it is not JSON"]
+                    continue
+                if not (said := _about(name, pending.faults({**pending.arguments, name: new}))):
+                    return new
+            self.say(_barred(f"  That does not fit: {'; '.join(said)}"))
+        return value
 
 
 @frozen
@@ -154,11 +154,10 @@ class RichConsoleUI(SimpleConsoleUI):
         from rich.panel import Panel
         from rich.text import Text
 
-        lines = [Text(visible(text)) for text in (pending.description, pending.reason) if text]
-        for name, value in (*pending.arguments.items(), *pending.state.items()):
-            mark = "  (from the state)" if name in pending.state else ""
-            shown = f" = {_value(value, whole=whole)}{mark}"
-            lines.append(Text.assemble((f"  {_barred(name)}", "cyan"), shown))
+        lines = []
+        for label, text in _told(pending, whole=whole):
+            lines.append(Text(_barred(text, frame=4)))
+            lines[-1].stylize("cyan", 0, len(label))
         title = Text(f"{visible(pending.tool_name)} wants to run", style="bold")
         _rich().print(Panel(Group(*lines), title=title, title_align="left"))
 
@@ -176,12 +175,15 @@ def _escaped(text: str) -> str:
 
 
 def _about(name: str, faults: list[str]) -> list[str]:
-    return [text for text in faults if repr(name) in text or text.startswith(name)]
+    return [text for text in faults if f"'{name}" in text or text.startswith(name)]
 
 
-def _read(text: str, *, is_text: bool) -> object:
-    """What a human has typed: text as it is, all else as JSON."""
-    return text if is_text else json.loads(text)
+def _readers(kinds: Sequence[str], value: object) -> Sequence[Callable[[str], object]]:
+    """How to take what a human types: text as it is, all else as JSON, or the one that fits."""
+    if set(kinds) == {"string"} or (not kinds and isinstance(value, str)):
+        return (str,)
+    is_choice = any(kind.startswith('"') for kind in kinds)
+    return (json.loads, str) if is_choice or "string" in kinds else (json.loads,)
 
 
 def _properties(pending: PendingCall) -> Mapping[str, Any]:
@@ -189,19 +191,32 @@ def _properties(pending: PendingCall) -> Mapping[str, Any]:
     return found
 
 
-def _type(pending: PendingCall, name: str) -> str:
-    """The type of a parameter for people: "integer"; "" where nothing says it."""
-    schema = _properties(pending).get(name)
-    if not isinstance(schema, Mapping):
-        return ""
-    if "enum" in schema:
-        return " or ".join(json.dumps(one) for one in schema["enum"])
-    kind = schema.get("type", "")
-    return kind if isinstance(kind, str) else " or ".join(kind)
+def _kinds(schema: object) -> list[str]:
+    """The types of a parameter for people: "integer"; none where nothing says them."""
+    match schema:
+        case {"enum": [*choices]}:
+            return [json.dumps(one, ensure_ascii=False) for one in choices]
+        case {"type": str(kind)}:
+            return [kind]
+        case {"type": [*kinds]}:
+            return [str(kind) for kind in kinds]
+        case {"anyOf": [*options]} | {"oneOf": [*options]}:
+            return list(dict.fromkeys(kind for one in options for kind in _kinds(one)))
+        case _:
+            return []
+
+
+def _told(pending: PendingCall, *, whole: bool) -> Iterator[tuple[str, str]]:
+    """What a human is told about a call, line by line; first the part that is a label."""
+    for text in filter(None, (pending.description, pending.reason)):
+        yield "", text
+    for name, value in pending.arguments.items():
+        yield f"  {name}", f"  {name} = {_value(value, whole=whole)}"
+    for name, value in pending.state.items():
+        yield f"  {name}", f"  {name} = {_value(value, whole=whole)}  (from the state)"
 
 
 def _value(value: object, *, whole: bool) -> str:
-    """A value for the screen, its further lines barred: none passes for one of ours."""
     plain = thaw(value)
     text = (
         plain
@@ -211,16 +226,27 @@ def _value(value: object, *, whole: bool) -> str:
         )
     )
     if whole:
-        return _barred(text)
-    lines = text[:WIDTH].split("\n")
-    kept = "\n".join(lines[:LINES])
+        return text
+    kept = "\n".join(text[:WIDTH].split("\n")[:LINES])
     left = len(text) - len(kept)
-    return _barred(kept) + (f" … {left} more characters, see [s]how all" if left > 0 else "")
+    return kept + (f" … {left} more characters, see [s]how all" if left > 0 else "")
 
 
 def _is_deep(value: object) -> bool:
     return isinstance(value, dict | list) and len(json.dumps(value, default=str)) > LINES * 5
 
 
-def _barred(text: str) -> str:
-    return visible(text).replace("\n", "\n    | ")
+def _barred(text: str, before: str = "", *, frame: int = 0) -> str:
+    """Text for the screen, its further rows barred: none passes for one of ours.
+
+    Also those that a terminal, with a `frame` around it, would make of a long line.
+    """
+    rows, used, columns = [""], 0, get_terminal_size().columns - frame - 1
+    for char in visible(text).expandtabs():
+        used += 2 if east_asian_width(char) in "WFA" else 1
+        if char == "\n" or used > columns:
+            rows.append("")
+            used = len(BAR) + 1
+        if char != "\n":
+            rows[-1] += char
+    return before + f"\n{BAR}".join(rows)
