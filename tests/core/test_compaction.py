@@ -86,6 +86,12 @@ def test_a_short_conversation_is_sent_whole() -> None:
     assert sent(shorten_tool_results(longest=3), messages) == messages
 
 
+def test_a_conversation_of_nothing_but_its_opening_or_one_turn_is_sent_whole() -> None:
+    """There is no place to cut it."""
+    for messages in ([], [SYSTEM], turn("one"), turn("one", "two")):
+        assert sent(keep_last_messages(1), messages) == messages
+
+
 def test_old_and_long_results_are_left_out() -> None:
     """Each by a line that says so; calls, errors and what is new stay."""
     long = "x" * 1200

@@ -64,11 +64,13 @@ from detent.core.journal import (
 from detent.core.pending import decided_run
 from detent.core.recovery import rebound, unconfirmed
 from detent.core.results import ToolResult
+from detent.core.secrecy import MASK
 from detent.core.slots import Faulted, Ready, Succeeded, Unjudged
 from detent.core.snapshot import run_of, snapshot_from, snapshot_of
 from detent.core.spec import DEPTH_MAX
 from detent.core.streaming import tool_result_chunks
 from detent.core.tools import by_name
+from tests.core.asking import spec_of
 
 LOOK = Tool("look", "", {"type": "object"}, print, on_unknown="rerun")
 
@@ -575,3 +577,15 @@ def test_a_run_that_has_not_ended_is_no_result() -> None:
     """Its answer may still come."""
     with pytest.raises(NoAnswerError, match=r"^it has stopped$"):
         result_of_run(INNER, start(INNER, [], run_id="r"))
+
+
+def test_a_snapshot_hides_what_is_secret_inside_as_well() -> None:
+    """The calls of agents inside are shown as people may see them."""
+    spec = evolve(OUTER, tools=by_name([agent_tool(spec_of())]))
+    secret = ToolCall("pay", {"to": "Ann", "amount": 5, "pin": "1234"}, "p")
+    run = step(spec, delegated("pay", spec=spec), inside((AT,), ModelReplied(1, 1, said(secret))))
+
+    told = snapshot_of(spec, run).summary()
+
+    assert "1234" not in told
+    assert f'"pin": "{MASK}"' in told

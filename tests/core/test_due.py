@@ -21,6 +21,7 @@ from detent import (
     Judged,
     Limits,
     ModelReplied,
+    OutputType,
     Reconcile,
     Resumed,
     Run,
@@ -125,3 +126,14 @@ def test_a_lookup_has_all_that_it_takes() -> None:
     (lookup,) = due(spec, run)
 
     assert lookup == Reconcile(CallRef(1, 0), 1, call, look, run.state, key)
+
+
+def test_the_tool_to_answer_by_is_offered_with_the_others() -> None:
+    """Where the provider does not hold the model to the schema itself."""
+    look, wanted = Tool("look", "", {"type": "object"}, print), OutputType(int)
+    spec = AgentSpec(State({}), by_name([look]), output=wanted)
+
+    (ask,) = due(spec, start(spec, [ChatMessage.from_user("go")], run_id="r"))
+
+    assert isinstance(ask, AskModel)
+    assert ask.tools == (look.spec, wanted.tool)

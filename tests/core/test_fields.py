@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import InitVar, dataclass, field
-from typing import NamedTuple, NotRequired, Required, TypedDict
+from typing import Any, NamedTuple, NotRequired, Required, TypedDict
 
 import attrs
 import pydantic
@@ -142,3 +143,13 @@ def test_what_a_dataclass_is_only_made_with_is_a_field() -> None:
     ]
     assert convert({"weight": 2, "unit": "kg"}, Parcel, "it").weight == 2000
     assert field_names(Parcel) == ("weight",)
+
+
+def test_a_field_without_a_type_may_be_anything() -> None:
+    """As those of a named tuple that was made of words: that is the kind without types."""
+    pair = namedtuple("pair", "left right")  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]
+
+    assert list(fields_of(pair)) == [
+        Field("left", Any, is_required=True),
+        Field("right", Any, is_required=True),
+    ]

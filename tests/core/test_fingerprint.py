@@ -21,6 +21,7 @@ from detent.core.delegation import ANSWER, PARAMETERS
 from detent.core.fingerprint import fingerprint, is_fingerprint, misfits
 from detent.core.journal import run_to_json
 from detent.core.tools import by_name
+from tests.core import asking
 
 
 def spec_of(agent: AgentSpec[State]) -> AgentSpec[State]:
@@ -61,3 +62,11 @@ def test_a_fingerprint_that_is_not_whole_is_none() -> None:
     """What is stored may be damaged."""
     assert not is_fingerprint({"tools": {"ask": {}}, "state": {}})
     assert not is_fingerprint({"state": {}})
+
+
+def test_a_fingerprint_says_which_parameters_people_may_not_see() -> None:
+    """So that a snapshot can be shown without the agent that it is of."""
+    spec = asking.spec_of()
+    run = asking.waiting(spec, {"to": "Ann", "amount": 5, "pin": "1234"})
+
+    assert fingerprint(spec, run)["tools"]["pay"]["masked"] == ["pin"]

@@ -26,7 +26,7 @@ def test_a_confirmation_counts_for_its_scope(remember: Scope, left: int) -> None
     run, _ = decided_run(SPEC, run, [pending(SPEC, run)[0].confirm(remember=remember, by="Ann")], 1)
 
     assert len(pending(SPEC, run)) == left
-    assert [grant.by for grant in run.grants] == ([] if remember == "call" else ["Ann"])
+    assert [(grant.by, grant.at) for grant in run.grants] == [("Ann", 1)] * (remember != "call")
     assert len(run.decisions) == 1
 
 

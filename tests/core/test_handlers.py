@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -151,3 +152,17 @@ def test_at_least_one_item_is_kept() -> None:
     """To keep none would be no list."""
     with pytest.raises(ValueError, match="at least one item, got 0"):
         keep_last(0)
+
+
+def test_items_that_have_no_hash_are_taken_once_as_well() -> None:
+    """Whether they come in one update or in two."""
+    first, second = NoHash(1), NoHash(2)
+
+    assert list(append_unique([first], [first, second, second])) == [first, second]
+
+
+@dataclass
+class NoHash:
+    """Equal by value, and without a hash."""
+
+    value: int

@@ -170,3 +170,17 @@ def test_who_sends_a_run_back_sees_it() -> None:
     assert sent_back([on_exit(lambda run: run.id)], ended) == SentBack(1, ended.id)
     with pytest.raises(HookError, match=r"the hook functools\.partial\(.*\) raised TypeError"):
         sent_back([on_exit(partial(int, 3))], ended)  # type: ignore[arg-type]  # the mistake
+
+
+def test_who_looks_at_an_answer_sees_the_run() -> None:
+    """Also at one that came from a hook."""
+    seen: list[Run[Any]] = []
+
+    def hear(ask: AskModel, event: Any, run: Run[Any]) -> None:
+        seen.append(run)
+
+    hooks = [after_model(hear), before_model(lambda ask, run: REPLIED)]
+
+    assert outgoing(hooks, ASK, RUN) is REPLIED
+    assert incoming(hooks, ASK, REPLIED, RUN) is REPLIED
+    assert seen == [RUN, RUN]

@@ -16,6 +16,7 @@ from detent.core.arguments import argument_faults
 from detent.core.conversion import ConversionError
 from detent.core.declarations import Replaced
 from detent.core.errors import StateError
+from detent.core.idempotency import IdempotencyKey
 from detent.core.invocation import Invocation, MissingInputError
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage, ToolCall
@@ -280,3 +281,17 @@ def test_types_are_looked_at_once() -> None:
     assert "detent.core.conversion" in asked
     looking = {"inspect", "json_schema", "schemas", "fields", "parameters"}
     assert not {name.rpartition(".")[-1] for name in asked} & looking
+
+
+def test_a_function_that_wants_the_key_of_its_call_gets_it() -> None:
+    """So that what it calls can tell a repeated call."""
+
+    @tool
+    def pay(amount: int, key: IdempotencyKey) -> str:
+        return f"{amount} by {key}"
+
+    arguments = Invocation(
+        pay, ToolCall("pay", {"amount": 3}), STATE, IdempotencyKey("r/1/0")
+    ).arguments()
+
+    assert arguments == {"amount": 3, "key": "r/1/0"}

@@ -53,6 +53,8 @@ def test_a_long_value_is_shortened() -> None:
     """As JSON, so that the model recognises what it wrote."""
     assert shown({"a": [True, None]}) == '{"a": [true, null]}'
     assert len(shown("x" * 1000)) == 61
+    assert shown("x" * 58) == f'"{"x" * 58}"'
+    assert shown("x" * 59) == f'"{"x" * 59}…'
 
 
 def test_each_assertion_speaks_about_a_json_type() -> None:

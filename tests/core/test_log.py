@@ -112,6 +112,7 @@ def test_a_log_reads_like_a_list() -> None:
     assert 7 not in log
     assert (log.index(1), log.count(3), sorted(log), max(log)) == (1, 1, [1, 2, 3], 3)
     assert (log[0], log[-1], log[1:], log[::-1]) == (3, 2, [1, 2], [2, 1, 3])
+    assert log[2:1] == log[1:1] == log[9:] == []
     assert type(log[1:]) is FrozenList
     assert (log + [4], log + (4,), [0] + log) == ([3, 1, 2, 4], [3, 1, 2, 4], [0, 3, 1, 2])
     assert [*log, *log] == [3, 1, 2, 3, 1, 2]

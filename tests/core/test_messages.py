@@ -76,10 +76,11 @@ def test_what_a_message_lacks_reads_none() -> None:
 
 def test_a_tool_message_answers_a_call() -> None:
     """Text or parts; the text of parts is what its texts say."""
-    words = ChatMessage.from_tool("found", CALL, error=True)
+    words = ChatMessage.from_tool("found", CALL, error=True, meta={"s": 1})
     parts = ChatMessage.from_tool([TextContent("page 1"), IMAGE, TextContent("page 2")], CALL)
 
     assert words.tool_call_result == ToolCallResult("found", CALL, error=True)
+    assert (words.meta, parts.meta) == ({"s": 1}, {})
     assert parts.tool_call_results[0].text == "page 1\npage 2"
 
 

@@ -8,6 +8,7 @@ from detent import (
     AgentSpec,
     Allow,
     CallRef,
+    ChatMessage,
     FrozenDict,
     RunOptions,
     State,
@@ -15,7 +16,7 @@ from detent import (
     ToolCall,
     start,
 )
-from detent.core.opening import open_slots
+from detent.core.opening import open_slots, with_calls
 from detent.core.run import NO_OPTIONS
 from detent.core.slots import Faulted, Ready, Unjudged
 from detent.core.tools import by_name
@@ -67,3 +68,15 @@ def test_a_tool_that_was_not_chosen_is_unknown() -> None:
 
     assert isinstance(status, Faulted)
     assert "Available tools: note" in status.fault.message
+
+
+def test_what_a_message_says_beside_its_calls_stays() -> None:
+    """Where it stands; only the calls are others."""
+    one, two = ToolCall("note", {"n": 1}, "a"), ToolCall("note", {"n": 2}, "b")
+    message = ChatMessage.from_assistant("let me see", tool_calls=[one, two])
+    three = ToolCall("note", {"n": 3}, "a")
+
+    changed = with_calls(message, [three, two])
+
+    assert (changed.text, changed.tool_calls) == ("let me see", (three, two))
+    assert with_calls(message, [one, two]) is message

@@ -169,7 +169,7 @@ class Open:
         (Line, True),
         (list[Line], True),
         (Line | None, True),
-        (Literal["yes", "no"], True),
+        (Literal["yes", 1], True),
         (Tree, True),
         (Invoice, False),
         (Open, False),

@@ -218,3 +218,26 @@ def test_without_an_id_only_one_call_can_be_meant() -> None:
     )
 
     assert type(run.slots[0].status).__name__ == "Ready"
+
+
+def test_what_a_human_says_is_in_the_decision() -> None:
+    """Whatever they decide, and who they are."""
+    about = {"tool_call_id": FIRST.call_id, "digest": FIRST.digest, "by": "Dora"}
+    changed = {"to": "Ann", "amount": 3}
+
+    for made, expected in (
+        (FIRST.confirm(by="Dora", remember="tool"), {"execute": True, "remember": "tool"}),
+        (FIRST.reject("no", by="Dora"), {"execute": False, "feedback": "no"}),
+        (FIRST.respond("done", by="Dora"), {"execute": False, "answer": "done"}),
+        (
+            FIRST.modify(changed, "less", by="Dora"),
+            {"execute": True, "feedback": "less", "final_tool_params": changed},
+        ),
+    ):
+        assert made == ToolExecutionDecision("pay", **about, **expected)  # type: ignore[arg-type]  # by name
+
+
+def test_what_is_no_decision_is_told_what_one_has() -> None:
+    """All its names."""
+    with pytest.raises(StoredDataError, match=r"which has \['answer', 'by', 'digest'"):
+        ToolExecutionDecision.from_dict({})

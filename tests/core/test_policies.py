@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Allow,
@@ -17,6 +18,7 @@ from detent import (
     Judge,
     Run,
     State,
+    Tool,
     ToolCall,
     ToolRaised,
     due,
@@ -25,7 +27,8 @@ from detent import (
     start,
     step,
 )
-from detent.core.decisions import Verdict
+from detent.core.decisions import Rejected, Verdict
+from detent.core.grants import Decided
 from detent.core.pending import decided_run
 from detent.core.policies import (
     AllOf,
@@ -47,6 +50,7 @@ from tests.core.asking import PAY, called, judged, spec_of, waiting
 YES, NO = AlwaysAskPolicy(), NeverAskPolicy()
 CALL = ToolCall("pay", {"to": "Ann", "amount": 5}, "c1")
 SENT = ToolCall("send", {"amount": 100}, "c2")
+SEND = Tool("send", "", {"type": "object"}, print)
 
 
 def run_with(*messages: ChatMessage) -> Run[State]:
@@ -180,6 +184,24 @@ def test_what_was_paid_in_turns_before_counts() -> None:
     for less, enough in ((AskAfter(1), AskAfter(2)), (over(9), over(10))):
         assert isinstance(less(CALL, PAY, run), Ask)
         assert enough(CALL, PAY, run) == Allow()
+
+
+def test_a_call_that_a_human_has_stopped_now_is_not_one_that_has_run_before() -> None:
+    """Though it is the same in all that can be seen."""
+    run = run_with(ChatMessage.from_tool("paid", CALL))
+    stopped = Decided(CallRef(run.turn, 0), CALL, Rejected())
+
+    assert AskAfter(1)(CALL, PAY, evolve(run, decisions=(stopped,))) != Allow()
+    assert AskAfter(1)(CALL, PAY, evolve(run, turn=2, decisions=(stopped,))) == Allow()
+
+
+def test_policies_together_are_asked_about_the_tool_and_the_run() -> None:
+    """As each would be alone."""
+    run = run_with(ChatMessage.from_tool("paid", CALL))
+
+    for policy in (AskAfter(1) | NO, AskAfter(1) & YES, Asking(AskAfter(1)), ~~AskAfter(1)):
+        assert isinstance(policy(CALL, PAY, run), Ask)
+        assert policy(SENT, SEND, run) == Allow()
 
 
 def test_a_question_says_what_it_is_about() -> None:

@@ -15,6 +15,7 @@ from detent import (
     Answered,
     Ask,
     AskHuman,
+    CallRef,
     CancelRequested,
     Confirmed,
     HumanDecided,
@@ -159,3 +160,14 @@ def test_a_change_that_does_not_fit_is_refused_with_each_fault() -> None:
     assert found.why == "misfit"
     assert sorted(found.faults) == ["'amount' must be an integer, got \"x\"", "'to' is missing"]
     assert found.text == f"call 0 of turn 1 of run 'r': {'; '.join(found.faults)}"
+
+
+def test_a_decision_about_what_does_not_wait_is_refused() -> None:
+    """There is no such call, or nobody has to decide about it."""
+    run = waiting(SPEC, {"to": "Ann", "amount": 5})
+
+    for place in (1, 99):
+        found = refusal(SPEC, run, HumanDecided(CallRef(1, place), "any", Confirmed()))
+        assert found is not None
+        assert found.why == "unknown_call"
+        assert found.text == f"call {place} of turn 1 of run 'r' does not wait for a decision"
