@@ -72,7 +72,9 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
                 else:
                     calls = iter(message.tool_calls)
             else:
-                message = _answering(short(one, None), next(calls, None))
+                text = one.get("result") if len(one) == 1 else None  # most of them
+                answer = Answer(text) if type(text) is str else short(one, None)
+                message = _answering(answer, next(calls, None))
         except RefusedError as error:
             error.path.append(place)
             raise

@@ -202,7 +202,7 @@ def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
     if not entries:
         raise ValueError("there is nothing to append")
     first = entries[0].position
-    if [entry.position for entry in entries] != list(range(first, first + len(entries))):
+    if any(entry.position != place for place, entry in enumerate(entries, first)):
         raise ValueError(f"the entries for run {run_id!r} do not follow each other")
     if first != length:
         raise JournalConflictError(run_id, first, length)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from zlib import compress
 
 import pytest
 
+from detent.adapters.stores import sqlite
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
 from detent.ports.laws.journal import entries
@@ -152,6 +154,46 @@ def test_a_file_of_an_earlier_version_gets_checksums_from_now_on(tmp_path: Path)
     journal.append("a", entries(2, 1), Checkpoint(3, {"n": 3}))
     assert list(SQLiteJournal(tmp_path / "x.db").read("a")) == entries(0, 3)
     assert len(journal.checkpoints("a")) == 2
+
+
+def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
+    """It says again what the entries say."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    checkpoint = Checkpoint(1, {"said": ["the same again"] * 1000})
+    journal.append("a", entries(0, 1), checkpoint)
+
+    with journal._connected("read") as db:
+        (size,) = db.execute("SELECT LENGTH(data) FROM snapshots").fetchone()
+    assert size < 500
+    assert journal.checkpoints("a") == [checkpoint]
+
+
+@pytest.mark.parametrize("data", [b"", b"no", compress(bytes(2**26 + 1)), compress(b"\xff")])
+def test_a_checkpoint_that_cannot_be_unpacked_is_damaged(data: bytes, tmp_path: Path) -> None:
+    """Or would be larger than any that is packed; one of an earlier version is as it is."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {"n": 1}))
+    set_to = "UPDATE snapshots SET data = ?, crc32 = NULL"
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute(set_to, ('{"n":1}',))
+    assert journal.checkpoints("a") == [Checkpoint(1, {"n": 1})]
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute(set_to, (data,))
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.checkpoints("a")
+
+
+def test_a_checkpoint_too_long_to_be_packed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is."""
+    monkeypatch.setattr(sqlite, "PACKED_MAX", 10)
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {"said": "much more"}))
+
+    assert journal.checkpoints("a") == [Checkpoint(1, {"said": "much more"})]
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:

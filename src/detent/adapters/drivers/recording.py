@@ -39,7 +39,7 @@ from detent.ports.journal import (
 STARTED = "Started"
 STOPPED = "Stopped"
 ENTRIES = 32
-"""After how many entries a run gets a checkpoint."""
+"""After how many entries a run gets a checkpoint, where a turn has just ended."""
 CHARACTERS = 128
 """The characters that a checkpoint may say again for each entry behind the last one."""
 
@@ -116,13 +116,20 @@ class Recorder:
         if type(events[-1]) is not ToolStarted:  # of which only one thing can come
             new[-1] = kind, f'{told[:-1]},"mark":{quoted(short_mark(mark_of(run)))}}}'
         position = self._length + len(new)
-        if position - self._known.position < self._enough:
+        if not self._is_due(run, position - self._known.position):
             self._append(run, new)
             return
         text, rest = checkpoint_text(self._spec, run, self._known)
         self._append(run, new, Checkpoint(position, text))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
+
+    def _is_due(self, run: Run[Any], count: int) -> bool:
+        """Whether it is time for a checkpoint, after `count` entries without one.
+
+        Between turns a run is small: it is waited for, unless a turn has no end.
+        """
+        return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
     def _told(self, event: Event) -> str:
         """Who goes on with a run that an older Detent began says so."""
