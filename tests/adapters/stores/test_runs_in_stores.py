@@ -107,7 +107,7 @@ def assert_all_holds(journal: Journal) -> None:
     assert {run.run_id: run.status for run in journal.runs()} == {"r": "done", "fork": "done"}
 
     fewer = evolve(runs, spec=evolve(runs.spec, limits=Limits(max_agent_steps=2)))
-    with pytest.raises(StoredDataError, match=r"entry 6 .*ToolReturned.* 'turn 3 Thinking"):
+    with pytest.raises(StoredDataError, match=r"entry 6 .*ToolReturned.* '3 Thinking"):
         fewer.replay("r")
     assert sorted(runs.forget(listed.at + 99)) == ["fork", "r"]
     assert not journal.runs()
