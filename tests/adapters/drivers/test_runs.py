@@ -117,7 +117,7 @@ def test_other_rules_are_found_out_at_the_first_difference(runs: Runs[Any]) -> N
     """The message says which entry, what it gave and what it gives."""
     other = evolve(runs, spec=evolve(runs.spec, limits=Limits(max_agent_steps=1)))
 
-    with pytest.raises(StoredDataError, match=r"entry 3 .*ToolReturned.* 'turn 2 Thinking"):
+    with pytest.raises(StoredDataError, match=r"entry 3 .*ToolReturned.* '2 Thinking"):
         other.replay("r")
 
 
