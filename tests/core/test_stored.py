@@ -189,19 +189,14 @@ def test_what_does_not_fit_is_named_with_its_place(
         from_json(data, declared)
 
 
-DECLARED: list[Any] = [Any, str, list, list[str], list[Any], list[list[str]], dict[str, int], date]
-DECLARED += (set[str], dict[int, int], list[date], int | str, str | None, list[ChatMessage])
-VALUES: list[Any] = ["a", 1, None, ["a"], [1], [["a"]], {"a": 1}, {"a": [1]}, ("a",), [None], []]
-VALUES += (
-    {1: 2},
-    {},
-    ChatMessage.from_user("a"),
-    [(1,)],
-    {"$type": "x"},
-    float("nan"),
-    2**70,
-    {"a"},
-)
+DECLARED: list[Any] = [
+    *(Any, str, list, list[str], list[Any], list[list[str]], dict[str, int], date),
+    *(set[str], dict[int, int], list[date], int | str, str | None, list[ChatMessage]),
+]
+VALUES: list[Any] = [
+    *("a", 1, None, ["a"], [1], [["a"]], {"a": 1}, {"a": [1]}, ("a",), [None], [], {1: 2}, {}),
+    *(ChatMessage.from_user("a"), [(1,)], {"$type": "x"}, float("nan"), 2**70, {"a"}),
+]
 
 
 @pytest.mark.parametrize("declared", DECLARED, ids=str)
