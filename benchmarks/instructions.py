@@ -26,6 +26,8 @@ CELLS = {  # workload, variant, two numbers of turns or pieces: above 100 the wo
     "turn, blocking": ("W2", "sync", 150, 350),
     "turn, asyncio": ("W2", "async", 150, 350),
     "turn, asyncio, without a journal": ("W2", "async-no-journal", 150, 350),
+    "turn that adds to a state": ("W3", "write", 150, 350),
+    "turn, blocking, in SQLite": ("W4", "sqlite@shm", 150, 350),
     "streamed piece": ("W7", "callback", 500, 2500),
 }
 

@@ -8,15 +8,29 @@ import tracemalloc
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from detent import Agent, AgentResult, ChatMessage, ChatReply, State, ToolCall, tool
+from detent import (
+    Agent,
+    AgentResult,
+    AgentTool,
+    ChatMessage,
+    ChatReply,
+    Journal,
+    MemoryJournal,
+    SQLiteJournal,
+    State,
+    StreamingChunk,
+    ToolCall,
+    tool,
+)
 
 RUNS = 200
 BYTES_A_RUN_MAX = 100.0
-"""A run takes some 20,000 while it lasts; the interpreter's own free lists take a few."""
+"""A run takes some 20,000 while it lasts."""
 
 
 @tool
@@ -26,29 +40,76 @@ def add(a: int, b: int) -> int:
 
 
 class OneCall:
-    """A model that calls the tool once, and keeps nothing."""
+    """A model that calls the tool once, in pieces if that is wanted, and keeps nothing."""
 
-    def run(self, messages: Sequence[ChatMessage], **options: Any) -> ChatReply:
+    def __init__(self, **arguments: object) -> None:
+        self.arguments = arguments or {"a": 1, "b": 2}
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], object] | None = None,
+        **options: Any,
+    ) -> ChatReply:
         """Tell by the conversation what is next."""
         if len(messages) > 1:
+            if streaming_callback is not None:
+                streaming_callback(StreamingChunk("done"))
             return ChatReply(ChatMessage.from_assistant("done"))
-        call = ToolCall("add", {"a": 1, "b": 2}, "c")
+        call = ToolCall("add", self.arguments, "c")
         return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
 
     async def run_async(self, messages: Sequence[ChatMessage], **options: Any) -> ChatReply:
         """As `run`."""
-        return self.run(messages)
+        return self.run(messages, **options)
 
 
 AGENT = Agent(chat_generator=OneCall(), tools=[add])
+SUBORDINATE = AgentTool(AGENT, name="add", description="Add two numbers.")
+HEAD = Agent(chat_generator=OneCall(task="1 + 2"), tools=[SUBORDINATE])
 
 
-def blocking() -> AgentResult[State]:
-    return AGENT.run("go")
+def recorded(journal: Journal) -> Agent[State, None]:
+    """An agent that writes down what it does."""
+    return Agent(chat_generator=OneCall(), tools=[add], journal=journal)
 
 
-def in_a_loop() -> AgentResult[State]:
-    return asyncio.run(AGENT.run_async("go"))
+def streamed(agent: Agent[State, None]) -> AgentResult[State]:
+    """The last that a stream gives."""
+    *_, last = agent.stream("go")
+    assert isinstance(last, AgentResult)
+    return last
+
+
+def streamed_in_a_loop(agent: Agent[State, None]) -> AgentResult[State]:
+    """As `streamed`, in an event loop."""
+
+    async def go() -> AgentResult[State]:
+        seen = [one async for one in agent.stream_async("go")]
+        last = seen.pop()
+        assert isinstance(last, AgentResult)
+        return last
+
+    return asyncio.run(go())
+
+
+WAYS: dict[str, Callable[[Agent[State, None]], AgentResult[State]]] = {
+    "blocking": lambda agent: agent.run("go"),
+    "asyncio": lambda agent: asyncio.run(agent.run_async("go")),
+    "blocking, with a callback": lambda agent: agent.run("go", lambda piece: None),
+    "asyncio, with a callback": lambda agent: asyncio.run(
+        agent.run_async("go", lambda piece: None)
+    ),
+    "stream": streamed,
+    "async stream": streamed_in_a_loop,
+}
+AGENTS: dict[str, Callable[[Path], Agent[State, None]]] = {
+    "alone": lambda folder: AGENT,
+    "with a journal in memory": lambda folder: recorded(MemoryJournal()),
+    "with a journal in SQLite": lambda folder: recorded(SQLiteJournal(folder / "runs.db")),
+    "with an agent as its tool": lambda folder: HEAD,
+}
 
 
 @contextmanager
@@ -62,26 +123,41 @@ def without_collector() -> Generator[None]:
         gc.enable()
 
 
-@pytest.mark.parametrize("go", [blocking, in_a_loop], ids=["blocking", "asyncio"])
-def test_a_run_that_nobody_holds_is_freed_at_once(go: Callable[[], AgentResult[State]]) -> None:
+@pytest.mark.parametrize("made", AGENTS.values(), ids=AGENTS)
+@pytest.mark.parametrize("go", WAYS.values(), ids=WAYS)
+def test_a_run_that_nobody_holds_is_freed_at_once(
+    go: Callable[[Agent[State, None]], AgentResult[State]],
+    made: Callable[[Path], Agent[State, None]],
+    tmp_path: Path,
+) -> None:
     """There is no cycle in a run: the collector has nothing to do."""
-    go()
+    agent = made(tmp_path)
+    go(agent)
     with without_collector():
-        seen = weakref.ref(go().run)
+        result = go(agent)
+        assert result.text == "done"
+        seen = weakref.ref(result.run)
+        del result
         assert seen() is None
 
 
 def test_many_short_runs_leave_nothing_behind() -> None:
     """An agent that has served many is as large as one that has served few."""
     with without_collector():
+        serve(5 * RUNS)  # the interpreter keeps memory for later, more over the first thousand runs
         tracemalloc.start()
         try:
-            for _ in range(RUNS):  # so that what the interpreter keeps for later is counted before
-                blocking()
+            serve(RUNS)
             before, _ = tracemalloc.get_traced_memory()
-            for _ in range(RUNS):
-                blocking()
+            serve(RUNS)
             after, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
+        assert gc.collect() == 0
     assert (after - before) / RUNS < BYTES_A_RUN_MAX
+
+
+def serve(runs: int) -> None:
+    """Run the agent so many times."""
+    for _ in range(runs):
+        AGENT.run("go")

@@ -283,6 +283,8 @@ def run(workloads, cs, plan, rows):
                 w1(cs, 5 if plan.quick else max(plan.rounds, 7), rows)
             elif w == "W10":
                 w10(plan.rounds, rows)
+            elif w == "profile":
+                shares(cs["detent"], rows)
             elif w in ("W7codecs", "W8sdk"):
                 vendors(w, cs, plan.rounds, rows)
             else:
@@ -306,18 +308,44 @@ def rounds(workload, cs, plan, rows):
         say(f"{workload} round {r + 1}/{plan.rounds} done, load {os.getloadavg()[0]:.1f}")
 
 
-def profile(workloads, cs, n, variant):
+def profiled(name, mod, w, v, n):
     import pstats
 
+    path = os.path.join(HERE, "results", f"prof-{name}-{w}-{v.replace('@', '_')}-{n}.prof")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    cmd = [python(mod), WORKER, "--contender", name, "--workload", w, "--variant", v]
+    cmd += ["--n", str(n), "--profile", path]
+    subprocess.run(cmd, env=env(mod), capture_output=True, check=True)
+    return pstats.Stats(path)
+
+
+def shares(mod, rows):
+    """Where the time of W2 goes: a share for each of our modules, and for what is not ours."""
+    stats = profiled("detent", mod, "W2", "async", 1000).stats
+    whole, figures, calls = sum(x[2] for x in stats.values()), defaultdict(float), 0
+    for (file, _, name), x in stats.items():
+        figures[module(file, name)] += x[2] / whole
+        calls += x[0]
+    figures = dict(sorted(figures.items(), key=lambda z: -z[1]))
+    rows.save(contender="detent", workload="profile", variant="", n=1, figures=figures, calls=calls / 1000)  # fmt: skip
+    say("profile done")
+
+
+def module(file, name):
+    if "/src/detent/" in file:
+        return "detent." + file.split("/src/detent/")[1].removesuffix(".py").replace("/", ".")
+    if file.startswith("<attrs generated"):
+        return "methods that attrs has made"
+    if file == "~":
+        return "built-in functions"
+    return "the benchmark itself" if "/benchmarks/" in file else package(file)
+
+
+def profile(workloads, cs, n, variant):
     for name, mod in cs.items():
         for w in workloads:
             v = variant or mod.VARIANTS[w][0]
-            path = os.path.join(HERE, "results", f"prof-{name}-{w}-{v.replace('@', '_')}-{n}.prof")
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            cmd = [python(mod), WORKER, "--contender", name, "--workload", w, "--variant", v]
-            cmd += ["--n", str(n), "--profile", path]
-            subprocess.run(cmd, env=env(mod), capture_output=True)
-            show(pstats.Stats(path), f"{mod.NAME} {w} {v} n={n}")
+            show(profiled(name, mod, w, v, n), f"{mod.NAME} {w} {v} n={n}")
 
 
 def package(file):

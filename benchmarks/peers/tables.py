@@ -239,6 +239,12 @@ def w8sdk(cells, each):
     return "### W8 the client's CPU, beside bare httpx and the vendors' SDKs\n\n" + "\n\n".join(parts) + "\n"  # fmt: skip
 
 
+def where(cells, each):
+    rows = cells.good("detent", "profile", "", 1)
+    body = [[name, percent(share)] for name, share in rows[-1]["figures"].items() if share >= 0.01]
+    return table(f"Where a turn of W2 spends its time: {rows[-1]['calls']:,.0f} calls of functions", ["module", "share"], body)  # fmt: skip
+
+
 TABLES = {
     "W1": w1,
     "W2": w2,
@@ -254,4 +260,5 @@ TABLES = {
     "W8sdk": w8sdk,
     "W9": w9,
     "W10": w10,
+    "profile": where,
 }
