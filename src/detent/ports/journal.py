@@ -112,10 +112,14 @@ class JournalConflictError(JournalError):
     """Somebody else has written to this run in the meantime. Nothing was written now."""
 
     def __init__(self, run_id: str, expected: int, found: int) -> None:
+        why = (
+            "another process works on this run; nothing of ours was written; resume it to go on "
+            "from what is there"
+            if found
+            else "somebody has deleted this run; nothing of ours was written"
+        )
         super().__init__(
-            f"the journal of run {run_id!r} has {found} entries, not {expected}: another process "
-            "works on "
-            "this run; nothing of ours was written; resume it to go on from what is there"
+            f"the journal of run {run_id!r} has {found} entries, not {expected}: {why}"
         )
         self.run_id, self.expected, self.found = run_id, expected, found
 

@@ -40,7 +40,7 @@ from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.postgres import PostgresJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.core.idempotency import NEVER_RAN, IdempotencyKey
-from detent.ports.journal import Journal
+from detent.ports.journal import Journal, JournalConflictError
 
 STORES: dict[str, Callable[[Path], Journal]] = {
     "directory": lambda place: DirectoryJournal(place / "runs"),
@@ -112,12 +112,18 @@ def agent_of(journal: Journal, place: Path, declared: str) -> Agent[Any]:
 
 
 def go_on(make: Callable[[Path], Journal], place: Path, declared: str) -> None:
-    """Run, or go on with, the run."""
+    """Run, or go on with, the run.
+
+    A server may still write what the process that was killed has sent: that is a conflict, and the
+    run is resumed once more, as the error says.
+    """
     agent = agent_of(make(place), place, declared)
     try:
         agent.resume(RUN)
     except RunNotFoundError:
         agent.run("pay", run_id=RUN)
+    except JournalConflictError:
+        go_on(make, place, declared)
 
 
 def warm_up() -> None:

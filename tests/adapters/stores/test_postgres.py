@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 import psycopg
 import pytest
 
+from detent import Agent, Entry, ManualClock, Runs, ScriptedChatGenerator
 from detent.adapters.stores.postgres import PostgresJournal
 from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
 from detent.ports.laws.journal import check_journal, entries
+
+
+class Backwards(ManualClock):
+    """Each look at it is a day before the last one."""
+
+    def now(self) -> float:
+        """Earlier and earlier."""
+        self._day = getattr(self, "_day", 20_000) - 1
+        return self._day * 86_400.0
 
 
 @pytest.fixture
@@ -41,6 +52,46 @@ def test_a_database_that_was_gone_is_used_again(url: str) -> None:
 
     journal.append("a", entries(1, 1))
     assert list(other.read("a")) == entries(0, 2)
+
+
+def test_a_clock_that_jumps_backwards_orders_nothing(url: str) -> None:
+    """Entries come in the order of their positions, and a run has the time of its last one."""
+    journal = PostgresJournal(url)
+    for position, at in enumerate((9.0, 7.0, 8.0, -1.0)):
+        journal.append("a", [Entry(position, at, "K", "running", {})])
+        journal.append("b", [Entry(position, 5.0 - position, "K", "running", {})])
+
+    assert [entry.at for entry in PostgresJournal(url).read("a")] == [9.0, 7.0, 8.0, -1.0]
+    assert [(run.run_id, run.length, run.at) for run in journal.runs()] == [
+        ("b", 4, 2.0),
+        ("a", 4, -1.0),
+    ]
+    agent = Agent(chat_generator=ScriptedChatGenerator("hi"), journal=journal, clock=Backwards())
+    result = agent.run("go", run_id="c")
+    assert Runs(journal, agent.spec).replay("c") == result.run
+    assert agent.resume("c").text == "hi"
+
+
+def test_a_server_that_crashes_and_comes_back_has_lost_nothing() -> None:
+    """While it is away each call is an error; afterwards the same handle goes on."""
+    pgserver = pytest.importorskip("pgserver", reason="a server of our own is needed")
+    with TemporaryDirectory() as folder:
+        server = pgserver.get_server(folder)
+        try:
+            journal = PostgresJournal(server.get_uri())
+            journal.append("a", entries(0, 2))
+            pgserver.pg_ctl(["-m", "immediate", "stop"], pgdata=folder, user=server.system_user)
+
+            with pytest.raises(JournalError, match="could not be written"):
+                journal.append("a", entries(2, 1))
+            with pytest.raises(JournalError, match="could not be read"):
+                list(journal.read("a"))
+
+            server.ensure_postgres_running()
+            journal.append("a", entries(2, 1))
+            assert list(journal.read("a")) == entries(0, 3)
+        finally:
+            server.cleanup()
 
 
 def test_damaged_data_is_an_error(url: str) -> None:

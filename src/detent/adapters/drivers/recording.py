@@ -38,6 +38,8 @@ from detent.ports.journal import (
 
 STARTED = "Started"
 STOPPED = "Stopped"
+FORGOTTEN = "Forgotten"
+"""The last entry of a run that is just being deleted."""
 ENTRIES = 32
 """After how many entries a run gets a checkpoint, where a turn has just ended."""
 CHARACTERS = 128
@@ -218,6 +220,8 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
         raise JournalDamagedError(
             f"the journal of run {now.run.id!r} is damaged: entry {now.length} is not there"
         )
+    if entry.kind == FORGOTTEN:
+        raise RunNotFoundError(f"the journal has no run {now.run.id!r} any more: it is forgotten")
     if entry.kind == STOPPED:
         held = tuple(map(key_from_json, _held(entry)))
         return evolve(now, length=now.length + 1, passed=held)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Generic
 
 from attrs import evolve, field, frozen
 
 from detent.adapters.chances import SystemChance
-from detent.adapters.drivers.recording import loaded
+from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.recovery import rebound, unconfirmed
@@ -19,7 +20,7 @@ from detent.core.state import initial_writes
 from detent.core.turns import next_turn
 from detent.core.variables import S
 from detent.ports.chance import Chance
-from detent.ports.journal import Journal, StoredRun
+from detent.ports.journal import Entry, Journal, JournalConflictError, StoredRun
 
 ENDED = frozenset({"done", "failed"})
 
@@ -104,6 +105,8 @@ class Runs(Generic[S]):
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.
 
+        Whoever works on it gets a `JournalConflictError` with the next thing that happens.
+
         Raises:
             JournalError: it cannot be deleted.
         """
@@ -112,12 +115,18 @@ class Runs(Generic[S]):
     def forget(self, before: float) -> Sequence[str]:
         """Delete the runs that have ended, and were last written to before a time since 1970.
 
-        Those that have failed count as ended. Gives their ids.
+        Those that have failed count as ended. One that somebody goes on with in the meantime stays:
+        a last entry is written first, and whoever comes second is refused. Gives their ids.
 
         Raises:
             JournalError: one cannot be deleted; those before it are.
         """
-        old = [run.run_id for run in self.list() if run.status in ENDED and run.at < before]
-        for run_id in old:
-            self.delete(run_id)
-        return old
+        forgotten: list[str] = []
+        for run in self.list():
+            if run.status in ENDED and run.at < before:
+                last = Entry(run.length, run.at, FORGOTTEN, run.status, {})
+                with suppress(JournalConflictError):
+                    self.journal.append(run.run_id, [last])
+                    self.delete(run.run_id)
+                    forgotten.append(run.run_id)
+        return forgotten

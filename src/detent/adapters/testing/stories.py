@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from attrs import field, frozen
 
-from detent.adapters.drivers.recording import STOPPED, events_of, loaded
+from detent.adapters.drivers.recording import FORGOTTEN, STOPPED, events_of, loaded
 from detent.adapters.testing.trace import told
 from detent.adapters.testing.transcripts import transcript
 from detent.core.events import Event
@@ -81,7 +81,7 @@ def story_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Story[S]:
     events: list[Event] = []
     format_ = begun.format
     for entry in journal.read(run_id, 1):
-        if entry.kind != STOPPED:
+        if entry.kind not in (STOPPED, FORGOTTEN):
             kept, _, format_ = events_of(spec, entry, format_)
             events += kept
     return Story(spec, begun.run, tuple(events))
