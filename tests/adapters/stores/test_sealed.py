@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Callable
+
 import pytest
+from attrs import evolve
 
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sealed import SealedJournal
@@ -46,3 +50,53 @@ def test_what_was_not_sealed_with_the_key_is_an_error(data: dict[str, object]) -
         list(sealed_in(inside).read("a"))
     with pytest.raises(JournalDamagedError, match="run 'a'"):
         list(sealed_in(inside).checkpoints("a"))
+
+
+FIRST = Entry(0, 1.0, "Kind", "running", {"n": 0})
+SECOND = Entry(1, 1.0, "Kind", "running", {"n": 1})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda first, second: evolve(second, kind="Other"),
+        lambda first, second: evolve(second, status="done"),
+        lambda first, second: evolve(second, data=first.data),
+    ],
+    ids=["kind", "status", "data"],
+)
+def test_what_was_sealed_counts_in_its_place_only(change: Callable[[Entry, Entry], Entry]) -> None:
+    """Who has no key cannot put it anywhere else, nor say something else of it."""
+    inside = MemoryJournal()
+    sealed_in(inside).append("a", [FIRST, SECOND])
+    first, second = inside.read("a")
+    changed = change(first, second)
+    inside.delete("a")
+    inside.append("a", [first, changed])
+
+    found = sealed_in(inside).read("a")
+    assert next(found) == FIRST
+    with pytest.raises(JournalDamagedError, match="cannot be unsealed") as caught:
+        next(found)
+    assert caught.value.whole == 1
+
+
+def test_what_was_sealed_for_one_run_counts_for_no_other() -> None:
+    """Neither an entry nor a checkpoint."""
+    inside = MemoryJournal()
+    sealed_in(inside).append("a", [FIRST], Checkpoint(1, {"n": 1}))
+    inside.append("b", list(inside.read("a")), inside.checkpoints("a")[0])
+
+    with pytest.raises(JournalDamagedError, match="run 'b'"):
+        list(sealed_in(inside).read("b"))
+    with pytest.raises(JournalDamagedError, match="run 'b'"):
+        list(sealed_in(inside).checkpoints("b"))
+
+
+def test_what_earlier_versions_sealed_is_read() -> None:
+    """They sealed the data alone."""
+    inside = MemoryJournal()
+    data = {"sealed": b64encode(turned(b'{"n": 0}')).decode()}
+    inside.append("a", [evolve(FIRST, data=data)])
+
+    assert list(sealed_in(inside).read("a")) == [FIRST]

@@ -50,12 +50,13 @@ def writing(path: Path, *, create: bool) -> Generator[FileIO, None, None]:
     Raises:
         FileNotFoundError: it is not there, and is not to be created.
     """
-    mode = os.O_CREAT if create else 0
+    made = os.O_CREAT if create else 0
+
+    def opened(name: str, flags: int) -> int:
+        return os.open(name, flags | made, 0o666)
+
     while True:
-        with (
-            open(path, "r+b", buffering=0, opener=lambda p, m: os.open(p, m | mode)) as file,
-            alone(file),
-        ):
+        with open(path, "r+b", buffering=0, opener=opened) as file, alone(file):
             if _is_at(path, file):  # or somebody has deleted it while we waited
                 yield file
                 return

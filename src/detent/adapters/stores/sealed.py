@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +18,8 @@ class SealedJournal:
 
     `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the
     library cryptography; what `unseal` raises means that the data is not ours. Ids, kinds, statuses
-    and times stay readable.
+    and times stay readable. All but the times are under the seal as well: what is moved to another
+    place or run is found.
     """
 
     journal: Journal
@@ -28,20 +30,21 @@ class SealedJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        sealed = [evolve(entry, data=self._sealed(entry.text)) for entry in entries]
+        sealed = [evolve(one, data=self._sealed(_of(run_id, one), one.text)) for one in entries]
         if checkpoint is not None:
-            checkpoint = evolve(checkpoint, data=self._sealed(checkpoint.text))
+            data = self._sealed(_of(run_id, checkpoint), checkpoint.text)
+            checkpoint = evolve(checkpoint, data=data)
         self.journal.append(run_id, sealed, checkpoint)
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says."""
         for entry in self.journal.read(run_id, start):
-            yield evolve(entry, data=self._unsealed(run_id, entry))
+            yield evolve(entry, data=self._unsealed(run_id, entry, entry.position))
 
     def checkpoints(self, run_id: str) -> Iterator[Checkpoint]:
         """As the port says."""
         for found in self.journal.checkpoints(run_id):
-            yield evolve(found, data=self._unsealed(run_id, found))
+            yield evolve(found, data=self._unsealed(run_id, found, 0))
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
@@ -51,16 +54,31 @@ class SealedJournal:
         """As the port says."""
         self.journal.delete(run_id)
 
-    def _sealed(self, text: str) -> dict[str, str]:
-        return {"sealed": b64encode(self.seal(text.encode())).decode()}
+    def _sealed(self, place: str, text: str) -> dict[str, str]:
+        return {"sealed": b64encode(self.seal(f"{place}\n{text}".encode())).decode()}
 
-    def _unsealed(self, run_id: str, kept: Entry | Checkpoint) -> Mapping[str, Any]:
+    def _unsealed(self, run_id: str, kept: Entry | Checkpoint, whole: int) -> Mapping[str, Any]:
         try:
             text = self.unseal(b64decode(kept.data["sealed"], validate=True)).decode()
-            return Checkpoint(0, text).data
+            return _data(text, _of(run_id, kept))
         except Exception as error:
             raise JournalDamagedError(
                 f"the journal of run {run_id!r} cannot be unsealed: it was sealed with another "
-                "key, or "
-                "has been changed"
+                "key, or has been changed",
+                run_id,
+                whole,
             ) from error
+
+
+def _of(run_id: str, kept: Entry | Checkpoint) -> str:
+    """Where it belongs, in a line."""
+    if isinstance(kept, Checkpoint):
+        return json.dumps([run_id, kept.position])
+    return json.dumps([run_id, kept.position, kept.kind, kept.status])
+
+
+def _data(text: str, place: str) -> Mapping[str, Any]:
+    found, _, data = text.rpartition("\n")
+    if found not in ("", place):  # earlier versions left it out
+        raise ValueError(f"it belongs to {found}")
+    return Checkpoint(0, data).data
