@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.claims import never_runs_unapproved as never_runs_unapproved
     from detent.adapters.testing.human import Question as Question
     from detent.adapters.testing.human import ScriptedHuman as ScriptedHuman
+    from detent.adapters.testing.insides import everywhere as everywhere
     from detent.adapters.testing.invariants import INVARIANTS as INVARIANTS
     from detent.adapters.testing.moves import Move as Move
     from detent.adapters.testing.recorded import RecordingChatGenerator as RecordingChatGenerator
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from detent.adapters.testing.scripted import ScriptedChatGenerator as ScriptedChatGenerator
     from detent.adapters.testing.scripted import When as When
     from detent.adapters.testing.scrubbing import scrub_secrets as scrub_secrets
+    from detent.adapters.testing.shelves import MakeShelf as MakeShelf
+    from detent.adapters.testing.shelves import directory_shelf as directory_shelf
+    from detent.adapters.testing.shelves import memory_shelf as memory_shelf
+    from detent.adapters.testing.shelves import sqlite_shelf as sqlite_shelf
     from detent.adapters.testing.shrinking import shrink as shrink
     from detent.adapters.testing.simulation import Broken as Broken
     from detent.adapters.testing.simulation import Case as Case
@@ -57,6 +62,12 @@ if TYPE_CHECKING:
     from detent.adapters.testing.strategies import given_run as given_run
     from detent.adapters.testing.strategies import schedules as schedules
     from detent.adapters.testing.strategies import scripts as scripts
+    from detent.adapters.testing.trace import Folded as Folded
+    from detent.adapters.testing.trace import Opened as Opened
+    from detent.adapters.testing.trace import Performed as Performed
+    from detent.adapters.testing.trace import Rested as Rested
+    from detent.adapters.testing.trace import Said as Said
+    from detent.adapters.testing.trace import Trace as Trace
     from detent.adapters.testing.transcripts import transcript as transcript
     from detent.ports.laws import check_chance as check_chance
     from detent.ports.laws import check_chat_generator as check_chat_generator
@@ -82,16 +93,19 @@ _HOMES = {
         "Claim Wrong always always_ends_within budget_never_exceeded never_runs_unapproved"
     ),
     "adapters.testing.human": "Question ScriptedHuman",
+    "adapters.testing.insides": "everywhere",
     "adapters.testing.invariants": "INVARIANTS",
     "adapters.testing.moves": "Move",
     "adapters.testing.recorded": "RecordingChatGenerator ReplayingChatGenerator recorded",
     "adapters.testing.scripted": "After Asked Pieces ScriptedChatGenerator When",
     "adapters.testing.scrubbing": "scrub_secrets",
+    "adapters.testing.shelves": "MakeShelf directory_shelf memory_shelf sqlite_shelf",
     "adapters.testing.shrinking": "shrink",
     "adapters.testing.simulation": "Broken Case InvariantBroken Report Simulation simulate",
     "adapters.testing.spies": "SpiedTool ToolUse spy",
     "adapters.testing.stories": "Story story_of",
     "adapters.testing.strategies": "Schedule agents given_run schedules scripts",
+    "adapters.testing.trace": "Folded Opened Performed Rested Said Trace",
     "adapters.testing.transcripts": "transcript",
     "ports.laws": (
         "check_chance check_chat_generator check_clock check_confirmation_ui "

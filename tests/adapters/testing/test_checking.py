@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -39,6 +39,7 @@ from detent import (
 )
 from detent.adapters.testing.checking import Proof, Refuted, check
 from detent.adapters.testing.claims import (
+    Claim,
     Wrong,
     always,
     always_ends_within,
@@ -279,3 +280,42 @@ def test_an_approval_holds_for_one_question() -> None:
     memory = judge(memory, begun, Resumed("p2"), again)
     assert memory == frozenset()
     assert isinstance(judge(memory, again, yes, begun), Wrong)
+
+
+def nothing(run: Run[Any]) -> bool:
+    """Say nothing."""
+    return True
+
+
+@pytest.mark.parametrize(
+    ("claim", "given", "told"),
+    [
+        (never_runs_unapproved("pya"), {}, r"about \['pya'\]; the agent has \['look', 'pay'\]"),
+        (always(nothing), {"arguments": {"pya": [{}]}}, r"arguments are given for \['pya'\]"),
+        (always(nothing), {"results": {"pya": [1]}}, r"results are given for \['pya'\]"),
+        (always(nothing), {"arguments": {"pay": [{"sum": 1}]}}, "do not fit tool 'pay': 'sum' is"),
+    ],
+)
+def test_a_world_in_which_nothing_could_happen_is_refused(
+    claim: Claim, given: dict[str, Any], told: str
+) -> None:
+    """A claim would hold in it, and nobody has proved anything."""
+    tools = [
+        Tool(name, "", {"type": "object", "additionalProperties": False}, print)
+        for name in ("look", "pay")
+    ]
+    with pytest.raises(ValueError, match=told):
+        check(AgentSpec(State({}), by_name(tools)), claim, **given)
+
+
+def test_what_is_no_claim_is_refused() -> None:
+    """With what to write instead."""
+    nobody: Any = nothing
+    with pytest.raises(TypeError, match=r"is no Claim; always\(function\) makes one"):
+        check(AgentSpec(State({})), nobody)
+    with pytest.raises(TypeError, match="always takes a function of a run, not 'nothing'"):
+        always(cast(Any, "nothing"))
+    with pytest.raises(TypeError, match="what is wanted is an Agent or its spec, not 3"):
+        check(cast(Any, 3), always(nothing))
+    with pytest.raises(ValueError, match="says nothing without tokens= or cost="):
+        budget_never_exceeded()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from detent import (
@@ -97,3 +99,23 @@ def test_an_agent_asks_it() -> None:
     ]
     assert "paid 1" in transcript(result)
     assert "paid 9" not in transcript(result)
+
+
+def test_what_is_no_answer_is_refused_where_it_is_written() -> None:
+    """And where a function makes it."""
+    yes: Any = "yes"
+    with pytest.raises(TypeError, match=r"an answer of a script is one of Confirmed, .*: 'yes'"):
+        ScriptedHuman(yes)
+    with pytest.raises(TypeError, match="an answer of a script is one of Confirmed"):
+        ScriptedHuman(by_tool={"pay": yes})
+    with pytest.raises(TypeError, match="an answer of a script is one of Confirmed"):
+        ScriptedHuman(lambda question: yes).get_user_confirmation("pay", "", {})
+
+
+def test_a_question_that_nobody_answers_names_the_tools_that_are_answered_for() -> None:
+    """It is then most often a name that was written wrong."""
+    human = ScriptedHuman(by_tool={"pya": Confirmed()})
+    with pytest.raises(
+        AssertionError, match=r"may pay run with \{\}\? \(by_tool answers for pya\)"
+    ):
+        human.get_user_confirmation("pay", "", {})

@@ -210,3 +210,12 @@ def test_the_pieces_of_a_text_make_up_the_text(text: str) -> None:
     assert "".join(piece.content for piece in pieces) == text
     assert [piece.start for piece in pieces] == [True, *[False] * (len(pieces) - 1)][: len(pieces)]
     assert last == StreamingChunk(finish_reason="stop")
+
+
+@pytest.mark.parametrize("line", [5, {"tool": "pay"}, [ToolCall("pay")], None])
+def test_what_is_no_line_is_refused_where_it_is_written(line: Any) -> None:
+    """And where a function makes it."""
+    with pytest.raises(TypeError, match=r"a line of a script is one of str, ToolCall, .*; this"):
+        ScriptedChatGenerator("hello", line)
+    with pytest.raises(TypeError, match="a line of a script is one of str, ToolCall"):
+        ScriptedChatGenerator(lambda messages: line).run([])

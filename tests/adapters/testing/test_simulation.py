@@ -42,8 +42,8 @@ from detent.core.slots import Path
 from detent.ports.journal import JournalDamagedError
 from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
 
-SEEDS = 800
-PIECES = 4
+SEEDS = 2400
+PIECES = 6
 
 PRINT_WORLDS = """
 from detent.adapters.testing.simulation import STRANGERS, Case, moves_of
@@ -265,3 +265,16 @@ def test_it_can_be_run_from_a_shell(
 def broken_strangers() -> Any:
     """The simulation with an invariant that does not hold."""
     return evolve(STRANGERS, invariants=[a_tool_runs])
+
+
+@pytest.mark.parametrize("given", [None, True, "it is wrong"])
+def test_an_invariant_gives_sentences(given: Any) -> None:
+    """What gives something else is told so: it would be taken for one that holds."""
+    with pytest.raises(TypeError, match=r"the invariant <lambda> has given .*must give"):
+        simulate(an_agent(), seeds=1, invariants=[lambda spec, trace: given])
+
+
+def test_without_a_seed_nothing_is_shown() -> None:
+    """So it is refused."""
+    with pytest.raises(ValueError, match="0 seeds would show nothing"):
+        simulate(an_agent(), seeds=0)

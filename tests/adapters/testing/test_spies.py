@@ -90,3 +90,10 @@ def agent_with(spied: Tool) -> Agent[State]:
 def test_what_the_tool_writes_reaches_the_state() -> None:
     """The wiring is that of the original."""
     assert agent_with(spy(halve)).run("work")["found"] == 2.0
+
+
+def test_only_a_tool_is_spied() -> None:
+    """A function is made one first."""
+    function: Any = print
+    with pytest.raises(TypeError, match="make one of <built-in function print> by @tool first"):
+        spy(function)

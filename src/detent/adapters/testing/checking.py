@@ -18,9 +18,11 @@ from detent.adapters.testing.diagram import Edge, edges_between
 from detent.adapters.testing.insides import slots_in
 from detent.adapters.testing.possible import NOW, USAGE, Small
 from detent.adapters.testing.stories import Story
-from detent.adapters.testing.strangers import spec_of
+from detent.adapters.testing.strangers import require_tools, spec_of
+from detent.core.delegation import agents_in
 from detent.core.events import CancelRequested, Event, Resumed
 from detent.core.journal import run_from_json, run_to_json
+from detent.core.json_schema import faults
 from detent.core.messages import ChatMessage
 from detent.core.replies import Usage
 from detent.core.run import Run
@@ -105,11 +107,37 @@ def check(
 
     Raises:
         Refuted: a claim does not hold; the story that shows it is as short as any.
+        TypeError: what is claimed is no `Claim`.
+        ValueError: a tool is named that there is not, or arguments do not fit: the claim would hold
+            because nothing happens.
     """
     spec = spec_of(agent)
+    _require_sense(spec, claims, arguments or {}, results or {})
     small = Small(spec, calls, arguments or {}, results or {}, usage)
     begun = start(spec, messages, run_id="run", at=NOW)
     return _Search(small, claims, begun, turns, exact=exact).proof()
+
+
+def _require_sense(
+    spec: AgentSpec[Any],
+    claims: Sequence[Claim],
+    arguments: Mapping[str, Sequence[Mapping[str, Any]]],
+    results: Mapping[str, Sequence[object]],
+) -> None:
+    """Refuse what would be proved of a world that is not meant."""
+    for claim in claims:
+        if not isinstance(claim, Claim):
+            raise TypeError(f"{claim!r:.200} is no Claim; always(function) makes one of a function")
+        require_tools(spec, claim.tools, f"{claim.name} is about")
+    require_tools(spec, arguments, "arguments are given for")
+    require_tools(spec, results, "results are given for")
+    for agent in (spec, *agents_in(spec).values()):
+        for name, tool in agent.tools.items():
+            for given in arguments.get(name, ()):
+                if told := "; ".join(faults(dict(given), tool.spec.parameters)):
+                    raise ValueError(
+                        f"the arguments {dict(given)} do not fit tool {name!r}: {told}"
+                    )
 
 
 @frozen(eq=False)

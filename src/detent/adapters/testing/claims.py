@@ -33,18 +33,22 @@ class Claim:
     """Something said of every run, by name.
 
     `must_end` says also that wherever a run stands, it can end. `turns` is how many turns must be
-    looked at, at least.
+    looked at, at least. `tools` are those that it speaks of: `check` refuses it where there is none
+    of that name.
     """
 
     name: str
     judge: Judge
     must_end: bool = False
     turns: int = 1
+    tools: tuple[str, ...] = ()
 
 
 def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Claim:
     """The run is so after every event: `holds` is true of it."""
-    said = name or holds.__name__
+    if not callable(holds):
+        raise TypeError(f"always takes a function of a run, not {holds!r:.80}")
+    said = name or str(getattr(holds, "__name__", holds))
 
     def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
         return None if holds(after) else Wrong(f"{said} does not hold")
@@ -70,14 +74,19 @@ def never_runs_unapproved(tool: str) -> Claim:
                 return Wrong(f"{tool} runs for call {slot.ref}, and nobody has approved that")
         return approved
 
-    return Claim(f"never_runs_unapproved({tool!r})", judge)
+    return Claim(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
 
 
 def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Claim:
     """When so much is spent the model is asked no more, but for the last answer of its limits.
 
     What it is spending then is what a reply too many can cost.
+
+    Raises:
+        ValueError: neither is given.
     """
+    if tokens is None and cost is None:
+        raise ValueError("budget_never_exceeded says nothing without tokens= or cost=")
 
     def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
         asks = after.turn > before.turn and after.outcome is None and after.exhausted is None

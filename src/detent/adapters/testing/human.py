@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from attrs import frozen
 
-from detent.adapters.testing.script import Script, require_none_left
+from detent.adapters.testing.script import Script, require_line, require_none_left
 from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.frozen import thaw
 from detent.core.messages import frozen_mapping
@@ -30,6 +30,9 @@ Answer: TypeAlias = (
 raised; a function makes an answer of the question."""
 
 
+KINDS = (Confirmed, Modified, Rejected, Answered, ConfirmationUIResult, Exception, type(None))
+
+
 class ScriptedHuman:
     """A `ConfirmationUI` that answers by a script, one answer for each question.
 
@@ -43,6 +46,8 @@ class ScriptedHuman:
     """
 
     def __init__(self, *script: Answer, by_tool: Mapping[str, Answer] | None = None) -> None:
+        for answer in (*script, *(by_tool or {}).values()):
+            require_line(answer, KINDS, "an answer")
         self.asked: list[Question] = []
         self._by_tool = dict(by_tool or {})
         self._script = Script(script, "answer")
@@ -55,7 +60,9 @@ class ScriptedHuman:
         self.asked.append(question)
         if tool_name in self._by_tool:
             return _said(self._by_tool[tool_name], question)
-        return _said(self._script.next(f"  may {tool_name} run with {tool_params}?"), question)
+        others = f" (by_tool answers for {', '.join(self._by_tool)})" if self._by_tool else ""
+        asked = f"  may {tool_name} run with {tool_params}?{others}"
+        return _said(self._script.next(asked), question)
 
     def assert_complete(self) -> None:
         """Raise AssertionError when answers were never asked for."""
@@ -81,4 +88,5 @@ def _said(answer: Answer, question: Question) -> ConfirmationUIResult:
         case None:
             return ConfirmationUIResult("")
         case _:
+            require_line(answer, KINDS, "an answer")
             return _said(answer(question), question)

@@ -55,6 +55,11 @@ def faults(
     seen = parts(spec, trace)
     for one in invariants:
         found = one.of_each(spec, seen) if isinstance(one, Everywhere) else one(spec, trace)
+        if isinstance(found, str) or not isinstance(found, Iterable):
+            raise TypeError(
+                f"the invariant {one.__name__} has given {found!r:.80}: it must give, or yield, a "
+                "sentence for every place where it does not hold, and nothing where it does"
+            )
         for sentence in found:
             yield one.__name__, sentence
 

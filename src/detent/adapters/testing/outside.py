@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, fields, frozen
 
 from detent.adapters.drivers.pay import Purse
 from detent.adapters.testing.players import Players
 from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.events import Event
+from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply
+from detent.core.spec import AgentSpec
 from detent.core.tools import Tool, ToolSpec
 from detent.ports.chat import StreamingCallback
 from detent.ports.clock import Clock
@@ -108,3 +110,19 @@ class Payer:
     ) -> ConfirmationUIResult:
         """As the confirmation port says."""
         return self.outside.decide(self.effect)
+
+
+def within_reach(spec: AgentSpec[Any], outside: Outside) -> AgentSpec[Any]:
+    """The same agent, which looks calls up in this world."""
+    tools = {name: _tool_within_reach(tool, outside) for name, tool in spec.tools.items()}
+    return evolve(spec, tools=FrozenDict(tools))
+
+
+def _tool_within_reach(tool: Tool, outside: Outside) -> Tool:
+    if tool.agent is not None:
+        plain: dict[str, Any] = {
+            one.name: getattr(tool, one.name) for one in fields(Tool) if one.init
+        }
+        plain["agent"] = within_reach(tool.agent, outside)
+        return Tool(**plain)
+    return evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool

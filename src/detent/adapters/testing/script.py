@@ -36,6 +36,17 @@ class Script(Generic[Line]):
         return [repr(line) for line in self._lines[self._said :]]
 
 
+def require_line(line: object, kinds: tuple[type, ...], noun: str) -> None:
+    """Raise TypeError unless `line` is of one of these kinds, or a function that makes one."""
+    if isinstance(line, kinds) or callable(line):
+        return
+    names = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+    raise TypeError(
+        f"{noun} of a script is one of {names}, or a function that makes one; this is "
+        f"{type(line).__name__}: {line!r:.200}"
+    )
+
+
 def require_none_left(left: Iterable[str], noun: str) -> None:
     """Raise AssertionError with the lines that are `left`, if there are any."""
     if shown := list(left):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from attrs import evolve, field, frozen
 
-from detent.adapters.testing.script import Script, require_none_left
+from detent.adapters.testing.script import Script, require_line, require_none_left
 from detent.adapters.testing.transcripts import transcript
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage, ToolCall
@@ -56,6 +56,9 @@ Line: TypeAlias = (
 raised; a function makes a line of the conversation."""
 
 
+KINDS = (str, ToolCall, ChatMessage, ChatReply, Pieces, After, Exception)
+
+
 @frozen
 class When:
     """A line that is said whenever the conversation fits, however often, before any other line."""
@@ -88,7 +91,7 @@ class ScriptedChatGenerator:
 
     `calls` holds what it was asked. A line in `When` is said whenever it fits; all others are said
     once, in order. A call beyond the script's end raises AssertionError; `assert_complete` raises
-    one when lines are left.
+    one when lines are left. What is no line raises TypeError.
 
     Args:
         script: the lines.
@@ -102,6 +105,8 @@ class ScriptedChatGenerator:
         clock: Clock | None = None,
         schema_mode: SchemaMode = "never",
     ) -> None:
+        for line in script:
+            require_line(line, (*KINDS, When), "a line")
         self.schema_mode = schema_mode
         self.calls: list[Asked] = []
         self._clock = clock
@@ -190,6 +195,7 @@ def _answer(line: Line, messages: Sequence[ChatMessage]) -> _Answer:
         case Exception():
             return _Answer(line)
         case _:
+            require_line(line, KINDS, "a line")
             return _answer(line(messages), messages)
 
 

@@ -26,10 +26,9 @@ from detent.adapters.testing.shelves import (
     sqlite_shelf,
 )
 from detent.adapters.testing.shrinking import fewest
-from detent.adapters.testing.strangers import results_of, spec_of, stranger
+from detent.adapters.testing.strangers import require_tools, results_of, spec_of, stranger
 from detent.adapters.testing.trace import Folded, Opened, Rested, Trace, lines
 from detent.adapters.testing.world import Stage, World
-from detent.core.delegation import agents_in
 from detent.core.events import ModelReplied
 from detent.core.messages import ChatMessage
 from detent.core.slots import CallRef
@@ -198,14 +197,14 @@ def simulate(
         invariants: what must hold; `INVARIANTS` and any of your own.
 
     Raises:
-        ValueError: `results` names a tool that there is not.
+        ValueError: `results` names a tool that there is not, or there are no seeds.
         InvariantBroken: one does not; it has the seed, the smallest case found and a transcript.
     """
     spec = spec_of(agent)
     given = dict(results or {})
-    tools = {name for one in (spec, *agents_in(spec).values()) for name in one.tools}
-    if unknown := sorted(given.keys() - tools):
-        raise ValueError(f"results are given for {unknown}; the agent has {sorted(tools)}")
+    require_tools(spec, given, "results are given for")
+    if isinstance(seeds, int) and seeds < 1:
+        raise ValueError(f"{seeds} seeds would show nothing; give a number from 1, or the seeds")
     simulation = Simulation(
         lambda seed: spec,
         lambda spec, seed: given,

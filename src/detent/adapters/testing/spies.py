@@ -45,6 +45,8 @@ def spy(tool: Tool) -> SpiedTool:
     >>> spied.function(n=2), spied.uses
     (4, [ToolUse(arguments={'n': 2}, returned=4, raised=None)])
     """
+    if not isinstance(tool, Tool):
+        raise TypeError(f"spy takes a tool; make one of {tool!r:.200} by @tool first")
     uses: list[ToolUse] = []
 
     def function(**arguments: Any) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from detent.adapters.testing.drawing import dice, likely
 from detent.core.decisions import Allow, Ask, Policy, Verdict
-from detent.core.delegation import ANSWER, PARAMETERS
+from detent.core.delegation import ANSWER, PARAMETERS, agents_in
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NEVER_RAN, OnUnknown
 from detent.core.limits import Limits
@@ -78,8 +78,22 @@ def _limits(rng: random.Random) -> Limits:
 
 
 def spec_of(agent: Agent[Any, Any] | AgentSpec[Any]) -> AgentSpec[Any]:
-    """The spec of an agent."""
-    return agent if isinstance(agent, AgentSpec) else agent.spec
+    """The spec of an agent.
+
+    Raises:
+        TypeError: it is neither an agent nor a spec.
+    """
+    spec = agent if isinstance(agent, AgentSpec) else getattr(agent, "spec", None)
+    if not isinstance(spec, AgentSpec):
+        raise TypeError(f"what is wanted is an Agent or its spec, not {agent!r:.200}")
+    return spec
+
+
+def require_tools(spec: AgentSpec[Any], names: Iterable[str], what: str) -> None:
+    """Raise ValueError unless the agent, or one inside it, has all these tools."""
+    tools = {name for one in (spec, *agents_in(spec).values()) for name in one.tools}
+    if unknown := sorted(set(names) - tools):
+        raise ValueError(f"{what} {unknown}; the agent has {sorted(tools)}")
 
 
 def results_of(spec: AgentSpec[Any], seed: int) -> Mapping[str, Any]:

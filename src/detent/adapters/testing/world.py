@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from threading import Event as Flag
 from typing import Any
 
-from attrs import define, evolve, fields, frozen
+from attrs import define, frozen
 
 from detent.adapters.clocks import JumpingClock
 from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
@@ -19,7 +19,7 @@ from detent.adapters.testing.drawing import dice
 from detent.adapters.testing.insides import agent_at, slots_in
 from detent.adapters.testing.invariants import waits_for_a_human
 from detent.adapters.testing.moves import Kind, Move
-from detent.adapters.testing.outside import Outside
+from detent.adapters.testing.outside import Outside, within_reach
 from detent.adapters.testing.players import Players
 from detent.adapters.testing.shelves import Died, DiskFullError, Fate, ShakyJournal, Shelf
 from detent.adapters.testing.trace import (
@@ -40,13 +40,11 @@ from detent.core.due import due
 from detent.core.effects import AskHuman, Effect, Reconcile, RunTool
 from detent.core.errors import StoredDataError
 from detent.core.events import CancelRequested, Event, HumanDecided, Resumed
-from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage
 from detent.core.run import Run
 from detent.core.slots import AwaitingDecision, is_settled
 from detent.core.spec import AgentSpec
 from detent.core.step import start
-from detent.core.tools import Tool
 from detent.ports.journal import (
     Entry,
     Journal,
@@ -111,7 +109,7 @@ class World:
         self._stage = stage
         self._moves = moves
         self._outside = Outside(stage.players, stage.executor, is_attended=stage.is_attended)
-        self._spec = _within_reach(stage.spec, self._outside)
+        self._spec = within_reach(stage.spec, self._outside)
         self._started = 0
         self._processes: list[Process] = []
         self._air: list[Flight] = []
@@ -334,12 +332,20 @@ class World:
         self._within(process, lambda: process.session.feed(event))
 
     def _echo(self, process: Process, pick: int) -> None:
-        """What was heard long ago is heard again; mostly something about a call that is open."""
+        """What was heard long ago is heard again: anything, or about a call of the open turn.
+
+        That is about one that has its answer, about an open one, or what a human said of such.
+        """
         run = process.session.run
         if run is not self._run or not self._past:  # it may be about what this process never asked
             return
-        calls = {slot.ref for slot in run.slots if not is_settled(slot)}
-        about = [event for event in self._past if getattr(event, "ref", None) in calls]
+        calls = {slot.ref for slot in run.slots if is_settled(slot) == (pick % 4 == 1)}
+        kind = HumanDecided if pick % 4 == 2 else object  # noqa: PLR2004 - see above
+        about = [
+            event
+            for event in self._past
+            if getattr(event, "ref", None) in calls and isinstance(event, kind)
+        ]
         heard = about if about and pick % 4 else self._past
         self._feed(process, heard[pick % len(heard)], "again")
 
@@ -379,19 +385,3 @@ class World:
 
 def _is_work(effect: Effect) -> bool:
     return isinstance(effect, RunTool | Reconcile)
-
-
-def _within_reach(spec: AgentSpec[Any], outside: Outside) -> AgentSpec[Any]:
-    """The same agent, which looks calls up in this world."""
-    tools = {name: _tool_within_reach(tool, outside) for name, tool in spec.tools.items()}
-    return evolve(spec, tools=FrozenDict(tools))
-
-
-def _tool_within_reach(tool: Tool, outside: Outside) -> Tool:
-    if tool.agent is not None:
-        plain: dict[str, Any] = {
-            one.name: getattr(tool, one.name) for one in fields(Tool) if one.init
-        }
-        plain["agent"] = _within_reach(tool.agent, outside)
-        return Tool(**plain)
-    return evolve(tool, on_unknown=outside.look_up) if callable(tool.on_unknown) else tool
