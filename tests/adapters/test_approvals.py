@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pytest
@@ -14,13 +15,17 @@ from attrs import evolve
 from detent import (
     Agent,
     AgentRef,
+    AgentResult,
     AgentTool,
     AlwaysAskPolicy,
     Ask,
+    AskAbove,
+    Asking,
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
     ChatMessage,
     ConfirmationUIResult,
+    Confirmed,
     DecisionRefusedError,
     HITLBreakpointException,
     MemoryJournal,
@@ -45,6 +50,7 @@ class Bench:
 
     def __init__(self, strategies: Any, *names: str, journal: Any = None) -> None:
         self.done: list[str] = []
+        self.worked = Semaphore(0)
         calls = [ToolCall(name, {"n": place}, f"c{place}") for place, name in enumerate(names)]
 
         def answer(messages: Any) -> Any:
@@ -64,6 +70,7 @@ class Bench:
         def work(n: int) -> str:
             """Work."""
             self.done.append(f"{name} {n}")
+            self.worked.release()
             return f"{name} {n}"
 
         return create_tool_from_function(work, name)
@@ -156,13 +163,8 @@ def test_kinds_of_strategies_go_together(colour: str) -> None:
     }
     bench = Bench(rules, "pay", "note", "mail")
 
-    def run() -> object:
-        if colour == "async":
-            return asyncio.run(bench.agent.run_async("go"))
-        return bench.agent.run("go")
-
     with pytest.raises(HITLBreakpointException) as caught:
-        run()
+        go(bench, colour)
 
     assert sorted(bench.done) == ["note 1", "pay 7"]
     assert [call.tool_name for call in caught.value.pending] == ["mail"]
@@ -183,7 +185,7 @@ def test_a_policy_or_ui_that_python_calls_false_still_counts() -> None:
     stopped = Bench({"pay": Rules()}, "pay")
     stopped.paused()
     ui = Empty(ConfirmationUIResult("confirm"))
-    asked = Bench({"pay": BlockingConfirmationStrategy(Rules(), ui)}, "pay")  # type: ignore[arg-type]  # a function is a policy as well
+    asked = Bench({"pay": BlockingConfirmationStrategy(Rules(), ui)}, "pay")
     asked.agent.run("go")
 
     assert (stopped.done, asked.done) == ([], ["pay 0"])
@@ -203,15 +205,83 @@ def test_a_strategy_decides_about_no_other_call(colour: str, wrong: dict[str, An
 
     bench = Bench({"pay": Confused()}, "pay")
 
-    def run() -> object:
-        if colour == "async":
-            return asyncio.run(bench.agent.run_async("go"))
-        return bench.agent.run("go")
-
     with pytest.raises(DecisionRefusedError, match="asked about 'pay'") as caught:
-        run()
+        go(bench, colour)
 
     assert (caught.value.refusal.why, bench.done) == ("wrong_digest", [])
+
+
+def go(bench: Bench, colour: str) -> AgentResult[Any]:
+    if colour == "async":
+        return asyncio.run(bench.agent.run_async("go"))
+    return bench.agent.run("go")
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+def test_only_the_call_that_is_asked_about_waits(colour: str) -> None:
+    """The human answers when the other tool of the turn has run."""
+
+    class Patient:
+        def get_user_confirmation(
+            self, tool_name: str, tool_description: str, tool_params: object
+        ) -> ConfirmationUIResult:
+            assert bench.worked.acquire(timeout=10)
+            return ConfirmationUIResult("confirm")
+
+    strategy = BlockingConfirmationStrategy(AlwaysAskPolicy(), Patient())
+    bench = Bench({"pay": strategy}, "pay", "note")
+
+    go(bench, colour)
+
+    assert bench.done == ["note 1", "pay 0"]
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+@pytest.mark.parametrize("said", [None, True, "confirm", Confirmed(), ToolExecutionDecision])
+def test_a_strategy_that_says_nothing_clear_decides_nothing(colour: str, said: object) -> None:
+    """The call is pending; the other tool has run."""
+
+    class Vague:
+        async def run(self, **asked: Any) -> Any:
+            return said
+
+    bench = Bench({"pay": Vague()}, "pay", "note")
+
+    with pytest.raises(HITLBreakpointException) as caught:
+        go(bench, colour)
+
+    assert ([call.tool_name for call in caught.value.pending], bench.done) == (["pay"], ["note 1"])
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+def test_a_strategy_that_fails_decides_nothing(colour: str) -> None:
+    """What it raises is raised, once the other tool has run; the call still waits."""
+
+    class Broken:
+        def run(self, **asked: Any) -> Any:
+            raise OSError("no line to the human")
+
+    bench = Bench({"pay": Broken()}, "pay", "note", journal=MemoryJournal())
+
+    with pytest.raises(OSError, match="no line"):
+        go(bench, colour)
+
+    (stored,) = Runs(bench.agent.assembly.kept(), bench.agent.spec).list()
+    assert [call.tool_name for call in bench.agent.pending(stored.run_id)] == ["pay"]
+    assert bench.done == ["note 1"]
+
+
+def test_who_confirms_too_late_is_told_and_asked_again() -> None:
+    """Also who changes the call; to reject it is never too late."""
+    ui = Says(ConfirmationUIResult("confirm"), ConfirmationUIResult("modify", None, {"n": 7}),
+              ConfirmationUIResult("reject"))  # fmt: skip
+    strategy = BlockingConfirmationStrategy(Asking(AlwaysAskPolicy(), expires_s=-1), ui)
+    bench = Bench({"pay": strategy}, "pay")
+
+    result = bench.agent.run("go")
+
+    assert ["too late to confirm it" in text for text in ui.told] == [False, True, True]
+    assert (bench.done, result.messages[-2].tool_call_results[0].error) == ([], True)
 
 
 def test_a_ui_without_another_answer_is_a_mistake() -> None:
@@ -303,6 +373,8 @@ def test_a_strategy_can_be_run_by_hand() -> None:
     assert run(ConfirmationUIResult("confirm")).final_tool_params == {"n": 1}
     assert run(ConfirmationUIResult("modify", None, {"n": 2})).final_tool_params == {"n": 2}
     assert not run(ConfirmationUIResult("reject", "no")).execute
+    above = BlockingConfirmationStrategy(AskAbove("n", 9), Now(ConfirmationUIResult("reject")))
+    assert not above.run("pay", "", {"n": 1}).execute  # asked always, since here is no agent
     with pytest.raises(ValueError, match="decides nothing"):
         run(ConfirmationUIResult("shrug"))
     with pytest.raises(HITLBreakpointException):

@@ -241,3 +241,16 @@ def test_what_is_no_decision_is_told_what_one_has() -> None:
     """All its names."""
     with pytest.raises(StoredDataError, match=r"which has \['answer', 'by', 'digest'"):
         ToolExecutionDecision.from_dict({})
+
+
+def test_arguments_that_python_calls_equal_are_a_change() -> None:
+    """True is no 1, wherever it stands; the order is that which was shown."""
+    call = ToolCall("pay", {"to": ["Ann", 1], "amount": 5}, "c")
+    given = evolve(FIRST.confirm(), final_tool_params={"amount": 5, "to": ["Ann", True]})
+
+    changed = decision_for(call, PAY, given)
+
+    assert changed == Modified({"to": ["Ann", True], "amount": 5})
+    assert list(getattr(changed, "arguments", ())) == ["to", "amount"]
+    same = evolve(given, final_tool_params={"amount": 5, "to": ["Ann", 1]})
+    assert decision_for(call, PAY, same) == Confirmed()

@@ -35,17 +35,12 @@ from detent.ports.confirmation import (
 )
 from detent.ports.observer import Observer
 
-Strategy: TypeAlias = (
-    BlockingConfirmationStrategy
-    | BreakpointConfirmationStrategy
-    | ConfirmationStrategy
-    | ConfirmationPolicy
+Named: TypeAlias = (
+    BlockingConfirmationStrategy | BreakpointConfirmationStrategy | ConfirmationStrategy
 )
-Strategies: TypeAlias = (
-    Mapping[str, Strategy]
-    | Mapping[tuple[str, ...], Strategy]
-    | Mapping[str | tuple[str, ...], Strategy]
-)
+Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy"
+# Each key is a str or a tuple of them. Said so, checkers refuse dicts that have just one kind.
+Strategies: TypeAlias = Mapping[Any, Strategy]
 """Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.
 
 A policy in place of a strategy stops the run when it asks: a `BreakpointConfirmationStrategy`.

@@ -15,6 +15,7 @@ from detent.core.effects import AskHuman
 from detent.core.errors import StoredDataError
 from detent.core.events import Event, HumanDecided
 from detent.core.frozen import FrozenDict, thaw
+from detent.core.json_assertions import identity
 from detent.core.json_schema import faults
 from detent.core.messages import ToolCall, frozen_mapping
 from detent.core.refusals import DecisionRefusedError, Refusal, refusal
@@ -283,6 +284,6 @@ def decision_for(call: ToolCall, tool: Tool, given: ToolExecutionDecision) -> De
     if given.final_tool_params is None:
         return Confirmed(given.remember)
     arguments = unmasked(given.final_tool_params, call, tool)
-    if arguments == thaw(call.arguments):
+    if identity(arguments) == identity(thaw(call.arguments)):
         return Confirmed(given.remember)
     return Modified(arguments, given.feedback)

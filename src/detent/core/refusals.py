@@ -57,13 +57,17 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         return Refusal("wrong_digest", f"the decision is about something else than {where}: {name}")
     if not isinstance(event.decision, Confirmed | Modified):
         return None
-    until = status.expires_at
-    if until is not None and not (event.at is not None and event.at <= until):
-        return Refusal("expired", f"{where} ({name}) could be confirmed until {until}")
+    if is_late(event, status.expires_at):
+        return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
     if isinstance(event.decision, Modified):
         changed = type(slot.call)(name, event.decision.arguments, slot.call.id)
         return misfit(where, argument_faults(changed, spec.tools[name]))
     return None
+
+
+def is_late(event: HumanDecided, until: float | None) -> bool:
+    """Whether a confirmation comes after a time, or does not say when it comes."""
+    return until is not None and not (event.at is not None and event.at <= until)
 
 
 def misfit(where: str, faults: Sequence[str]) -> Refusal | None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-from detent.core.decisions import Wording
+from detent.core.decisions import Policy, Wording
 from detent.core.described import Classes, Described
 from detent.core.pending import ToolExecutionDecision
 from detent.core.policies import (
@@ -48,7 +48,7 @@ class BlockingConfirmationStrategy(Described):
     the model is told, see `Wording`.
     """
 
-    confirmation_policy: ConfirmationPolicy
+    confirmation_policy: ConfirmationPolicy | Policy
     confirmation_ui: ConfirmationUI
     reject_template: str = REJECT
     modify_template: str = MODIFY
@@ -68,11 +68,14 @@ class BlockingConfirmationStrategy(Described):
     ) -> ToolExecutionDecision:
         """Decide about a call by hand, outside of an agent. The policy and the UI must be blocking.
 
+        A policy without `should_ask` can only be asked in an agent; here the human always is.
+
         Raises:
             ValueError: the UI has not said anything that decides.
         """
         which = (tool_name, True, tool_call_id)
-        if self.confirmation_policy.should_ask(tool_name, tool_description, tool_params) is False:
+        ask = getattr(self.confirmation_policy, "should_ask", None)
+        if ask is not None and ask(tool_name, tool_description, tool_params) is False:
             return ToolExecutionDecision(*which, final_tool_params=tool_params)
         said = self.confirmation_ui.get_user_confirmation(
             tool_name, tool_description, dict(tool_params)
@@ -126,7 +129,7 @@ class BreakpointConfirmationStrategy(Described):
     """
 
     snapshot_file_path: str | None = None
-    confirmation_policy: ConfirmationPolicy = field(factory=AlwaysAskPolicy)
+    confirmation_policy: ConfirmationPolicy | Policy = field(factory=AlwaysAskPolicy)
     reject_template: str = REJECT
     modify_template: str = MODIFY
     user_feedback_template: str = FEEDBACK

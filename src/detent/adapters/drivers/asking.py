@@ -11,7 +11,7 @@ from attrs import evolve
 
 from detent.adapters.functions import in_a_thread, in_background
 from detent.core.arguments import argument_faults
-from detent.core.decisions import Decision, Modified
+from detent.core.decisions import Confirmed, Decision, Modified
 from detent.core.effects import AskHuman
 from detent.core.events import HumanDecided
 from detent.core.frozen import thaw
@@ -21,13 +21,13 @@ from detent.core.pending import (
     question,
     unmasked,
 )
-from detent.core.refusals import DecisionRefusedError, Refusal
+from detent.core.refusals import DecisionRefusedError, Refusal, is_late
 from detent.core.secrecy import masked
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
 
 TRIES = 5
-"""So often a human is asked again whose change does not fit; then the call stays pending."""
+"""So often a human is asked who says what does not count; then the call stays pending."""
 
 Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | None]
 
@@ -76,13 +76,24 @@ def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
         decision, by = _meant(effect, said)
         if decision is None:
             return None
-        faults: list[str] = []
-        if isinstance(decision, Modified):
-            faults = argument_faults(evolve(effect.call, arguments=decision.arguments), effect.tool)
-        if not faults:
-            return HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
-        notice = f"Your change does not fit the tool: {'; '.join(faults)}"
+        event = HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
+        notice = _objection(effect, event)
+        if not notice:
+            return event
     return None
+
+
+def _objection(effect: AskHuman, event: HumanDecided) -> str:
+    """Why what a human has said would not count, so that they are asked again; "" if it does."""
+    if not isinstance(event.decision, Confirmed | Modified):
+        return ""
+    if is_late(event, effect.expires_at):
+        return f"It is too late to confirm it: that was possible until {effect.expires_at}."
+    if isinstance(event.decision, Modified):
+        changed = evolve(effect.call, arguments=event.decision.arguments)
+        if faults := argument_faults(changed, effect.tool):
+            return f"Your change does not fit the tool: {'; '.join(faults)}"
+    return ""
 
 
 def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
