@@ -27,6 +27,7 @@ from detent import (
     replay,
     start,
 )
+from detent.core.secrecy import MASK
 from detent.core.streaming import tool_result_chunks
 from detent.core.tools import by_name
 
@@ -99,3 +100,20 @@ def test_a_text_shows_no_results() -> None:
     replied = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("hi")))
 
     assert shown(replied, replied) == [[], []]
+
+
+def test_a_secret_of_a_call_is_not_shown_with_its_result() -> None:
+    """Its place is marked; what else the call has is there."""
+    schema = {"type": "object", "properties": {"pin": {"writeOnly": True}}}
+    spec = AgentSpec(State({}), by_name([Tool("note", "", schema, print)]))
+    call = ToolCall("note", {"pin": "1234", "n": 1}, "a")
+    events: list[Event] = [
+        ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[call]))),
+        FIRST,
+    ]
+    before = replay(spec, START, events[:1])
+
+    first, _ = tool_result_chunks(spec, before, replay(spec, START, events))
+
+    assert first.tool_call_result is not None
+    assert first.tool_call_result.origin.arguments == {"pin": MASK, "n": 1}
