@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -174,7 +174,7 @@ def test_what_a_broken_store_says_without_damage_is_a_failure() -> None:
     """Only a world that was damaged may end so."""
 
     @contextmanager
-    def broken_shelf() -> Iterator[Shelf]:
+    def broken_shelf() -> Generator[Shelf, None, None]:
         class Broken(MemoryJournal):
             def read(self, run_id: str, start: int = 0) -> list[Entry]:
                 raise JournalDamagedError("so it says")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -12,8 +15,14 @@ from attrs import evolve
 from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
-from detent.ports.journal import Checkpoint, Entry, Journal, require_next
-from detent.ports.laws.journal import LAWS, MakeJournal, check_journal
+from detent.ports.journal import Checkpoint, Entry, JournalConflictError, StoredRun, require_next
+from detent.ports.laws.journal import (
+    LAWS,
+    MakeJournal,
+    a_deleted_run_is_gone,
+    check_journal,
+    many_writers_lose_nothing,
+)
 
 
 def in_memory(place: Path) -> MakeJournal:
@@ -56,26 +65,102 @@ class Careless(MemoryJournal):
         super().append(run_id, placed, checkpoint)
 
 
-class Forgetful(MemoryJournal):
-    """Keeps no checkpoints."""
+class Broken(MemoryJournal):
+    """Does one thing in another way: a method by its name."""
 
-    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
-        """Never there."""
-        return []
+    def __init__(self, **does: Callable[..., Any]) -> None:
+        super().__init__()
+        for name, method in does.items():
+            setattr(self, name, partial(method, super().__getattribute__(name)))
 
 
-@pytest.mark.parametrize(
-    ("store", "law"),
-    [
-        (Careless, "an append at any place but the end is refused"),
-        (Forgetful, "a checkpoint comes back as it was"),
-    ],
+def shared(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None) -> None:
+    """Nothing is refused: two writers that are at one place both win."""
+    with suppress(JournalConflictError):
+        append(run_id, new, checkpoint)
+
+
+def half(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None) -> None:
+    """What is refused has been written up to there."""
+    with suppress(JournalConflictError, ValueError):
+        append(run_id, new[1:], None)
+    append(run_id, new, checkpoint)
+
+
+def renamed(runs: Any) -> list[StoredRun]:
+    """An id is what a file can be called."""
+    return [evolve(one, run_id=one.run_id.replace("/", "_")) for one in runs()]
+
+
+def raising(method: Any, *given: object) -> Any:
+    """A bug."""
+    raise KeyError("a")
+
+
+BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
+    ({"read": lambda read, *at: read(*at)[::-1]}, "what was appended is read back, in order"),
+    ({"read": lambda read, run_id, start=0: read(run_id)}, "reading starts at any position"),
+    ({"read": lambda read, _, start=0: read("a", start)}, "a run that is not there has no entries"),
+    ({"append": shared}, "an append at any place but the end is refused"),
+    ({"append": half}, "a refused append changes nothing"),
+    ({"append": raising}, r"Entries come back equal and in order.*\(KeyError: 'a'\)"),
+    ({"checkpoints": lambda of, run_id: []}, "a checkpoint comes back as it was"),
+    ({"checkpoints": lambda of, run_id: of(run_id)[-1:]}, "all checkpoints come in order"),
+    ({"runs": lambda runs: runs()[::-1]}, "runs are listed with length, status and time"),
+    ({"runs": lambda runs: [evolve(one, length=1) for one in runs()]}, "runs are listed with"),
+    ({"runs": renamed}, "any text can be the id"),
 )
-def test_a_store_that_breaks_a_law_is_found_out(store: type[Any], law: str) -> None:
-    """The message is the law."""
-    journal: Journal = store()
-    with pytest.raises(AssertionError, match=law):
+
+
+@pytest.mark.parametrize("place", range(len(BROKEN)))
+def test_a_store_that_breaks_a_law_is_found_out(place: int) -> None:
+    """The message is the law, whatever the store does in its place."""
+    does, law = BROKEN[place]
+    journal = Broken(**does)
+    with pytest.raises(AssertionError, match=f"the store breaks a law: .*({law})"):
         check_journal(lambda: journal)
+
+
+def test_a_store_that_deletes_nothing_is_found_out() -> None:
+    """By the law about it."""
+    journal = Broken(delete=lambda delete, run_id: None)
+    with pytest.raises(AssertionError, match="nothing is left of it"):
+        a_deleted_run_is_gone(lambda: journal)
+
+
+def test_handles_that_are_stores_of_their_own_are_found_out() -> None:
+    """Every call of `make` gives a handle on the same store."""
+    with pytest.raises(AssertionError, match=r"from any position. \(JournalConflictError: "):
+        check_journal(MemoryJournal)
+
+
+def test_a_store_that_takes_what_comes_is_found_out() -> None:
+    """It puts entries at the end, wherever they belong."""
+    journal = Careless()
+    with pytest.raises(AssertionError, match="an append at any place but the end is refused"):
+        check_journal(lambda: journal)
+
+
+def test_a_store_whose_writers_race_is_found_out() -> None:
+    """Two of them pass the check of the place before either has written."""
+
+    class Racing(MemoryJournal):
+        def append(
+            self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+        ) -> None:
+            if entries[0].position:
+                length = len(self.read(run_id))
+                together.wait()
+                require_next(run_id, entries, length)
+                with suppress(JournalConflictError):
+                    super().append(run_id, entries)
+            else:
+                super().append(run_id, entries, checkpoint)
+
+    together = Barrier(4)
+    journal = Racing()
+    with pytest.raises(AssertionError, match="exactly one wins"):
+        many_writers_lose_nothing(lambda: journal)
 
 
 def test_entries_must_follow_each_other() -> None:

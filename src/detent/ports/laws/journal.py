@@ -7,10 +7,10 @@ def test_my_journal(tmp_path):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Barrier, Thread
+from threading import Barrier
 
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, StoredRun
-from detent.ports.laws.breaking import expect
+from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
 
 MakeJournal = Callable[[], Journal]
 """Opens the store under test: each call a new handle on the same, at first empty, store."""
@@ -32,7 +32,13 @@ def check_journal(make: MakeJournal) -> None:
         journal = make()
         for run in journal.runs():
             journal.delete(run.run_id)
-        law(make)
+        try:
+            law(make)
+        except AssertionError:
+            raise
+        except Exception as error:
+            told = f"{(law.__doc__ or '').strip()} ({type(error).__name__}: {error})"
+            raise AssertionError(f"the store breaks a law: {told}") from error
 
 
 def what_was_appended_is_read_back(make: MakeJournal) -> None:
@@ -67,14 +73,10 @@ def many_writers_lose_nothing(make: MakeJournal) -> None:
             position: int = position, together: Barrier = together, wins: list[bool] = wins
         ) -> None:
             journal = make()
-            together.wait()
+            together.wait(PATIENCE_S)
             wins.append(not refuses(journal, entries(position, 1)))
 
-        threads = [Thread(target=write) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        _expect(in_time(*[write] * 4), "writers at one position come to an end")
         _expect(wins.count(True) == 1, "of several writers at one position exactly one wins")
     _expect(list(make().read("a")) == entries(0, 6), "nothing is lost or doubled between writers")
 
