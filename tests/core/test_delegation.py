@@ -52,7 +52,7 @@ from detent import (
     step,
 )
 from detent.core.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of, told
-from detent.core.delegation import ANSWER, PARAMETERS, agents_in, is_timed, result_of_run
+from detent.core.delegation import ANSWER, PARAMETERS, agents_in, is_timed, result_of_run, runs_in
 from detent.core.journal import (
     event_from_json,
     event_to_json,
@@ -589,3 +589,25 @@ def test_a_snapshot_hides_what_is_secret_inside_as_well() -> None:
 
     assert "1234" not in told
     assert f'"pin": "{MASK}"' in told
+
+
+def test_every_run_inside_is_found_with_its_path() -> None:
+    """However deep."""
+    outermost: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(OUTER)]))
+    run = delegated("go deep", spec=outermost)
+    deeper = ToolCall("ask", {"task": "deeper"}, "d")
+    run = step(outermost, run, inside((AT,), ModelReplied(1, 1, said(deeper))))
+    run = step(outermost, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+
+    assert [(path, one.id) for path, one in runs_in(run)] == [
+        ((), "r"),
+        ((AT,), "r/1.0"),
+        ((AT, AT), "r/1.0/1.0"),
+    ]
+
+
+def test_a_run_may_begin_within_its_budget() -> None:
+    """It has cost nothing yet."""
+    limits = Limits(max_cost=0.5, price=lambda reply: 0.0)
+
+    assert start(evolve(INNER, limits=limits), [], run_id="r").outcome is None

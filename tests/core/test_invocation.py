@@ -295,3 +295,11 @@ def test_a_function_that_wants_the_key_of_its_call_gets_it() -> None:
     ).arguments()
 
     assert arguments == {"amount": 3, "key": "r/1/0"}
+
+
+def test_what_a_function_raises_is_a_fault_of_its_own_kind() -> None:
+    """Another one than arguments that do not fit."""
+    fault = invocation(at={"x": 1}, on="2026-01-31").fault(ValueError("no"))
+
+    assert fault.kind == "raised"
+    assert fault.message.endswith("Error: no")

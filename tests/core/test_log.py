@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -340,3 +341,12 @@ def test_another_thread_may_come_between_any_two_steps(before: Any) -> None:
     assert ends == [[*range(5), 100 + number] for number in range(len(ends))]
     assert ends
     assert log == [*range(5)]
+
+
+def test_what_is_beyond_may_be_of_a_class_that_can_change() -> None:
+    """It is looked at as it is."""
+    log: Log[Any] = Log(["a"])
+    grown = log + [Counter("aab")]
+
+    assert grown.beyond(log) == [Counter("aab")]
+    assert type(grown.beyond(log)[0]) is Counter

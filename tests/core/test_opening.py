@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from detent import (
     AgentSpec,
     Allow,
     CallRef,
     ChatMessage,
+    ChatReply,
     FrozenDict,
+    OutputType,
     RunOptions,
     State,
     Tool,
     ToolCall,
     start,
 )
-from detent.core.opening import open_slots, with_calls
+from detent.core.opening import open_slots, with_call_ids, with_calls
 from detent.core.run import NO_OPTIONS
-from detent.core.slots import Faulted, Ready, Unjudged
+from detent.core.slots import Accepted, Faulted, Misfit, Ready, Unjudged
 from detent.core.tools import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -80,3 +83,41 @@ def test_what_a_message_says_beside_its_calls_stays() -> None:
 
     assert (changed.text, changed.tool_calls) == ("let me see", (three, two))
     assert with_calls(message, [one, two]) is message
+
+
+def test_the_model_is_told_what_it_has_called_and_what_there_is() -> None:
+    """In words that it can act on."""
+    for call, told in (
+        (ToolCall("refund"), "Tool 'refund' not found. Available tools: note, pay"),
+        (ToolCall("pay"), "Tool 'pay' was not run: 'n' is missing"),
+    ):
+        (slot,) = open_slots(SPEC, start(SPEC, [], run_id="r"), [call])
+        assert slot.call == call
+        assert isinstance(slot.status, Faulted)
+        assert slot.status.fault.message == told
+
+
+def test_an_answer_by_the_tool_for_it_is_held_against_its_type() -> None:
+    """It is accepted, or the model is told why not."""
+    spec = evolve(SPEC, output=OutputType(int))
+    run = start(spec, [], run_id="r")
+    unreadable = ToolCall("final_answer", unreadable="{")
+    calls = [ToolCall("final_answer", {"value": n}) for n in (3, "x")]
+
+    good, bad, worse = (slot.status for slot in open_slots(spec, run, [*calls, unreadable]))
+
+    assert good == Accepted()
+    assert isinstance(bad, Misfit)
+    assert bad.text.startswith("This answer cannot be used: 'value' must be an integer")
+    assert worse == Misfit("The arguments are not a JSON object: {")
+
+
+def test_each_call_of_a_turn_gets_an_id_of_its_own() -> None:
+    """Those that have one keep it; no new one is used already."""
+    calls = [ToolCall("note", id=name) for name in (None, "a", "a", "call_2_0", None)]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+
+    named, found = with_call_ids(reply, 2)
+
+    assert [call.id for call in found] == ["call_2_1", "a", "call_2_2", "call_2_0", "call_2_4"]
+    assert named.message.tool_calls == tuple(found)

@@ -55,6 +55,7 @@ def test_secrets_and_the_state_are_not_shown() -> None:
     """And the whole question goes through JSON."""
     assert FIRST.arguments == {"to": "Ann", "amount": 5, "pin": MASK}
     assert FIRST.state == {}
+    assert (FIRST.run_id, FIRST.turn, FIRST.place, FIRST.call_id) == ("r", 1, 0, "c10")
     told = json.dumps(FIRST.to_dict())
     assert "1234" not in told
     assert json.loads(told)["tool_name"] == "pay"
@@ -98,6 +99,10 @@ def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:
     assert nothing == Refusal(
         "unknown_call", "no call of 'refund' waits in run 'r'; there waits: none"
     )
+    decided, _ = decided_run(SPEC, RUN, [FIRST.confirm(), SECOND.confirm()], 1.0)
+    other = event_of(SPEC, decided, ToolExecutionDecision("pay", execute=True, tool_call_id="x"))
+    assert isinstance(other, Refusal)
+    assert other.why == "unknown_call"
 
 
 def test_a_decision_is_about_one_call() -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from detent import AgentSpec, Allow, FrozenDict, State, Tool, WiringError
+from detent import (
+    AgentSpec,
+    Allow,
+    AlwaysAskPolicy,
+    FrozenDict,
+    NeverAskPolicy,
+    State,
+    Tool,
+    WiringError,
+)
+from detent.core.decisions import Policy
 from detent.core.tools import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}, "who": {"type": "string"}}}
@@ -73,3 +83,13 @@ def test_a_changed_spec_offers_the_tools_it_has_now() -> None:
     assert evolve(spec, tools=by_name([PAY])).offered == (PAY.spec,)
     with pytest.raises(WiringError):
         evolve(spec, exit_conditions=frozenset({"pay"}))
+
+
+def test_a_policy_may_be_for_every_tool_that_has_none_of_its_own() -> None:
+    """It stands under a star."""
+    always, never = AlwaysAskPolicy(), NeverAskPolicy()
+    rules: FrozenDict[str, Policy] = FrozenDict({"*": always, "note": never})
+    spec = AgentSpec(STATE, by_name([NOTE, PAY]), policies=rules)
+
+    assert (spec.policy_of("pay"), spec.policy_of("note")) == (always, never)
+    assert AgentSpec(State({})).policy_of("pay") is None
