@@ -20,6 +20,8 @@ BLOCK = 65536
 START = b'{"crc32":"'
 BODY = len(START) + 10
 """Where a line goes on behind its checksum and what ends that."""
+FAR = 2**40
+"""Where Windows keeps a lock on a file, which shuts readers out of what it covers."""
 
 
 def line_of(data: Mapping[str, object]) -> bytes:
@@ -74,12 +76,12 @@ def alone(file: IO[bytes]) -> Generator[None, None, None]:
     if sys.platform == "win32":
         import msvcrt
 
-        file.seek(0)
+        file.seek(FAR)  # what is locked there can be read by nobody else
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
         try:
             yield
         finally:
-            file.seek(0)
+            file.seek(FAR)
             msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
     else:
         import fcntl
