@@ -42,8 +42,10 @@ def test_any_conversation_comes_back(messages: list[ChatMessage]) -> None:
 
 def test_an_answer_does_not_repeat_its_call() -> None:
     """Its place says which one it is of; one out of place is written in full."""
-    told = json.loads(conversation_text([ASKED, ANSWERS[0], ANSWERS[2], ANSWERS[2]]))
+    messages = [ASKED, ANSWERS[0], ANSWERS[2], ANSWERS[2]]
+    told = json.loads(conversation_text(messages))
 
+    assert conversation_from_json(told) == messages
     assert told[1:] == [{"result": "0"}, dump(ANSWERS[2]), {"result": "2"}]
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from math import inf
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict, TypeVar
 from uuid import UUID
 
 import attrs
@@ -243,3 +243,10 @@ def test_what_json_cannot_say_is_refused() -> None:
     """Rather than written down as something else."""
     with pytest.raises(TypeError, match="nothing in JSON stands for object"):
         plain(object())
+
+
+def test_a_type_variable_stands_for_its_bound() -> None:
+    """Where nobody has said more."""
+    amount = TypeVar("amount", bound=Decimal)
+
+    assert convert("1.5", amount, "n") == Decimal("1.5")

@@ -32,10 +32,12 @@ from detent import (
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.journal import (
     event_from_json,
+    event_text,
     event_to_json,
     mark_of,
     run_from_json,
     run_to_json,
+    short_mark,
     status_of,
 )
 from detent.core.tools import by_name
@@ -181,3 +183,11 @@ def test_a_run_says_how_far_it_is() -> None:
     assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "done"
     assert status_of(step(SPEC, START, ModelFailed(1, 1, ModelFailure("bug", "")))) == "failed"
     assert mark_of(ACTING) == "turn 1 Acting 1 messages Ready Ready"
+    assert short_mark(mark_of(ACTING)) == "1 Acting 1 Ready Ready"
+
+
+def test_the_text_of_an_event_says_what_its_json_says() -> None:
+    """But for its kind, which is the entry's."""
+    told = event_to_json(SPEC, returned(*WRITES))
+
+    assert json.loads(event_text(SPEC, returned(*WRITES))) | {"$type": "ToolReturned"} == told

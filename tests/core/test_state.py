@@ -26,7 +26,7 @@ from detent.core.errors import (
     StoredDataError,
     UnstorableError,
 )
-from detent.core.handlers import add_numbers, append_unique, merge_lists, replace_values
+from detent.core.handlers import add_numbers, append_unique, keep_last, merge_lists, replace_values
 from detent.core.keys import Key, Write
 from detent.core.log import is_log
 from detent.core.messages import ChatMessage
@@ -36,6 +36,7 @@ from detent.core.state import (
     TypedState,
     class_schema,
     initial_writes,
+    said,
 )
 
 SCHEMA: dict[str, Any] = {
@@ -567,3 +568,12 @@ TestNobodyChangesAState.settings = settings(max_examples=30, stateful_step_count
 def test_a_list_is_kept_as_a_log() -> None:
     """That is what makes it cheap to grow."""
     assert is_log(State(SCHEMA, {"documents": [1]}).get("documents"))
+
+
+def test_what_is_said_passes_the_handler_of_messages() -> None:
+    """One's own, if the schema has one."""
+    one, two = ChatMessage.from_user("one"), ChatMessage.from_user("two")
+    forgetful = State({"messages": {"type": list[ChatMessage], "handler": keep_last(1)}})
+
+    assert said(said(forgetful, [one]), [two]).messages == [two]
+    assert said(said(State({}), [one]), [two]).messages == [one, two]

@@ -250,3 +250,18 @@ def test_a_conversation_that_is_none_is_refused() -> None:
     """With the place where it is wrong."""
     with pytest.raises(StoredDataError, match=r"^messages: .* @ data"):
         messages_from_json([{"role": "user"}], place="messages")
+
+
+def test_what_a_message_must_not_hold_is_refused_in_text_too() -> None:
+    """The error names the place."""
+    with pytest.raises(UnstorableError, match="state key 'messages' cannot be stored"):
+        to_text(
+            [ChatMessage.from_user("hi", meta={"of": 1j})],
+            list[ChatMessage],
+            place="state key 'messages'",
+        )
+
+
+def test_a_type_without_a_hash_is_written_as_any_other() -> None:
+    """As its JSON says."""
+    assert to_text("a", Annotated[str, ["an annotation"]]) == '"a"'
