@@ -85,7 +85,7 @@ class Record:
         lead = ""
         try:
             for (lead, default, plain, quick, write), item in zip(told, get(value), strict=False):
-                if item is not default and item != default:
+                if default is NOTHING or (item is not default and item != default):
                     text += lead + (quick(item) if type(item) is plain else write(item, spec))
         except RefusedError as error:
             error.path.append(lead[2:-2])
