@@ -35,7 +35,7 @@ class Teller:
             return
         try:
             later = self._callback(chunk)
-            if isawaitable(later):
+            if later is not None and isawaitable(later):
                 self._await(later)
         except Exception as error:  # noqa: BLE001 - the listener's, which is none of the run's
             self.error = error
@@ -74,7 +74,8 @@ class Pieces:
 
     def __init__(self, tell: Teller | None, tools: Iterable[ToolSpec] = ()) -> None:
         self._tell = tell
-        self._veil = Veil({tool.name: tool.masked for tool in tools if tool.masked})
+        secret = {tool.name: tool.masked for tool in tools if tool.masked}
+        self._veil = Veil(secret) if secret else None
         self._were_told = self._ended = False
 
     @property
@@ -90,10 +91,11 @@ class Pieces:
         """
         if self._ended:
             raise UnheardError("nobody waits for this answer any longer")
-        if self._tell is not None:
-            self._were_told = True
-            for shown in self._veil(chunk):
-                self._tell(shown)
+        if self._tell is None:
+            return
+        self._were_told = True
+        for shown in (chunk,) if self._veil is None else self._veil(chunk):
+            self._tell(shown)
 
     def end(self) -> None:
         """Nobody waits from now on."""
