@@ -232,6 +232,11 @@ def main() -> int:
     """Print the table."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     stores = sys.argv[2:] or list(STORES)
+    if unknown := set(stores) - STORES.keys():
+        raise SystemExit(
+            f"no store {unknown}; there is {list(STORES)}; postgres is, too, when "
+            "DETENT_TEST_POSTGRES has the URL of a server"
+        )
     heads = ("store", "on_unknown", "kills", "runs", "in flight")
     harms = ("settled repeated", "undeclared repeats", "lost")
     print(" | ".join((*heads, *harms)))  # noqa: T201 - the table
