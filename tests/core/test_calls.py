@@ -7,11 +7,14 @@ from itertools import chain, permutations
 import pytest
 from attrs import evolve
 
+from detent.core.calls import remembered
+from detent.core.decisions import Confirmed
 from detent.core.due import due
 from detent.core.effects import Effect, RunTool, WaitUntil
 from detent.core.events import (
     ClockTicked,
     Event,
+    HumanDecided,
     ModelReplied,
     ToolRaised,
     ToolReturned,
@@ -28,6 +31,7 @@ from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.step import replay, start, step
 from detent.core.tools import Tool, by_name
+from tests.core import asking
 
 NOBODY = {"type": "object", "properties": {}}
 PLAIN = Tool("plain", "", NOBODY, print)
@@ -191,3 +195,15 @@ def test_faults_and_results_in_any_order_give_the_same_run() -> None:
     assert all(end == ends[0] for end in ends)
     answers = [one.text for message in ends[0].messages for one in message.tool_call_results]
     assert answers == ["two", "one", "no"]
+
+
+def test_a_grant_says_who_gave_it_and_when() -> None:
+    """As the decision does that it was given with."""
+    spec = asking.spec_of()
+    run = asking.waiting(spec, {"to": "Ann", "amount": 5})
+    event = HumanDecided(FIRST, "", Confirmed("tool"), by="Ann", at=7)
+
+    told = remembered(spec, run, run.slots[0], event)
+
+    assert [(one.ref, one.by, one.at) for one in told.decisions] == [(FIRST, "Ann", 7)]
+    assert [(one.ref, one.by, one.at) for one in told.grants] == [(FIRST, "Ann", 7)]

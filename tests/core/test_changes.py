@@ -17,6 +17,7 @@ SCHEMA: dict[str, Any] = {
     "name": {"type": str},
     "map": {"type": dict},
     "tags": {"type": set},
+    "any": {"type": Any},
 }
 
 
@@ -39,6 +40,8 @@ class Research(TypedState):
         ({"map": {"a": 1, "b": 2, "c": 3}}, {"map": {"a": 1, "b": 0, "d": 4}},
          "map: 'b': 2 -> 0, 'd' added: 4, 'c' removed"),
         ({"map": {"a": 1, "b": 2}}, {"map": {"a": 1, "b": 3}}, "map: 'b': 2 -> 3"),
+        ({"any": {"a": 1}}, {"any": 5}, "any: {'a': 1} -> 5"),
+        ({"any": 5}, {"any": {"a": 1}}, "any: 5 -> {'a': 1}"),
         ({"tags": {1}}, {"tags": {1, 2}}, "tags: 1 added: {2}"),
         ({"tags": {1, 2}}, {"tags": {2, 3}}, "tags: 1 added: {3}, 1 removed: {1}"),
         ({"items": [0] * 1_000}, {"items": [1]}, "items: [0, 0, 0, 0, … 996 more] -> [1]"),

@@ -33,6 +33,7 @@ from detent.core.checks import (
     takes,
     type_name,
 )
+from detent.core.frozen import FrozenDict
 from detent.core.log import Log
 
 
@@ -210,6 +211,8 @@ def test_what_a_function_takes_is_told_as_far_as_it_tells() -> None:
     [
         (None, {type(None)}),
         (int, {int}),
+        (dict, {dict, FrozenDict}),
+        (float, {float, int}),
         (Annotated[int, "n"], {int}),
         (int | None, {int, type(None)}),
     ],

@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum, Flag, IntEnum
-from typing import Any, Generic, NamedTuple, NotRequired, Self, TypedDict, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    NamedTuple,
+    NotRequired,
+    Self,
+    TypedDict,
+    TypeVar,
+    get_args,
+)
 
 import attrs
 import pytest
+from cattrs import ClassValidationError
 from pydantic import BaseModel, Field
 
 from detent.core.checks import type_name
@@ -160,6 +171,7 @@ FORMS: list[tuple[Any, object, object]] = [
     (dict[date, int], {DAY: 1}, [["2026-01-02", 1]]),
     (dict[date, int], {}, {}),
     (dict[str, int], {"$type": 1}, [["$type", 1]]),
+    (dict[str, int], {"\ud800": 1}, [[{"$type": "str", "value": "\\ud800"}, 1]]),
     (dict, {1: DAY}, [[1, TAGGED_DAY]]),
     (Any, {1: 2}, {"$type": "dict", "value": [[1, 2]]}),
     (Any, {"$type": "date"}, {"$type": "dict", "value": [["$type", "date"]]}),
@@ -265,3 +277,25 @@ def test_a_named_tuple_has_all_its_parts_and_no_others(written: dict[str, int]) 
     """Else it is none."""
     with pytest.raises(ValueError, match="a Pair has left, right, not left"):
         Codec([Pair]).structure(written, Pair)
+
+
+def test_a_class_that_is_stored_keeps_the_notes_on_its_fields() -> None:
+    """They say what else must hold, to those who read the class later."""
+
+    @attrs.frozen
+    class Age:
+        years: Annotated[int, "not below 0"]
+
+    Codec([Age]).unstructure(Age(1), Age)
+
+    assert get_args(attrs.fields(Age).years.type) == (int, "not below 0")
+
+
+@pytest.mark.parametrize("declared", [Note, Tree], ids=str)
+def test_a_record_has_no_other_fields(declared: Any) -> None:
+    """What is stored under another name is not passed over."""
+    codec = Codec([declared])
+    written = codec.unstructure({Note: Note(DAY), Tree: Tree("a")}[declared], declared)
+    with pytest.raises(ClassValidationError) as caught:
+        codec.structure({**written, "other": 1}, declared)
+    assert "other" in str(caught.value.exceptions[0])

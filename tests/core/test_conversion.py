@@ -11,7 +11,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from math import inf
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
 from uuid import UUID
 
 import attrs
@@ -72,6 +72,7 @@ class Size(IntEnum):
 
 
 Count = NewType("Count", int)
+T = TypeVar("T")
 
 
 @dataclass
@@ -108,6 +109,38 @@ class Hotel(pydantic.BaseModel):
         if stars > 5:
             raise ValueError("too many")
         return stars
+
+
+class Visit(pydantic.BaseModel):
+    """A pydantic model that writes a field in a way of its own."""
+
+    half: Decimal
+    day: datetime | None = None
+
+    @pydantic.field_serializer("half")
+    def _in_words(self, half: Decimal) -> str:
+        return "a half" if half == Decimal("0.5") else str(half)
+
+
+class Span(NamedTuple):
+    """A named tuple of scalars."""
+
+    first: int
+    last: int
+
+
+@attrs.frozen
+class Box(Generic[T]):
+    """A generic class."""
+
+    content: T
+
+
+@dataclass
+class Parcel(Generic[T]):
+    """A generic class with another one in it."""
+
+    box: Box[T]
 
 
 @pytest.mark.parametrize(
@@ -250,3 +283,26 @@ def test_a_type_variable_stands_for_its_bound() -> None:
     amount = TypeVar("amount", bound=Decimal)
 
     assert convert("1.5", amount, "n") == Decimal("1.5")
+
+
+def test_a_model_says_itself_what_it_is_as_json() -> None:
+    """Down to its parts, which then are JSON's own."""
+    day = datetime(2026, 1, 31, tzinfo=UTC)
+    assert plain(Visit(half=Decimal("0.5"), day=day)) == {
+        "half": "a half",
+        "day": "2026-01-31T00:00:00Z",
+    }
+
+
+def test_a_named_tuple_has_all_its_items_and_no_others() -> None:
+    """Nothing is dropped."""
+    assert convert([1, 2], Span, "it") == Span(1, 2)
+    for items in ([1], [1, 2, 3]):
+        with pytest.raises(ConversionError, match="'it' cannot be used"):
+            convert(items, Span, "it")
+
+
+def test_a_generic_class_may_be_given_the_variable_of_another() -> None:
+    """It means what the variable does, as where the class was given nothing."""
+    assert convert({"content": 1}, Box, "it") == Box(1)
+    assert convert({"box": {"content": 1}}, Parcel, "it") == Parcel(Box(1))

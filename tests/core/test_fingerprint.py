@@ -20,6 +20,7 @@ from detent import (
 from detent.core.delegation import ANSWER, PARAMETERS
 from detent.core.fingerprint import fingerprint, is_fingerprint, misfits
 from detent.core.journal import run_to_json
+from detent.core.run import RunOptions
 from detent.core.tools import by_name
 from tests.core import asking
 
@@ -70,3 +71,13 @@ def test_a_fingerprint_says_which_parameters_people_may_not_see() -> None:
     run = asking.waiting(spec, {"to": "Ann", "amount": 5, "pin": "1234"})
 
     assert fingerprint(spec, run)["tools"]["pay"]["masked"] == ["pin"]
+
+
+def test_a_tool_that_the_run_was_allowed_is_needed_too() -> None:
+    """Though no call of it is open."""
+    begun = start(SPEC, [], run_id="r", options=RunOptions(tools=("ask",)))
+    bare = evolve(SPEC, tools=by_name([]))
+
+    found = misfits(bare, fingerprint(SPEC, begun), run_to_json(SPEC, begun), begun.slots)
+
+    assert found == ["it needs the tool 'ask'; this agent has none"]

@@ -19,6 +19,7 @@ from typing import (
     cast,
     get_args,
     get_origin,
+    runtime_checkable,
 )
 
 import pytest
@@ -58,6 +59,15 @@ class Reader(Protocol):
 
     def read(self) -> str:
         """What there is."""
+        ...
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """Anything that runs; an instance may have the method though its class has not."""
+
+    def run(self) -> str:
+        """Go."""
         ...
 
 
@@ -125,6 +135,7 @@ class Ahead:
         (T, int),
         ("Forward", int),
         (Point, Reader),
+        (Point, Runner),
         (Callable[[], int], Callable[[int], int]),
         (date, datetime),
         (type[int], type),

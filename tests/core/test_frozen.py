@@ -6,6 +6,8 @@ import copy
 import json
 import pickle
 from contextlib import suppress
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -129,3 +131,19 @@ def test_a_list_of_a_kind_of_its_own_is_frozen_as_a_list() -> None:
     frozen: Any = freeze(Page([[1]]))
     assert frozen == [[1]]
     assert (type(frozen), type(frozen[0])) == (FrozenList, FrozenList)
+
+
+def test_a_dict_of_atoms_is_frozen() -> None:
+    """Also one of another class that nobody can change through it, but its owner can."""
+    source = {"a": 1}
+    assert type(freeze(source)) is FrozenDict
+    assert type(freeze(MappingProxyType(source))) is FrozenDict
+
+
+def test_the_caller_decides_on_all_that_is_no_plain_container() -> None:
+    """Keys as well as items."""
+
+    def leaf(value: object) -> str:
+        return type(value).__name__
+
+    assert freeze({1j: 1, Fraction(1): Fraction(2)}, leaf) == {1j: 1, "Fraction": "Fraction"}

@@ -108,3 +108,17 @@ def test_each_item_must_fit() -> None:
     assert fits([])
     assert fits([1, 2, 3])
     assert [fits(items) for items in (["a"], ["a", 1], [1, "a", 2], [1, "a"])] == [False] * 4
+
+
+def test_a_name_that_matches_a_pattern_is_no_other() -> None:
+    """Where other names are not allowed."""
+    fits = checker({"patternProperties": {"^a": True}, "additionalProperties": False})
+    assert fits({"ab": 1})
+    assert not fits({"b": 1})
+
+
+def test_a_reference_holds_for_values_of_other_classes_too() -> None:
+    """They are looked at closely where it leads."""
+    fits = checker({"$ref": "#/$defs/text", "$defs": {"text": {"maxLength": 1}}})
+    assert not fits(Word.UP)
+    assert checker({"anyOf": [{"$ref": "#/$defs/n"}], "$defs": {"n": True}})(Word.UP)

@@ -230,3 +230,12 @@ def test_what_its_schema_says_is_the_last_word() -> None:
     assert told == "an integer or what its schema says"
     enough = {"contains": {"type": "integer"}, "minContains": 1, "maxContains": 2}
     assert list(faults([1, "a"], enough)) == []
+
+
+def test_what_would_do_is_found_behind_references() -> None:
+    """However deep the options are."""
+    schema = {
+        "not": {"anyOf": [{"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}]},
+        "$defs": {"n": {"type": "integer"}},
+    }
+    assert list(faults(1, schema)) == ["the arguments must not be an integer or null, got 1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -200,3 +201,10 @@ def test_unset_is_called_unset() -> None:
 def test_an_unknown_key_that_is_like_none_gets_no_suggestion() -> None:
     """Only what there is."""
     assert unknown_key("x", ["b", "a"]) == "'x' is not a key of this state, which has 'a', 'b'"
+
+
+def test_a_handler_that_adds_what_does_not_fit_is_named() -> None:
+    """Of all that it gave, the new items are looked at."""
+    expected = "holds list[int] and joined must return that; item 0 of list"
+    with pytest.raises(StateTypeError, match=re.escape(expected)):
+        key(list[int], joined).merge(Log([1]), ["a"])

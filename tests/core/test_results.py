@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from math import inf, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from attrs import evolve, frozen
@@ -53,6 +53,23 @@ class Table:
         return "table"
 
 
+class Pile(NamedTuple):
+    """A named tuple."""
+
+    papers: list[str]
+
+
+@frozen
+class Mixed:
+    """A record that says what it is as a dict too."""
+
+    share: float
+
+    def to_dict(self) -> dict[str, str]:
+        """Of other parts."""
+        return {"other": "words"}
+
+
 class Shelf:
     """A plain class."""
 
@@ -94,6 +111,7 @@ def wired(**wires: Any) -> Tool:
         (Shade.RED, "red"),
         ({1j: "x"}, "{1j: 'x'}"),
         ([Table()], '[{"rows": [1]}]'),
+        (Mixed(nan), '{"share": "NaN"}'),
         ([1j], "[1j]"),
         (1 + 2j, "(1+2j)"),
     ],
@@ -162,6 +180,7 @@ def test_a_rule_makes_the_text(rule: dict[str, Any], value: object, content: obj
         (Found(["x"], 1), [Write("papers", ["x"]), Write("count", 1, max)]),
         (Shelf(), [Write("papers", ["x"]), Write("count", 1, max)]),
         ({"count": 1}, [Write("count", 1, max)]),
+        (Pile(["x"]), [Write("papers", ["x"])]),
         ("text", []),
     ],
 )

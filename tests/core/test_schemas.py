@@ -455,3 +455,10 @@ def test_what_the_schema_accepts_converts_and_nothing_else(declared: Any, value:
         assert not fits
     else:
         assert fits
+
+
+@pytest.mark.parametrize("key", [bool, int | None, tuple[int, int]], ids=str)
+def test_keys_that_json_has_not_got_are_told_with_a_way_out(key: Any) -> None:
+    """Whether their schema has one type or several."""
+    with pytest.raises(TypeError, match=r"JSON has no objects with keys of type .*; take pairs"):
+        schema_of(dict[key, str])

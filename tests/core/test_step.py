@@ -401,6 +401,13 @@ def test_no_steps_at_all_asks_nobody() -> None:
     assert run.turn == 0
 
 
+def test_a_run_begins_that_may_cost_something() -> None:
+    """At its start it has cost nothing."""
+    spec = evolve(SPEC, limits=Limits(max_cost=0.5, price=lambda reply: 1))
+
+    assert start(spec, [HELLO], run_id="r").phase == Thinking()
+
+
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [

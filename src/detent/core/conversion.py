@@ -279,9 +279,8 @@ def _loose(declared: Any) -> Structure:
 
 
 def _is_open(declared: Any) -> bool:
-    """Whether it is a generic attrs class that was not given its types."""
-    is_attrs = isinstance(declared, type) and has(declared)
-    return is_attrs and bool(getattr(declared, "__parameters__", ()))
+    """Whether it is a generic attrs class that was not given its types, or only variables."""
+    return has(declared) and bool(getattr(declared, "__parameters__", ()))
 
 
 def _has_numbers_as_keys(declared: Any) -> bool:
