@@ -216,7 +216,6 @@ def test_what_a_function_takes_is_told_as_far_as_it_tells() -> None:
         (Annotated[int, "n"], {int}),
         (int | None, {int, type(None)}),
     ],
-    ids=str,
 )
 def test_some_classes_need_no_look(declared: object, classes: set[type]) -> None:
     """Their own instances have the declared type for sure."""
