@@ -116,7 +116,8 @@ class Deciding:
             run, events = change(at.run)
             try:
                 if events:
-                    Recorder(journal, spec, ours.clock.now, at)(events, run)
+                    happened = [(event, run) for event in events]  # one mark, of the last, for all
+                    Recorder(journal, spec, ours.clock.now, at)(happened)
             except JournalConflictError:
                 if not left:
                     raise

@@ -35,6 +35,7 @@ from detent import (
     ToolCall,
     ToolResult,
     ToolReturned,
+    ToolStarted,
     drive_async,
     start,
 )
@@ -301,3 +302,42 @@ def test_what_nobody_can_pay_is_left() -> None:
         assert (await drive_async(mine, payer())).phase == DONE
 
     play(main())
+
+
+def test_what_has_ended_together_is_recorded_together() -> None:
+    """In one append, as a durable store takes its time for each."""
+    appends: list[list[type[Event]]] = []
+
+    async def main() -> None:
+        barrier = asyncio.Barrier(3)
+
+        async def meet(effect: RunTool) -> None:
+            await barrier.wait()
+
+        mine = Session(
+            SPEC,
+            session().run,
+            record=lambda happened: appends.append([type(event) for event, _ in happened]),
+        )
+        assert (await drive_async(mine, payer("note", "note", "note", tool=meet))).phase == DONE
+
+    play(main())
+    assert appends == [[ModelReplied, *[ToolStarted] * 3], [ToolReturned] * 3, [ModelReplied]]
+
+
+def test_what_was_said_before_a_breakpoint_fails_is_recorded() -> None:
+    """A function of the user's that raises loses nothing."""
+    events: list[type[Event]] = []
+
+    def hold(run: object, effect: Effect) -> bool:
+        return isinstance(effect, RunTool) and 1 // 0 > 0
+
+    mine = Session(
+        SPEC,
+        session().run,
+        hold=hold,
+        record=lambda happened: events.extend(type(event) for event, _ in happened),
+    )
+    with pytest.raises(ZeroDivisionError):
+        play(drive_async(mine, payer("note")))
+    assert events == [ModelReplied]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from attrs import evolve
 
 from detent import (
     AgentSpec,
+    Allow,
     Ask,
     AskHuman,
     CallRef,
@@ -35,10 +37,13 @@ from detent import (
     ToolResult,
     ToolReturned,
     ToolStarted,
+    UnknownEffectError,
     WaitUntil,
+    before_tool,
     due,
     start,
 )
+from detent.adapters.drivers.session import Landed
 from detent.core.tools import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -230,3 +235,151 @@ def test_nobody_waits_for_the_end_of_a_runs_time_alone(calls: tuple[str, ...]) -
 def test_a_closed_session_gives_its_run() -> None:
     """As far as it has come."""
     assert Session(SPEC, START).close().phase == Thinking()
+
+
+class Appends:
+    """A record, and how often it was written to; it fails while it is `full`."""
+
+    def __init__(self) -> None:
+        self.made: list[list[type[Event]]] = []
+        self.full = False
+
+    def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
+        """Write down, or fail."""
+        if self.full:
+            raise OSError("the disk is full")
+        self.made.append([type(event) for event, _ in happened])
+
+
+def recorded(*calls: str, **options: Any) -> tuple[Session[State], Appends]:
+    """A session that is recorded, whose model has just called these tools."""
+    appends = Appends()
+    session = Session(SPEC, START, record=appends, **options)
+    session.land(session.take()[0], calling(*calls))
+    return session, appends
+
+
+def test_a_reply_is_recorded_with_the_tools_that_it_starts() -> None:
+    """Nothing happens in the world between the two: one append, before anybody has a tool."""
+    seen: list[Event] = []
+    session, appends = recorded("note", observers=[lambda was, event, now: seen.append(event)])
+    assert (appends.made, seen) == ([], [])
+
+    (tool,) = session.take()
+
+    assert appends.made == [[ModelReplied, ToolStarted]]
+    assert list(map(type, seen)) == [ModelReplied, ToolStarted]
+    session.land(tool, returned(tool))
+    assert appends.made[1:] == [[ToolReturned]]
+
+
+def test_a_verdict_is_recorded_with_the_tool_that_it_lets_run() -> None:
+    """And the reply before it with nothing: there was none to start."""
+    session, appends = recorded("pay")
+    (question,) = session.take()
+    assert isinstance(question, Judge)
+
+    session.land(question, Judged(question.ref, Allow()))
+    session.take()
+
+    assert appends.made == [[ModelReplied], [Judged, ToolStarted]]
+
+
+def test_a_reply_that_starts_no_tool_is_recorded_by_the_next_take() -> None:
+    """The run has ended with it."""
+    session = Session(SPEC, START, record=(appends := Appends()))
+    (asked,) = session.take()
+    session.land(asked, ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("hi"))))
+
+    assert session.take() == []
+    assert appends.made == [[ModelReplied]]
+
+
+def test_whoever_looks_at_the_run_finds_it_recorded() -> None:
+    """Also where the loop ends without another `take`."""
+    session, appends = recorded("note")
+    assert session.run.slots
+    assert appends.made == [[ModelReplied]]
+    session, appends = recorded("note")
+    assert session.close().slots
+    assert appends.made == [[ModelReplied]]
+
+
+def test_a_hook_and_a_breakpoint_find_the_run_recorded() -> None:
+    """What they do by themselves comes after what has led to it."""
+    found: list[int] = []
+    hook = before_tool(lambda effect, run: found.append(len(appends.made)))
+    session, appends = recorded("note", hooks=[hook])
+    session.take()
+    assert found == [1]
+
+    def hold(run: Run[Any], effect: Effect) -> bool:
+        found.append(len(appends.made))
+        return isinstance(effect, RunTool)
+
+    appends = Appends()
+    session = Session(SPEC, START, record=appends, hold=hold)
+    session.land(session.take()[0], calling("note"))
+    assert session.take() == []
+    assert found == [1, 0, 1]
+
+
+def test_what_lands_beside_other_work_is_recorded_at_once() -> None:
+    """The other work may take long, or end the process."""
+    session, appends = recorded("note", "pay")
+    question, tool = session.take()
+    assert isinstance(question, Judge)
+
+    session.land(question, Judged(question.ref, Ask("money")))
+    assert appends.made[1:] == [[Judged]]
+    session.land(tool, returned(tool))
+    assert appends.made[2:] == [[ToolReturned]]
+
+
+def test_what_cannot_be_recorded_has_not_happened() -> None:
+    """The run and what is under way are as before the reply landed, and nobody has seen it."""
+    seen: list[Event] = []
+    session, appends = recorded("note", observers=[lambda was, event, now: seen.append(event)])
+    appends.full = True
+    with pytest.raises(OSError, match="full"):
+        session.take()
+
+    assert (session.run, session.under_way, seen) == (START, {}, [])
+    assert [type(effect) for effect in session.take()] == [type(due(SPEC, START)[0])]
+
+
+def test_an_event_from_outside_comes_after_the_reply() -> None:
+    """A run that is cancelled before the next `take` starts no tool."""
+    session, appends = recorded("note")
+
+    session.feed(CancelRequested("enough"))
+
+    assert appends.made == [[ModelReplied, CancelRequested]]
+    assert session.take() == []
+
+
+def test_what_is_heard_together_is_recorded_together() -> None:
+    """In one append, in its order."""
+    session, appends = recorded("note", "note", "note")
+    tools = session.take()
+
+    session.hear([(tool, returned(tool)) for tool in tools])
+
+    assert appends.made[1:] == [[ToolReturned] * 3]
+    assert session.run.turn == 2
+
+
+def test_what_was_heard_before_nonsense_counts() -> None:
+    """And what comes behind it is still to be heard."""
+    session, appends = recorded("note", "note")
+    first, second = session.take()
+    nonsense = ToolReturned(CallRef(9, 0), 1, ToolResult(""))
+    items: Iterator[Event | Landed] = iter(
+        [(first, returned(first)), nonsense, (second, returned(second))]
+    )
+
+    with pytest.raises(UnknownEffectError):
+        session.hear(items)
+    assert appends.made[1:] == [[ToolReturned]]
+    session.hear(items)
+    assert session.run.turn == 2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.session import Landed, Session
 from detent.core.effects import Effect
 from detent.core.events import Event
 from detent.core.run import Run
@@ -29,8 +29,7 @@ async def drive_async(
     session.open()
     try:
         while True:
-            while not mail.empty():
-                _receive(session, mail.get_nowait(), flights)
+            session.hear(_arrived(mail, flights))
             fresh = session.take()
             if inbox is None and len(fresh) == len(session.under_way) == 1:
                 session.land(fresh[0], await _performed(pay, fresh[0]))
@@ -43,7 +42,7 @@ async def drive_async(
                 flight.cancel()
             if not session.under_way:
                 return session.close()
-            _receive(session, await mail.get(), flights)
+            session.hear(_arrived(mail, flights, await mail.get()))
     except Exception:
         await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)
         raise
@@ -59,7 +58,7 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
     await asyncio.gather(*flights, return_exceptions=True)
     for flight in list(flights):
         with suppress(Exception):  # the first one is on its way
-            _receive(session, flight, flights)
+            session.hear(_came(flight, flights))
 
 
 async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
@@ -74,9 +73,19 @@ def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> lis
     return [flight for flight, effect in flights.items() if effect.key in keys]
 
 
-def _receive(session: Session[S], item: Event | Flight, flights: dict[Flight, Effect]) -> None:
+def _arrived(
+    mail: AsyncInbox, flights: dict[Flight, Effect], *first: Event | Flight
+) -> Iterator[Event | Landed]:
+    """All that has come by now."""
+    for item in first:
+        yield from _came(item, flights)
+    while not mail.empty():
+        yield from _came(mail.get_nowait(), flights)
+
+
+def _came(item: Event | Flight, flights: dict[Flight, Effect]) -> Iterator[Event | Landed]:
     if not isinstance(item, asyncio.Task):
-        session.feed(item)
+        yield item
     elif item in flights:
         came = asyncio.CancelledError() if item.cancelled() else item.result()
-        session.land(flights.pop(item), came)
+        yield flights.pop(item), came

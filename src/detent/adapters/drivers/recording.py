@@ -111,12 +111,16 @@ class Recorder:
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
-    def __call__(self, events: Sequence[Event], run: Run[Any]) -> None:
+    def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
         """Write down events, and, now and then, the whole run after them."""
-        new = [(type(event).__name__, self._told(event)) for event in events]
-        kind, told = new[-1]
-        if type(events[-1]) is not ToolStarted:  # of which only one thing can come
-            new[-1] = kind, f'{told[:-1]},"mark":{quoted(short_mark(mark_of(run)))}}}'
+        run = happened[-1][1]
+        new = [(type(event).__name__, self._told(event)) for event, _ in happened]
+        for place in range(len(new) - 1, -1, -1):
+            event, after = happened[place]
+            if type(event) is not ToolStarted:  # of which only one thing can come
+                kind, told = new[place]
+                new[place] = kind, f'{told[:-1]},"mark":{quoted(short_mark(mark_of(after)))}}}'
+                break
         position = self._length + len(new)
         if not self._is_due(run, position - self._known.position):
             self._append(run, new)

@@ -9,7 +9,7 @@ from detent.adapters.clocks import SystemClock
 from detent.core.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.delegation import inside, run_at
 from detent.core.due import due
-from detent.core.effects import Effect, EffectKey, RunTool, WaitUntil
+from detent.core.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
 from detent.core.events import Event, ToolStarted
 from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.run import Run
@@ -21,8 +21,13 @@ from detent.ports.observer import Observer
 
 Pay: TypeAlias = Callable[[Effect], Event | None]
 Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
-Record: TypeAlias = Callable[[Sequence[Event], Run[Any]], object]
-"""Keeps events that have happened; it is given the run after them."""
+Folded: TypeAlias = tuple[Run[S], Event, Run[S]]
+"""The run before an event, the event, and the run after it."""
+Record: TypeAlias = Callable[[Sequence[tuple[Event, Run[Any]]]], object]
+"""Keeps events that have happened; it is given each with the run after it."""
+
+REPEATABLE = (AskModel, Judge)
+"""What may be done again without harm if a process ends before it is recorded what came of it."""
 
 
 class Session(Generic[S]):
@@ -32,6 +37,10 @@ class Session(Generic[S]):
     it, `land` what came of it, and drop the work on what has become `void`. When
     `take` gives nothing and nothing is under way, the run has ended, waits for somebody, or has
     stopped at a breakpoint: `held` has what is owed and must wait.
+
+    What lands is recorded at once, before anybody sees it, with one exception: what the model or a
+    policy has said while nothing else was under way is recorded with the tools that the next `take`
+    starts, in one append. Whoever looks at the run before that has it recorded first.
 
     Args:
         observers: each sees every event.
@@ -59,7 +68,8 @@ class Session(Generic[S]):
         inner_hooks: Mapping[tuple[str, ...], Sequence[Hook]] | None = None,
     ) -> None:
         self.spec = spec
-        self.run = run
+        self._run = run
+        self._folded: list[Folded[S]] = []
         self._clock = SystemClock() if clock is None else clock
         self._observers = tuple(observers)
         self._hold = hold
@@ -68,6 +78,12 @@ class Session(Generic[S]):
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
         self.open()
+
+    @property
+    def run(self) -> Run[S]:
+        """The run, as it is recorded."""
+        self._settle()
+        return self._run
 
     def open(self) -> None:
         """Begin a loop: nothing is under way, and what an earlier one left is offered again."""
@@ -109,8 +125,7 @@ class Session(Generic[S]):
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
             fresh = {key: effect for key, effect in sent.items() if effect is not None}
         tools = [effect for effect in fresh.values() if isinstance(effect, RunTool)]
-        if tools:
-            self.feed(*map(self._started, tools))
+        self.feed(*map(self._started, tools))
         if not any(map(_is_timed, tools)):
             self.under_way |= fresh
             return fresh
@@ -148,7 +163,7 @@ class Session(Generic[S]):
         return inside(effect.path, started) if effect.path else started
 
     def _fresh(self) -> dict[EffectKey, Effect]:
-        owed = {effect.key: effect for effect in due(self.spec, self.run)}
+        owed = {effect.key: effect for effect in due(self.spec, self._run)}
         if self.under_way:
             self._keep(key for key in self.under_way if key in owed)
         known = self.under_way.keys() | self._left
@@ -182,7 +197,33 @@ class Session(Generic[S]):
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
-        key, before = effect.key, self.run
+        self.hear([(effect, came)])
+
+    def hear(self, items: Iterable[Event | Landed]) -> None:
+        """Fold in events from outside and what came of effects; together they are recorded."""
+        may_wait = False
+        try:
+            heard = [self._hear(item) for item in items]
+            may_wait = all(heard)
+        finally:
+            if self.under_way or not may_wait:
+                self._settle()
+
+    def feed(self, *events: Event) -> None:
+        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
+        self._fold(*events)
+        self._settle()
+
+    def _hear(self, item: Event | Landed) -> bool:
+        """Fold it in; whether it may be recorded later."""
+        if isinstance(item, tuple):
+            self._land(*item)
+            return isinstance(item[0], REPEATABLE)
+        self._fold(item)
+        return False
+
+    def _land(self, effect: Effect, came: Event | BaseException | None) -> None:
+        key, before = effect.key, self._run
         if self.under_way.get(key) is not effect:
             return
         del self.under_way[key]
@@ -190,10 +231,10 @@ class Session(Generic[S]):
             if isinstance(came, BaseException):
                 self._raised.append(came)
             elif came is not None:
-                self.feed(self._heard(effect, came))
+                self._fold(self._heard(effect, came))
         except HookError as error:
             self._raised.append(error)
-        if self.run is before:
+        if self._run is before:
             self._left.add(key)
 
     def _heard(self, effect: Effect, came: Event) -> Event:
@@ -203,37 +244,37 @@ class Session(Generic[S]):
             came = incoming(hooks, effect, came, run)
         return inside(effect.path, came) if effect.path else came
 
-    def hear(self, item: Event | Landed) -> None:
-        """Fold in an event from outside, or what came of an effect."""
-        if isinstance(item, tuple):
-            self.land(*item)
-        else:
-            self.feed(item)
-
-    def feed(self, *events: Event) -> None:
-        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
-        folded: list[tuple[Run[S], Event, Run[S]]] = []
-        run = self.run
+    def _fold(self, *events: Event) -> None:
+        run, folded = self._run, list[Folded[S]]()
         for event in events:
             before, run = run, step(self.spec, run, event)
             folded.append((before, event, run))
             if self._hooks and run is not before and (back := sent_back(self._hooks, run)):
                 before, run = run, step(self.spec, run, back)
                 folded.append((before, back, run))
-        if self._record is not None:
-            changes = [event for before, event, after in folded if after is not before]
-            if changes:
-                self._record(changes, run)
-        self.run = run
+        self._run = run
+        self._folded += folded
+
+    def _settle(self) -> None:
+        """Record what has been folded in, and tell the observers; or it has not happened."""
+        folded, self._folded = self._folded, []
+        changes = [(event, after) for before, event, after in folded if after is not before]
+        if changes and self._record is not None:
+            try:
+                self._record(changes)
+            except BaseException:
+                self._run = folded[0][0]
+                raise
         for one in folded:
             for observe in self._observers:
                 observe(*one)
 
     def close(self) -> Run[S]:
         """End a loop: the run as it is. The first exception that landed is raised."""
+        run = self.run
         if self._raised:
             raise self._raised[0]
-        return self.run
+        return run
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)

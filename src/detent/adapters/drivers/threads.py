@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -37,21 +37,20 @@ def drive(
     session.open()
     try:
         while True:
-            while not mail.empty():
-                session.hear(mail.get())
+            session.hear(_arrived(mail))
             mine = _begin(session, pay, mail, has_inbox=inbox is not None)
             for effect in session.void():
                 drop(effect)
             if mine is not None:
                 session.land(mine, performed(pay, mine))
             elif session.under_way:
-                session.hear(mail.get())
+                session.hear(_arrived(mail, mail.get()))
             else:
                 return session.close()
     except Exception:
         while session.running():
             with suppress(Exception):  # the first one is on its way
-                session.hear(mail.get())
+                session.hear([mail.get()])
         raise
     finally:
         for effect in (*session.void(), *session.under_way.values()):
@@ -69,6 +68,13 @@ def _begin(session: Session[S], pay: Pay, mail: Inbox, *, has_inbox: bool) -> Ef
     for effect in mine[1:]:
         session.put_back(effect)
     return mine[0] if mine else None
+
+
+def _arrived(mail: Inbox, *first: Event | Landed) -> Iterator[Event | Landed]:
+    """All that has come by now."""
+    yield from first
+    while not mail.empty():
+        yield mail.get()
 
 
 def _fly(pay: Pay, effect: Effect, mail: Inbox) -> None:
