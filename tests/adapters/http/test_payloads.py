@@ -41,6 +41,7 @@ def values_of(data: bytes, *, size: int | None = None) -> tuple[list[object], bo
         (b"", [], False),
         (b"  \n", [], False),
         (b'{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}], True),
+        (b'\n{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}], True),
         (b'{"a": 1}\r\n\r\n{"a": 2}', [{"a": 1}, {"a": 2}], True),
         (b'{"a": 1}\n{"a": 2}\n{"a', [{"a": 1}, {"a": 2}], True),
         (b'{\n"a": 1,\n"b": 2\n}\n', [{"a": 1, "b": 2}], True),
@@ -64,7 +65,9 @@ def test_a_stream_and_a_whole_body_are_told_apart_by_their_bytes(
         b"42",
         b"data: oops\n\n",
         b"data: 1\n\n",
+        b'data: {"a": 1} oops\n\n',
         b"[" * 100_000,
+        b"data: " + b"[" * 100_000 + b"\n\n",
         b'{"a": 1}\noops\n',
         b'{"a": 1}\n[1]\n',
     ],
@@ -76,10 +79,11 @@ def test_what_is_not_json_is_refused(data: bytes) -> None:
 
 
 def test_an_answer_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body without end does not fill the memory."""
+    """A body without end does not fill the memory, nor does a line."""
     monkeypatch.setattr(payloads, "MAX_BODY_BYTES", 1000)
-    with pytest.raises(MalformedAnswerError, match="larger than 1000 bytes"):
-        values_of(b"{" + b" " * 2000, size=100)
+    for begin in (b"", b'{"a": 1}\n'):
+        with pytest.raises(MalformedAnswerError, match="larger than 1000 bytes"):
+            values_of(begin + b"{" + b" " * 2000, size=100)
 
 
 def test_a_line_is_read_when_it_ends() -> None:

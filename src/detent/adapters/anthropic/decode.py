@@ -116,9 +116,11 @@ class MessageFold:
     def _grow(self, index: int | None, delta: Json) -> Sequence[StreamingChunk]:
         """Take in a piece of a block; gateways leave out where it starts, or its number."""
         at = len(self._blocks) - 1 if index is None else index
-        if at not in self._blocks:
+        block = self._blocks.get(at)
+        if block is None:
             self._open(index, {"type": str(delta.get("type")).removesuffix("_delta")})
-        return self._blocks[max(at, 0)].grown(delta)
+            block = self._blocks[max(at, 0)]
+        return block.grown(delta)
 
 
 def _usage(usage: Json) -> Usage:

@@ -64,9 +64,12 @@ class GenerateFold:
         self._answered = True
         if reason := candidate.get("finishReason"):
             self._finish = str(reason)
-        if not candidate.keys() <= NOT_EXTRA_OF_CANDIDATE:
-            self._about.update(_without(candidate, NOT_EXTRA_OF_CANDIDATE))
-        parts = (candidate.get("content") or {}).get("parts") or ()
+        for name, said in candidate.items():
+            if name not in NOT_EXTRA_OF_CANDIDATE:
+                self._about[name] = said
+        parts: Sequence[Json] = (candidate.get("content") or {}).get("parts") or ()
+        if len(parts) == 1:  # as in nearly all
+            return self._piece(parts[0])
         return [piece for part in parts for piece in self._piece(part)]
 
     def finish(self, *, ended: bool) -> Ending:
@@ -134,9 +137,11 @@ class GenerateFold:
             self._parts.append(_Text(thought, extra, [text]))
         if not text:
             return ()
-        start = thought not in self._shown
-        self._shown.add(thought)
-        return (_shown(text, thought=thought, start=start),)
+        if start := thought not in self._shown:
+            self._shown.add(thought)
+        if thought:
+            return (StreamingChunk(reasoning=text, start=start),)
+        return (StreamingChunk(content=text, start=start),)
 
     def _fail(self, *, ended: bool) -> Never:
         if not ended:
@@ -158,12 +163,6 @@ class _Text:
         if self.thought:
             return ReasoningContent(text, {PROVIDER: self.extra})
         return Said(text, self.extra)
-
-
-def _shown(text: str, *, thought: bool, start: bool) -> StreamingChunk:
-    if thought:
-        return StreamingChunk(reasoning=text, start=start)
-    return StreamingChunk(content=text, start=start)
 
 
 def _attachment(data: Json, extra: Json) -> ImageContent | FileContent:

@@ -8,14 +8,16 @@ from contextlib import suppress
 from string import ascii_lowercase
 from typing import Any, TypeAlias
 
-from detent.adapters.http.sse import MAX_EVENT_BYTES, ServerSentEvent, SSEDecoder
+from detent.adapters.http.sse import MAX_EVENT_BYTES, SSEDecoder
 
 Json: TypeAlias = Mapping[str, Any]
 
 MAX_BODY_BYTES = 4 * MAX_EVENT_BYTES
 END_MARK = "[DONE]"
 BEFORE_JSON = b" \t\r\n\xef\xbb\xbf"  # white space, also sent to keep a connection alive, and a BOM
-_decode = json.JSONDecoder().decode
+_decode = json.JSONDecoder().raw_decode
+"""The value that a text begins with, and where it ends: half the time of `json.loads`, which looks
+for white space at both ends first."""
 STREAM_BEGINS_WITH = (b":", *map(str.encode, ascii_lowercase))  # a comment, or the name of a field
 
 
@@ -37,9 +39,9 @@ class PayloadDecoder:
 
     def __init__(self) -> None:
         self.ended = False
-        self._events: SSEDecoder | None = None
-        self._rest = bytearray()  # what has come of a body, or of a line that has not ended yet
-        self._by_line: bool | None = None  # None as long as the first line has not ended
+        self._frames: SSEDecoder | LineDecoder | None = None
+        self._rest = bytearray()  # what has come of a body, or of a first line
+        self._is_body = False  # its first line is no value
 
     def feed(self, data: bytes) -> Iterator[Json]:
         """The values that are complete with `data`; take them all before feeding more.
@@ -48,16 +50,17 @@ class PayloadDecoder:
             MalformedAnswerError: an event is not JSON, or the answer is too large.
             EventTooLargeError: an event is too large.
         """
-        if self._events is not None:
-            return self._values(self._events.feed(data))
-        begins = not self._rest
-        self._rest += data.lstrip(BEFORE_JSON) if begins else data
-        if len(self._rest) > MAX_BODY_BYTES:
-            raise MalformedAnswerError(f"the answer is larger than {MAX_BODY_BYTES} bytes")
-        if begins and self._by_line is None and self._rest.startswith(STREAM_BEGINS_WITH):
-            self._events = SSEDecoder()
-            return self._values(self._events.feed(bytes(self._rest)))
-        return self._lines() if b"\n" in data and self._by_line is not False else iter(())
+        if self._frames is not None:
+            return self._values(self._frames.feed(data))
+        self._rest += data if self._rest else data.lstrip(BEFORE_JSON)
+        _require_bounded(self._rest)
+        if self._rest.startswith(STREAM_BEGINS_WITH):
+            self._frames = SSEDecoder()
+        elif b"\n" in data and not self._is_body:
+            first, end, _ = self._rest.partition(b"\n")
+            self._is_body = bool(end) and not _is_object(first)
+            self._frames = LineDecoder() if end and not self._is_body else None
+        return self._values(self._frames.feed(bytes(self._rest)) if self._frames else ())
 
     def close(self) -> Iterator[Json]:
         """The values that the end of the answer completes. What it cuts in two is dropped.
@@ -66,13 +69,10 @@ class PayloadDecoder:
             CutAnswerError: the body is the beginning of JSON.
             MalformedAnswerError: the body is not JSON.
         """
-        if self._events is not None:
+        if self._frames is not None:
+            self.ended |= isinstance(self._frames, LineDecoder)
             with suppress(MalformedAnswerError):
-                yield from self._values(self._events.close())
-        elif self._by_line:
-            self.ended = True
-            with suppress(MalformedAnswerError):
-                yield from _objects(self._rest.decode(errors="replace"))
+                yield from self._values(self._frames.close())
         elif self._rest:
             self.ended = True
             text = self._rest.decode(errors="replace").rstrip()
@@ -80,27 +80,51 @@ class PayloadDecoder:
                 raise CutAnswerError("the answer was cut off in the middle")
             yield from _objects(text)
 
-    def _values(self, events: Iterable[ServerSentEvent]) -> Iterator[Json]:
-        for _, data in events:
-            if data.startswith("{"):  # as nearly all do
-                yield _object(data)
-            elif data.startswith(END_MARK):
+    def _values(self, texts: Iterable[str]) -> Iterator[Json]:
+        for text in texts:
+            try:
+                value, end = _decode(text)
+            except (ValueError, RecursionError):
+                value, end = None, -1
+            if end == len(text) and isinstance(value, dict):  # as nearly all are
+                yield value
+            elif text.startswith(END_MARK):
                 self.ended = True
-            elif data and not data.isspace():
-                yield from _objects(data)
-
-    def _lines(self) -> Iterator[Json]:
-        """The values in the lines that have ended, where each line is one."""
-        *lines, rest = bytes(self._rest).split(b"\n")
-        if self._by_line is None and lines:
-            self._by_line = _is_object(lines[0])
-        if self._by_line:
-            self._rest = bytearray(rest)
-            for line in filter(None, map(bytes.strip, lines)):
-                yield from _objects(line.decode(errors="replace"))
+            elif text and not text.isspace():
+                yield from _objects(text)
 
 
-def _is_object(line: bytes) -> bool:
+class LineDecoder:
+    """Turns bytes, cut anywhere, into lines."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()  # a line that has not ended yet
+
+    def feed(self, data: bytes) -> list[str]:
+        """The lines that end in `data`.
+
+        Raises:
+            MalformedAnswerError: a line is too large.
+        """
+        *lines, rest = data.split(b"\n")
+        if lines and self._rest:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += rest
+        _require_bounded(self._rest)
+        return [line.decode("utf-8", "replace") for line in lines]
+
+    def close(self) -> list[str]:
+        """The line that has not ended."""
+        return [self._rest.decode(errors="replace")]
+
+
+def _require_bounded(body: bytearray) -> None:
+    if len(body) > MAX_BODY_BYTES:
+        raise MalformedAnswerError(f"the answer is larger than {MAX_BODY_BYTES} bytes")
+
+
+def _is_object(line: bytearray) -> bool:
     with suppress(ValueError, RecursionError):
         return isinstance(json.loads(line), dict)
     return False
@@ -109,7 +133,7 @@ def _is_object(line: bytes) -> bool:
 def _object(text: str) -> Json:
     """The JSON object in a text that begins as one."""
     try:
-        value: Json = _decode(text)
+        value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MalformedAnswerError(f"not JSON: {error}") from error
     return value

@@ -105,7 +105,9 @@ class ChatFold:
         )
         return [StreamingChunk(finish_reason=reason)], reply
 
-    def _pieces(self, delta: Json) -> list[StreamingChunk]:
+    def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
+        if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
+            return (self._say(text, self._text),) if text else ()
         pieces: list[StreamingChunk] = []
         if thought := delta.get("reasoning_content"):
             pieces.append(self._think("reasoning_content", thought))
