@@ -6,7 +6,7 @@ ended. So all checkpoints of a run together are about as large as the run, howev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -18,11 +18,14 @@ from detent.core.log import Log
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
+from detent.core.storable import is_plain_run
 from detent.core.stored import in_state, state_parts, state_text
 from detent.core.texts import encoded
 from detent.core.upgrades import FORMAT, upgraded_run
 
 Json: TypeAlias = dict[str, Any]
+Written: TypeAlias = str | Callable[[], str]
+"""A text, or what gives it once it is needed."""
 
 
 @frozen
@@ -34,6 +37,13 @@ class Known:
 
 
 NO_CHECKPOINT = Known()
+
+
+def checkpoint(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[Written, int]:
+    """As `checkpoint_text`, or what gives that text later, if nothing but lists is in the run."""
+    if is_plain_run(run):
+        return lambda: checkpoint_text(spec, run, known)[0], 0
+    return checkpoint_text(spec, run, known)
 
 
 def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[str, int]:

@@ -73,19 +73,27 @@ def status_of(run: Run[Any]) -> str:
     """
     if isinstance(run.phase, Done):
         return "failed" if has_no_answer(run) else "done"
-    still = [slot.status for slot in run.slots if not is_settled(slot)]
-    return "waiting" if still and all(map(_waits, still)) else "running"
+    still = False
+    for slot in run.slots:
+        if not is_settled(slot):
+            if not _waits(slot.status):
+                return "running"
+            still = True
+    return "waiting" if still else "running"
 
 
 def mark_of(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike."""
-    words = [_word(slot.status) for slot in run.slots]
-    phase = type(run.phase).__name__
-    return f"turn {run.turn} {phase} {len(run.messages)} messages {' '.join(words)}".rstrip()
+    return _mark("turn {} {} {} messages", run)
+
+
+def short_mark_of(run: Run[Any]) -> str:
+    """The same as a journal keeps it."""
+    return _mark("{} {} {}", run)
 
 
 def short_mark(mark: str) -> str:
-    """A mark as a journal keeps it. Up to format 3 it was kept in full."""
+    """A mark that a journal has kept, as it is kept now. Up to format 3 that was in full."""
     return mark.replace("turn ", "").replace(" messages", "")
 
 
@@ -95,6 +103,11 @@ def _waits(status: Status) -> bool:
     return isinstance(status, AwaitingDecision)
 
 
-def _word(status: Status) -> str:
-    inner = f"({mark_of(status.run)})" if isinstance(status, Delegated) else ""
+def _mark(form: str, run: Run[Any]) -> str:
+    head = form.format(run.turn, type(run.phase).__name__, len(run.messages))
+    return " ".join((head, *(_word(form, slot.status) for slot in run.slots)))
+
+
+def _word(form: str, status: Status) -> str:
+    inner = f"({_mark(form, status.run)})" if isinstance(status, Delegated) else ""
     return f"{type(status).__name__}{inner}"

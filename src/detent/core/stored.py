@@ -62,7 +62,7 @@ def to_text(
     try:
         if declared == list[ChatMessage] and _are_messages(value):
             return conversation_text(value)
-        if _is_plain(value, declared):
+        if is_plain(value, declared):
             return plain_text(value)
     except NotPlainError:
         pass
@@ -75,7 +75,7 @@ def _are_messages(value: object) -> TypeGuard[list[ChatMessage]]:
     return isinstance(value, list) and {ChatMessage}.issuperset(map(type, value))
 
 
-def _is_plain(value: object, declared: object) -> bool:
+def is_plain(value: object, declared: object) -> bool:
     """Whether the value is written as it is, if it is plain JSON."""
     try:
         kind = _plain_kind(declared)

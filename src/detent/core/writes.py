@@ -7,7 +7,8 @@ from typing import Any
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.keys import Write
-from detent.core.log import bare
+from detent.core.log import bare, is_log
+from detent.core.results import SCALARS
 from detent.core.spec import AgentSpec
 from detent.core.texts import quoted
 
@@ -29,6 +30,24 @@ def write_text(spec: AgentSpec[Any], write: Write) -> str:
     if write.handler is not None:
         told += f',"handler":{quoted(_name_of(spec, write))}'
     return f"{{{told}}}"
+
+
+def is_plain_write(spec: AgentSpec[Any], write: Write) -> bool:
+    """Whether what is written is stored as it is, by the usual handler."""
+    held = write.held
+    items = held.held() if is_log(held) else (held,)
+    if write.handler is not None or not SCALARS.issuperset(map(type, items)):
+        return False
+    from detent.core.stored import is_plain  # as above
+
+    return is_plain(bare(held), _types(spec, write.key)[0])
+
+
+def is_plain_list(declared: object) -> bool:
+    """Whether lists of this type are stored as they are."""
+    from detent.core.stored import is_plain  # as above
+
+    return is_plain([], declared)
 
 
 def write_from_json(spec: AgentSpec[Any], data: object) -> Write:

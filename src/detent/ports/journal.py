@@ -6,23 +6,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from attrs import field, frozen
 
 from detent.core.errors import DetentError
 
+Body: TypeAlias = str | Mapping[str, Any] | Callable[[], str]
+"""What is kept: plain JSON, its text, or what gives the text, ever the same, once it is needed."""
 
-def _text_of(body: str | Mapping[str, Any]) -> str:
-    return body if isinstance(body, str) else _IN_JSON.encode(body)
+
+def _text_of(body: Body) -> str:
+    if isinstance(body, str):
+        return body
+    return _IN_JSON.encode(body) if isinstance(body, Mapping) else body()
 
 
-def _data_of(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(body, str):
+def _data_of(body: Body) -> Mapping[str, Any]:
+    if isinstance(body, Mapping):
         return body
     try:
-        data = json.loads(body)
+        data = json.loads(_text_of(body))
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
@@ -33,29 +38,15 @@ def _data_of(body: str | Mapping[str, Any]) -> Mapping[str, Any]:
 _IN_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
-@frozen
-class Entry:
-    """One thing that happened to a run, as it is kept.
+class _Kept:
+    """What is made with ``data``: plain JSON, or its text, which is only read when it is needed."""
 
-    Made with ``data``: plain JSON, or its text, which is only read when somebody asks for it.
-
-    Attributes:
-        position: its place in the run's journal, from 0, without gaps.
-        at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
-        kind: what happened, e.g. "ToolReturned".
-        status: how far the run has come with it: "running", "waiting", "failed" or "done".
-        body: what it was made with.
-    """
-
-    position: int
-    at: float
-    kind: str
-    status: str
-    body: str | Mapping[str, Any] = field(alias="data", eq=_data_of)
+    __slots__ = ()
+    body: Body
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """What happened, as plain JSON.
+        """What is kept, as plain JSON.
 
         Raises:
             JournalDamagedError: the text is no JSON object.
@@ -69,6 +60,25 @@ class Entry:
 
 
 @frozen
+class Entry(_Kept):
+    """One thing that happened to a run, as it is kept.
+
+    Attributes:
+        position: its place in the run's journal, from 0, without gaps.
+        at: when it was written, in seconds since 1970. It orders nothing: clocks jump.
+        kind: what happened, e.g. "ToolReturned".
+        status: how far the run has come with it: "running", "waiting", "failed" or "done".
+        body: what it was made with.
+    """
+
+    position: int
+    at: float
+    kind: str
+    status: str
+    body: Body = field(alias="data", eq=_data_of)
+
+
+@frozen
 class StoredRun:
     """A run in a list of runs: how many entries it has, and the last one's status and time."""
 
@@ -79,29 +89,15 @@ class StoredRun:
 
 
 @frozen
-class Checkpoint:
+class Checkpoint(_Kept):
     """What a run was after the entries before `position`, so that these need not be read.
 
-    It builds on the run's earlier checkpoints: all of them are kept. `body`, `data` and `text` are
-    as those of an `Entry`.
+    It builds on the run's earlier checkpoints: all of them are kept. `body` is as that of an
+    `Entry`.
     """
 
     position: int
-    body: str | Mapping[str, Any] = field(alias="data", eq=_data_of)
-
-    @property
-    def data(self) -> Mapping[str, Any]:
-        """What the run was, as plain JSON.
-
-        Raises:
-            JournalDamagedError: the text is no JSON object.
-        """
-        return _data_of(self.body)
-
-    @property
-    def text(self) -> str:
-        """The same as JSON text, in ASCII."""
-        return _text_of(self.body)
+    body: Body = field(alias="data", eq=_data_of)
 
 
 class JournalError(DetentError):
@@ -206,7 +202,7 @@ def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
     if not entries:
         raise ValueError("there is nothing to append")
     first = entries[0].position
-    if any(entry.position != place for place, entry in enumerate(entries, first)):
+    if len(entries) > 1 and any(one.position != at for at, one in enumerate(entries, first)):
         raise ValueError(f"the entries for run {run_id!r} do not follow each other")
     if first != length:
         raise JournalConflictError(run_id, first, length)

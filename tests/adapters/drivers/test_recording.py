@@ -25,6 +25,7 @@ from detent import (
     StoredDataError,
     Tool,
     ToolCall,
+    UnstorableError,
     create_tool_from_function,
 )
 from detent.adapters.drivers import recording
@@ -242,3 +243,30 @@ def test_entries_that_make_no_run_are_an_error(change: Any, told: str) -> None:
 
     with pytest.raises((JournalDamagedError, StoredDataError), match=told):
         loaded(Tampered(change(list(journal.read("r")))), agent.spec, "r")
+
+
+def test_a_store_in_memory_says_what_one_on_disk_says(tmp_path: Path) -> None:
+    """Although most of it is written only now that it is read."""
+    memory, disk = MemoryJournal(), DirectoryJournal(tmp_path)
+    for journal in (memory, disk):
+        agent_of(journal, 60, 5).run("go", run_id="r")
+
+    kept = [(one.kind, one.status, one.text) for one in memory.read("r")]
+    assert kept == [(one.kind, one.status, one.text) for one in disk.read("r")]
+    assert list(memory.checkpoints("r")) == list(disk.checkpoints("r"))
+    assert sum(callable(one.body) for one in memory.read("r")) == len(kept) - 1
+
+
+def test_what_cannot_be_stored_is_refused_at_once() -> None:
+    """Also by a store that would write it only when it is read."""
+
+    class Careless:
+        """A model whose reply has no text in JSON."""
+
+        def run(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
+            return ChatReply(ChatMessage.from_assistant("x"), model=3)  # type: ignore[arg-type]  # as careless
+
+    agent = Agent(chat_generator=Careless(), journal=MemoryJournal())
+
+    with pytest.raises(UnstorableError, match="must be str, got int"):
+        agent.run("go")

@@ -87,6 +87,11 @@ def half(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None)
     append(run_id, new, checkpoint)
 
 
+def early(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None) -> None:
+    """A function is no JSON."""
+    append(run_id, [evolve(one, data={}) if callable(one.body) else one for one in new], checkpoint)
+
+
 def renamed(runs: Any) -> list[StoredRun]:
     """An id is what a file can be called."""
     return [evolve(one, run_id=one.run_id.replace("/", "_")) for one in runs()]
@@ -103,6 +108,7 @@ BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
     ({"read": lambda read, _, start=0: read("a", start)}, "a run that is not there has no entries"),
     ({"append": shared}, "an append at any place but the end is refused"),
     ({"append": half}, "a refused append changes nothing"),
+    ({"append": early}, "a text may be given as a function"),
     ({"append": raising}, r"Entries come back equal and in order.*\(KeyError: 'a'\)"),
     ({"checkpoints": lambda of, run_id: []}, "a checkpoint comes back as it was"),
     ({"checkpoints": lambda of, run_id: of(run_id)[-1:]}, "all checkpoints come in order"),

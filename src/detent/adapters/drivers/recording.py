@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Generic
 
 from attrs import evolve, frozen
 
 from detent.core.breakpoints import place_of, told
-from detent.core.checkpoints import NO_CHECKPOINT, Known, begun_text, checkpoint_text, joined
+from detent.core.checkpoints import NO_CHECKPOINT, Known, Written, begun_text, checkpoint, joined
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.events import Event, ModelReplied, Resumed, ToolStarted
-from detent.core.journal import event_from_json, event_text, mark_of, short_mark, status_of
+from detent.core.journal import (
+    event_from_json,
+    event_text,
+    short_mark,
+    short_mark_of,
+    status_of,
+)
 from detent.core.run import Run
 from detent.core.slots import is_settled
 from detent.core.snapshot import (
@@ -25,6 +32,7 @@ from detent.core.snapshot import (
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
 from detent.core.step import replay
+from detent.core.storable import is_storable
 from detent.core.texts import TAG, encoded, quoted
 from detent.core.upgrades import FORMAT, upgraded_events
 from detent.core.variables import S
@@ -113,20 +121,20 @@ class Recorder:
 
     def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
         """Write down events, and, now and then, the whole run after them."""
+        new: list[tuple[str, Written]] = []
+        marked = False
+        for event, after in reversed(happened):
+            mark = ""
+            if not marked and type(event) is not ToolStarted:  # of which only one thing can come
+                mark, marked = short_mark_of(after), True
+            new.insert(0, (type(event).__name__, self._written(event, mark)))
         run = happened[-1][1]
-        new = [(type(event).__name__, self._told(event)) for event, _ in happened]
-        for place in range(len(new) - 1, -1, -1):
-            event, after = happened[place]
-            if type(event) is not ToolStarted:  # of which only one thing can come
-                kind, told = new[place]
-                new[place] = kind, f'{told[:-1]},"mark":{quoted(short_mark(mark_of(after)))}}}'
-                break
         position = self._length + len(new)
         if not self._is_due(run, position - self._known.position):
             self._append(run, new)
             return
-        text, rest = checkpoint_text(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, text))
+        written, rest = checkpoint(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, written))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -137,10 +145,10 @@ class Recorder:
         """
         return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
-    def _told(self, event: Event) -> str:
-        """Who goes on with a run that an older Detent began says so."""
-        text = event_text(self._spec, event)
-        return f'{text[:-1]},"format":{FORMAT}}}' if isinstance(event, Resumed) else text
+    def _written(self, event: Event, mark: str = "") -> Written:
+        """The text of an event, or what gives it later: a store in memory may never need it."""
+        later = partial(_text, self._spec, event, mark)
+        return later if is_storable(self._spec, event) else later()
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
@@ -150,7 +158,7 @@ class Recorder:
     def _append(
         self,
         run: Run[Any],
-        new: Sequence[tuple[str, str]],
+        new: Sequence[tuple[str, Written]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
         at, status = self._now(), status_of(run)
@@ -160,6 +168,14 @@ class Recorder:
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
+
+
+def _text(spec: AgentSpec[Any], event: Event, mark: str) -> str:
+    """An event, with the mark behind it. Who goes on with a run of an older Detent says so."""
+    text = event_text(spec, event)
+    if mark:
+        text = f'{text[:-1]},"mark":{quoted(mark)}}}'
+    return f'{text[:-1]},"format":{FORMAT}}}' if isinstance(event, Resumed) else text
 
 
 def loaded(
@@ -237,12 +253,12 @@ def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) cannot be followed: "
             f"{error}"
         ) from error
-    is_same = run is not now.run if mark is None else mark == short_mark(mark_of(run))
+    is_same = run is not now.run if mark is None else mark == short_mark_of(run)
     if not is_same and (mark is not None or format_ == FORMAT):
         raise StoredDataError(
             f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) left the run at "
             f"{mark or 'another place'!r:.200}, and with this agent at "
-            f"{short_mark(mark_of(run))!r}: the agent's rules have "
+            f"{short_mark_of(run)!r}: the agent's rules have "
             f"changed since{_lack(spec, events[0])}"
         )
     return Loaded(run, now.length + 1, (), now.known, format_)

@@ -11,7 +11,10 @@ from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 
 
 class MemoryJournal:
-    """Keeps everything until the process ends, as text, so that nobody shares it."""
+    """Keeps everything until the process ends, and shares none of it with anybody.
+
+    What its writer can write out at any time stays unwritten until it is read.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -22,14 +25,18 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [one if type(one.body) is str else evolve(one, data=one.text) for one in entries]
+        new = [
+            one if type(one.body) is str or callable(one.body) else evolve(one, data=one.text)
+            for one in entries
+        ]
+        if checkpoint is not None and not callable(checkpoint.body):
+            checkpoint = evolve(checkpoint, data=checkpoint.text)
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
             self._entries.setdefault(run_id, []).extend(new)
             if checkpoint is not None:
-                kept_whole = evolve(checkpoint, data=checkpoint.text)
-                self._checkpoints.setdefault(run_id, []).append(kept_whole)
+                self._checkpoints.setdefault(run_id, []).append(checkpoint)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""

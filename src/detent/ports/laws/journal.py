@@ -6,6 +6,7 @@ def test_my_journal(tmp_path):
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from threading import Barrier
 
@@ -108,6 +109,16 @@ def checkpoints_are_kept(make: MakeJournal) -> None:
     _expect(kept == [first, second], "a refused append leaves no checkpoint")
 
 
+def a_text_may_come_late(make: MakeJournal) -> None:
+    """What is given as a function is kept as the text that it gives."""
+    text = json.dumps(ODD)
+    late = Checkpoint(1, lambda: text)
+    make().append("a", [Entry(0, 1.5, "Kind", "running", lambda: text)], late)
+    _expect([one.data for one in make().read("a")] == [ODD], "a text may be given as a function")
+    kept = [one.data for one in make().checkpoints("a")]
+    _expect(kept == [ODD], "a checkpoint may be given as a function")
+
+
 def runs_are_listed(make: MakeJournal) -> None:
     """Each run is listed once, with its length, its last status and time, the newest first."""
     make().append("a", [Entry(0, 1.0, "Started", "running", {})])
@@ -136,6 +147,7 @@ LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     many_writers_lose_nothing,
     any_json_survives,
     checkpoints_are_kept,
+    a_text_may_come_late,
     runs_are_listed,
     a_deleted_run_is_gone,
 )

@@ -1,0 +1,81 @@
+"""What is sure to have a text, seen at a glance: it need not be written before it is read."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, get_args
+
+from attrs import fields
+
+from detent.core.events import Event, HappenedInside, ModelReplied, ToolReturned, ToolStarted
+from detent.core.handlers import merge_lists
+from detent.core.log import is_log
+from detent.core.messages import ChatMessage, Content, TextContent, ToolCall
+from detent.core.replies import ChatReply, FinishReason, Usage
+from detent.core.results import SCALARS, ToolResult
+from detent.core.run import Run
+from detent.core.spec import AgentSpec
+from detent.core.writes import is_plain_list, is_plain_write
+
+TEXT = frozenset({str, type(None)})
+NUMBER = frozenset({int})
+REASONS = frozenset(get_args(FinishReason))
+_numbers = attrgetter(*(one.name for one in fields(Usage)))
+
+
+def is_storable(spec: AgentSpec[Any], event: Event) -> bool:
+    """Whether the event is sure to have a text. Where this says no, writing it will tell."""
+    if isinstance(event, ToolStarted):
+        return True
+    if isinstance(event, ModelReplied):
+        return _is_plain_reply(event.reply)
+    if isinstance(event, ToolReturned):
+        return _is_plain_result(spec, event.result)
+    if isinstance(event, HappenedInside):
+        return is_storable(spec.agents[event.tool_name], event.event)
+    return False
+
+
+def is_plain_run(run: Run[Any]) -> bool:
+    """Whether a run is between turns and holds nothing but lists, of what has a text by itself.
+
+    Messages have one: each came with an event that had one.
+    """
+    keys = run.state.fields
+    return not (run.slots or run.decisions or run.grants) and all(
+        is_log(value)
+        and keys[name].handler is merge_lists
+        and (name == "messages" or is_plain_list(keys[name].type))
+        for name, value in run.state._values.items()  # noqa: SLF001  # as in `lists_in`
+    )
+
+
+def _is_plain_reply(reply: ChatReply) -> bool:
+    texts = {type(reply.model), type(reply.raw_finish_reason)}
+    return (
+        texts <= TEXT
+        and not reply.extra
+        and reply.finish_reason in REASONS
+        and NUMBER.issuperset(map(type, _numbers(reply.usage)))
+        and _is_plain_message(reply.message)
+    )
+
+
+def _is_plain_message(message: ChatMessage) -> bool:
+    return message.name is None and not message.meta and all(map(_is_plain_part, message.content))
+
+
+def _is_plain_part(part: Content) -> bool:
+    if type(part) is ToolCall:
+        texts = {type(part.tool_name), type(part.id), type(part.unreadable)}
+        values = part.arguments.values()
+        return texts <= TEXT and not part.extra and SCALARS.issuperset(map(type, values))
+    return type(part) is TextContent and type(part.text) is str
+
+
+def _is_plain_result(spec: AgentSpec[Any], result: ToolResult) -> bool:
+    return (
+        type(result.content) is str
+        and not result.warnings
+        and all(is_plain_write(spec, write) for write in result.writes)
+    )
