@@ -245,7 +245,8 @@ class Session(Generic[S]):
         return inside(effect.path, came) if effect.path else came
 
     def _fold(self, *events: Event) -> None:
-        run, folded = self._run, list[Folded[S]]()
+        folded: list[Folded[S]] = []
+        run = self._run
         for event in events:
             before, run = run, step(self.spec, run, event)
             folded.append((before, event, run))
