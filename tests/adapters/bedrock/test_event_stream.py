@@ -60,7 +60,14 @@ def test_the_published_messages_are_read(data: bytes, message: EventMessage) -> 
 def test_messages_are_read_wherever_the_network_cuts(size: int | None) -> None:
     """A message that has not ended is waited for."""
     messages = read(ALL_HEADERS + EMPTY + ONE_HEADER + NO_HEADERS[:-1], size)
-    assert [message.payload for message in messages] == [PAYLOAD, b"", PAYLOAD]
+    assert messages == [(JSON, PAYLOAD), ({}, b""), (JSON, PAYLOAD)]
+
+
+def test_each_message_has_its_own_headers() -> None:
+    """Also one that comes after another with other headers."""
+    other = signed(32, 16, b"\x01a\x07\x00\x01b\x01c\x07\x00\x05defgh")
+    headers = [message.headers for message in read(ONE_HEADER + other + other + ONE_HEADER)]
+    assert headers == [JSON, {"a": "b", "c": "defgh"}, {"a": "b", "c": "defgh"}, JSON]
 
 
 @pytest.mark.parametrize("at", range(len(ONE_HEADER)))

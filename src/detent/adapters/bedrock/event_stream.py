@@ -7,7 +7,7 @@ Source: https://smithy.io/2.0/aws/amazon-eventstream.html
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from zlib import crc32
 
@@ -29,7 +29,7 @@ class EventStreamError(ValueError):
 class EventMessage(NamedTuple):
     """One message: its headers that are text, and its payload."""
 
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     payload: bytes
 
 
@@ -38,6 +38,7 @@ class EventStreamDecoder:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        self._headers = (b"", dict[str, str]())  # as written and as read, of the last message
 
     def feed(self, data: bytes) -> Iterator[EventMessage]:
         """The messages that are complete with `data`; take them all before feeding more.
@@ -56,19 +57,20 @@ class EventStreamDecoder:
                 return
             message = bytes(self._bytes[:length])
             del self._bytes[:length]
-            yield _message(message, headers_length)
+            yield self._message(message, headers_length)
 
-
-def _message(message: bytes, headers_length: int) -> EventMessage:
-    body, checksum = message[: -CHECKSUM.size], message[-CHECKSUM.size :]
-    if crc32(body) != CHECKSUM.unpack(checksum)[0]:
-        raise EventStreamError("a message of the event stream does not have its checksum")
-    headers_end = PRELUDE.size + headers_length
-    try:
-        headers = dict(_headers(body[PRELUDE.size : headers_end]))
-    except (IndexError, KeyError, struct.error) as error:
-        raise EventStreamError("a header of the event stream cannot be read") from error
-    return EventMessage(headers, body[headers_end:])
+    def _message(self, message: bytes, headers_length: int) -> EventMessage:
+        body, checksum = message[: -CHECKSUM.size], message[-CHECKSUM.size :]
+        if crc32(body) != CHECKSUM.unpack(checksum)[0]:
+            raise EventStreamError("a message of the event stream does not have its checksum")
+        headers_end = PRELUDE.size + headers_length
+        written = body[PRELUDE.size : headers_end]
+        if written != self._headers[0]:  # nearly all have those of the one before
+            try:
+                self._headers = written, dict(_headers(written))
+            except (IndexError, KeyError, struct.error) as error:
+                raise EventStreamError("a header of the event stream cannot be read") from error
+        return EventMessage(self._headers[1], body[headers_end:])
 
 
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:

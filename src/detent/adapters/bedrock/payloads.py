@@ -65,7 +65,7 @@ class ConversePayloads:
 def _value(message: EventMessage) -> Mapping[str, Any]:
     kind = message.headers.get(":message-type", "event")
     name = message.headers.get(f":{kind}-type") or message.headers.get(":error-code", "")
-    said = json.loads(message.payload) if message.payload else {}
+    said = json.loads(message.payload.decode("utf-8", "replace")) if message.payload else {}
     if kind == "event":
         return {name: said}
     text = said.get("message") or message.headers.get(":error-message")

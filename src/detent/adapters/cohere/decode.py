@@ -103,10 +103,11 @@ class ChatFold:
                 self._thinking.append(thinking)
             if text := part.get("text"):
                 pieces.append(self._say(text))
-        for wire in _listed(message.get("tool_calls")):
-            delta = self._call(wire, index)
-            pieces.append(StreamingChunk(tool_calls=(delta,)))
-        self._citations += _listed(message.get("citations"))
+        if calls := message.get("tool_calls"):
+            deltas = [self._call(wire, index) for wire in _listed(calls)]
+            pieces += [StreamingChunk(tool_calls=(delta,)) for delta in deltas]
+        if citations := message.get("citations"):
+            self._citations += _listed(citations)
         if plan := message.get("tool_plan"):
             self._plan.append(plan)
         return pieces

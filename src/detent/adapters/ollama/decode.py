@@ -55,8 +55,9 @@ class ChatFold:
         if text := message.get("content"):
             pieces.append(StreamingChunk(content=text, start=not self._text))
             self._text.append(text)
-        calls = tuple(self._call(wire) for wire in message.get("tool_calls") or ())
-        return [*pieces, StreamingChunk(tool_calls=calls)] if calls else pieces
+        if wires := message.get("tool_calls"):
+            pieces.append(StreamingChunk(tool_calls=tuple(map(self._call, wires))))
+        return pieces
 
     def finish(self, *, ended: bool) -> Ending:
         """The reply, and the piece that says why it ended.
