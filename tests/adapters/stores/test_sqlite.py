@@ -10,7 +10,13 @@ import pytest
 
 from detent.adapters.stores import sqlite
 from detent.adapters.stores.sqlite import SQLiteJournal
-from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalConflictError,
+    JournalDamagedError,
+    JournalError,
+)
 from detent.ports.laws.journal import entries
 
 
@@ -33,9 +39,9 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_every_append_is_on_the_disk(tmp_path: Path) -> None:
     """Write-ahead, and synchronous to the full."""
     journal = SQLiteJournal(tmp_path / "x.db")
-    with journal._connected("read") as db:
-        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+    db = journal._connection()
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert db.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
 @pytest.mark.parametrize("text", ["{", "3", "null", "[" * 9999])
@@ -117,8 +123,9 @@ def test_a_row_that_is_gone_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left") as caught:
             list(journal.read("a", 1))
         assert caught.value.whole == 3
-        with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left"):
-            journal.append("a", entries(3, 1))
+        for position in (3, 4):  # as one would who has just read it, and one who wrote it
+            with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left"):
+                journal.append("a", entries(position, 1))
         db.execute("DELETE FROM entries WHERE position = 1")
     db.close()
 
@@ -139,6 +146,16 @@ INSERT INTO entries VALUES ('a', 0, 100.0, 'Kind0', 'running', '{"n":0}');
 INSERT INTO entries VALUES ('a', 1, 101.0, 'Kind1', 'running', '{"n":1}');
 INSERT INTO snapshots VALUES ('a', 2, '{"n":2}');
 """
+CHECKED = """
+ALTER TABLE entries ADD COLUMN crc32 INTEGER;
+ALTER TABLE snapshots ADD COLUMN crc32 INTEGER;
+CREATE TABLE lengths (run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
+UPDATE entries SET crc32 = 1256679014 WHERE position = 0;
+UPDATE entries SET crc32 = 1471277309 WHERE position = 1;
+UPDATE snapshots SET crc32 = 3824032930;
+INSERT INTO lengths VALUES ('a', 2);
+"""
+"""As the next version wrote it."""
 
 
 def test_a_file_of_an_earlier_version_gets_checksums_from_now_on(tmp_path: Path) -> None:
@@ -156,14 +173,60 @@ def test_a_file_of_an_earlier_version_gets_checksums_from_now_on(tmp_path: Path)
     assert len(journal.checkpoints("a")) == 2
 
 
+def test_the_checksums_of_an_earlier_version_are_known(tmp_path: Path) -> None:
+    """And find what has changed."""
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.executescript(OLD + CHECKED)
+    journal = SQLiteJournal(tmp_path / "x.db")
+
+    assert list(journal.read("a")) == entries(0, 2)
+    journal.append("a", entries(2, 1))
+    assert list(journal.read("a")) == entries(0, 3)
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET at = 7 WHERE position = 1")
+    db.close()
+    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a' is not what was"):
+        list(journal.read("a"))
+
+
+def test_what_stands_in_most_rows_takes_little_room(tmp_path: Path) -> None:
+    """A letter, which no kind is taken for, and which can be damaged as well."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    kept = [Entry(0, 1.0, "ToolReturned", "running", {}), Entry(1, 2.5, "R", "r", {})]
+    journal.append("a", kept)
+
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        rows = db.execute("SELECT kind, status FROM entries").fetchall()
+        assert rows == [(b"R", b"r"), ("R", "r")]
+        assert list(journal.read("a")) == kept
+        db.execute("UPDATE entries SET kind = CAST('S' AS BLOB) WHERE position = 0")
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="entry 0 of run 'a' is not what was"):
+        list(journal.read("a"))
+
+
+def test_many_entries_are_appended_at_once(tmp_path: Path) -> None:
+    """All or none, whether one statement can hold them or not."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    for count in (2, sqlite.AT_ONCE, sqlite.AT_ONCE + 1, 99):
+        length = len(list(journal.read("a")))
+        with pytest.raises(JournalConflictError):
+            journal.append("a", entries(length - 1, count))
+        journal.append("a", entries(length, count))
+
+    assert list(journal.read("a")) == entries(0, 1 + 2 + 2 * sqlite.AT_ONCE + 1 + 99)
+
+
 def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
     """It says again what the entries say."""
     journal = SQLiteJournal(tmp_path / "x.db")
     checkpoint = Checkpoint(1, {"said": ["the same again"] * 1000})
     journal.append("a", entries(0, 1), checkpoint)
 
-    with journal._connected("read") as db:
-        (size,) = db.execute("SELECT LENGTH(data) FROM snapshots").fetchone()
+    db = journal._connection()
+    (size,) = db.execute("SELECT LENGTH(data) FROM snapshots").fetchone()
     assert size < 500
     assert journal.checkpoints("a") == [checkpoint]
 
@@ -200,9 +263,9 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     """The error says so; afterwards there is room for the same entry."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 2))
-    with journal._connected("read") as db:
-        (pages,) = db.execute("PRAGMA page_count").fetchone()
-        db.execute(f"PRAGMA max_page_count = {pages}")
+    db = journal._connection()
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    db.execute(f"PRAGMA max_page_count = {pages}")
 
     big = [entry.__class__(2, 1.0, "K", "running", {"n": "x" * 99_999}) for entry in entries(2, 1)]
     with pytest.raises(JournalError, match="could not be written: database or disk is full"):
@@ -228,8 +291,8 @@ def test_a_file_that_may_only_be_read_is_an_error(tmp_path: Path) -> None:
     """What is there can be read; afterwards the same entry can be written."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1))
-    with journal._connected("read") as db:
-        db.execute("PRAGMA query_only = ON")
+    db = journal._connection()
+    db.execute("PRAGMA query_only = ON")
 
     assert list(journal.read("a")) == entries(0, 1)
     with pytest.raises(JournalError, match=r"could not be written: .*readonly"):
