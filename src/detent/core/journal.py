@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from detent.core.events import Event
@@ -84,12 +84,14 @@ def status_of(run: Run[Any]) -> str:
 
 def mark_of(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike."""
-    return _mark("turn {} {} {} messages", run)
+    count = len(run.messages)
+    return f"turn {run.turn} {type(run.phase).__name__} {count} messages{_words(run, mark_of)}"
 
 
 def short_mark_of(run: Run[Any]) -> str:
     """The same as a journal keeps it."""
-    return _mark("{} {} {}", run)
+    count = len(run.messages)
+    return f"{run.turn} {type(run.phase).__name__} {count}{_words(run, short_mark_of)}"
 
 
 def short_mark(mark: str) -> str:
@@ -103,11 +105,11 @@ def _waits(status: Status) -> bool:
     return isinstance(status, AwaitingDecision)
 
 
-def _mark(form: str, run: Run[Any]) -> str:
-    head = form.format(run.turn, type(run.phase).__name__, len(run.messages))
-    return " ".join((head, *(_word(form, slot.status) for slot in run.slots)))
-
-
-def _word(form: str, status: Status) -> str:
-    inner = f"({_mark(form, status.run)})" if isinstance(status, Delegated) else ""
-    return f"{type(status).__name__}{inner}"
+def _words(run: Run[Any], mark: Callable[[Run[Any]], str]) -> str:
+    """A word for each slot, with the mark of an agent that is at work there."""
+    words = ""
+    for slot in run.slots:
+        status = slot.status
+        inner = f"({mark(status.run)})" if isinstance(status, Delegated) else ""
+        words += f" {type(status).__name__}{inner}"
+    return words

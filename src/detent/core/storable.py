@@ -51,9 +51,8 @@ def is_plain_run(run: Run[Any]) -> bool:
 
 
 def _is_plain_reply(reply: ChatReply) -> bool:
-    texts = {type(reply.model), type(reply.raw_finish_reason)}
     return (
-        texts <= TEXT
+        type(reply.model) is type(reply.raw_finish_reason) is str
         and not reply.extra
         and reply.finish_reason in REASONS
         and NUMBER.issuperset(map(type, _numbers(reply.usage)))
@@ -62,20 +61,20 @@ def _is_plain_reply(reply: ChatReply) -> bool:
 
 
 def _is_plain_message(message: ChatMessage) -> bool:
-    return message.name is None and not message.meta and all(map(_is_plain_part, message.content))
+    if message.name is not None or message.meta:
+        return False
+    return all(map(_is_plain_part, message.content))
 
 
 def _is_plain_part(part: Content) -> bool:
     if type(part) is ToolCall:
-        texts = {type(part.tool_name), type(part.id), type(part.unreadable)}
         values = part.arguments.values()
-        return texts <= TEXT and not part.extra and SCALARS.issuperset(map(type, values))
+        texts = type(part.tool_name) is str and type(part.id) in TEXT and part.unreadable is None
+        return texts and not part.extra and SCALARS.issuperset(map(type, values))
     return type(part) is TextContent and type(part.text) is str
 
 
 def _is_plain_result(spec: AgentSpec[Any], result: ToolResult) -> bool:
-    return (
-        type(result.content) is str
-        and not result.warnings
-        and all(is_plain_write(spec, write) for write in result.writes)
-    )
+    if type(result.content) is not str or result.warnings:
+        return False
+    return not result.writes or all(is_plain_write(spec, write) for write in result.writes)

@@ -121,13 +121,13 @@ class Recorder:
 
     def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
         """Write down events, and, now and then, the whole run after them."""
-        new: list[tuple[str, Written]] = []
-        marked = False
-        for event, after in reversed(happened):
-            mark = ""
-            if not marked and type(event) is not ToolStarted:  # of which only one thing can come
-                mark, marked = short_mark_of(after), True
-            new.insert(0, (type(event).__name__, self._written(event, mark)))
+        marked = len(happened) - 1
+        while marked and type(happened[marked][0]) is ToolStarted:
+            marked -= 1  # of a start, only one thing can come
+        new = [
+            (type(event).__name__, self._written(event, after if place == marked else None))
+            for place, (event, after) in enumerate(happened)
+        ]
         run = happened[-1][1]
         position = self._length + len(new)
         if not self._is_due(run, position - self._known.position):
@@ -145,10 +145,12 @@ class Recorder:
         """
         return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
-    def _written(self, event: Event, mark: str = "") -> Written:
+    def _written(self, event: Event, after: Run[Any] | None) -> Written:
         """The text of an event, or what gives it later: a store in memory may never need it."""
-        later = partial(_text, self._spec, event, mark)
-        return later if is_storable(self._spec, event) else later()
+        mark = None if after is None or type(event) is ToolStarted else short_mark_of(after)
+        if is_storable(self._spec, event):
+            return partial(_text, self._spec, event, mark)
+        return _text(self._spec, event, mark)
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
@@ -170,10 +172,10 @@ class Recorder:
         self._length += len(entries)
 
 
-def _text(spec: AgentSpec[Any], event: Event, mark: str) -> str:
+def _text(spec: AgentSpec[Any], event: Event, mark: str | None) -> str:
     """An event, with the mark behind it. Who goes on with a run of an older Detent says so."""
     text = event_text(spec, event)
-    if mark:
+    if mark is not None:
         text = f'{text[:-1]},"mark":{quoted(mark)}}}'
     return f'{text[:-1]},"format":{FORMAT}}}' if isinstance(event, Resumed) else text
 

@@ -34,7 +34,10 @@ class MemoryJournal:
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
-            self._entries.setdefault(run_id, []).extend(new)
+            if kept is None:
+                self._entries[run_id] = new
+            else:
+                kept.extend(new)
             if checkpoint is not None:
                 self._checkpoints.setdefault(run_id, []).append(checkpoint)
 
