@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.record import record_of
 from detent.core.records import shape_of
-from detent.core.shapes import RefusedError
+from detent.core.shapes import RefusedError, Shape, Spec
 
 
 @frozen
@@ -70,3 +70,48 @@ def test_a_field_of_another_type_is_refused_by_name(name: str) -> None:
         PLACE.write(Place(**fields), None)  # type: ignore[arg-type]  # it is what is tested
     with pytest.raises(RefusedError, match=rf"got float @ data\.{name}"):
         PLACE.read(fields, None)
+
+
+def test_a_fault_in_what_reads_a_field_is_not_said_to_be_the_data_s() -> None:
+    """A `KeyError` of another cause passes."""
+
+    def broken(data: Any, spec: Spec) -> Any:
+        raise KeyError("name")
+
+    reader = record_of(Lone, lambda _: Shape(lambda value, spec: "", broken), tagged=False)
+    with pytest.raises(KeyError):
+        reader.read({"name": "a"}, None)
+
+
+@pytest.mark.parametrize("data", [{"name": "a", "$type": "Lone"}, {"name": "a", "is": "Lone"}])
+def test_only_a_tagged_record_has_a_tag(data: dict[str, Any]) -> None:
+    """And only one."""
+    with pytest.raises(RefusedError, match="nothing is called"):
+        record_of(Lone, shape_of, tagged=False).read(data, None)
+    tagged = record_of(Lone, shape_of, tagged=True)
+    assert tagged.read(data, None) == Lone("a")
+    with pytest.raises(RefusedError, match="nothing is called 'is'"):
+        tagged.read(data | {"$type": "Lone", "is": "Lone"}, None)
+
+
+@frozen
+class Late:
+    """A field with a default before one without, and one that is not stored."""
+
+    attempt: int
+    text: str
+    seen: bool = field(default=False, init=False)
+
+
+def test_the_text_has_the_fields_in_their_order_and_no_room_between_them() -> None:
+    """Byte for byte: files of one format are all written alike."""
+    assert PLACE.write(Place('"ü', 2, 4, ""), None) == (
+        r'{"name":"\"\u00fc","attempt":2,"number":4,"note":""}'
+    )
+    late = record_of(Late, shape_of, tagged=False)
+    assert late.write(Late(1, "a"), None) == '{"text":"a"}'
+    assert late.write(Late(2, "a"), None) == '{"attempt":2,"text":"a"}'
+    assert late.read({"text": "a"}, None) == Late(1, "a")
+    assert record_of(Late, shape_of, tagged=True).write(Late(1, "a"), None) == (
+        '{"$type":"Late","text":"a"}'
+    )

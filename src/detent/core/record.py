@@ -1,10 +1,15 @@
-"""A record: one class of our own, field by field as a JSON object and back."""
+"""A record: one class of our own, field by field as a JSON object and back.
+
+For each class there is a function that writes its values, and one that reads them. Both are made as
+attrs makes an ``__init__``, of a text that has the fields one by one: a loop over them takes twice
+as long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from operator import attrgetter
+from string import Template
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 from attrs import NOTHING, Attribute, fields
@@ -20,144 +25,103 @@ TAG_IN_1 = "is"
 """What the tag was in format 1."""
 
 
-def record_of(kind: Any, shape_of: ShapeOf, *, tagged: bool) -> Record:
-    """How values of an attrs class are written and read, given how those of other types are."""
-    return (_Inner if kind in INNER else Record)(kind, shape_of, tagged=tagged)
+def record_of(kind: Any, shape_of: ShapeOf, *, tagged: bool) -> Shape:
+    """How values of an attrs class are written and read, given how those of other types are.
 
-
-class _Told(NamedTuple):
-    """A field: what is written before it, unless it is `default`, and how it is written.
-
-    `quick` writes what is of the class `plain`, and `write` all else.
+    An object lacks the fields that have their default; where it is `tagged`, it says its kind.
     """
+    return (_Inner if kind in INNER else _Record)(kind, shape_of, tagged=tagged)
 
-    lead: str
+
+class _Field(NamedTuple):
+    """A field: how it is written and read, and what it holds when it is left out."""
+
+    name: str
+    shape: Shape
     default: object
-    plain: type | None
-    quick: Callable[[Any], str]
-    write: Callable[[Any, Spec], str]
 
 
-class _Part(NamedTuple):
-    """A field: how it is read, unless it is of the class `plain`, and where it is put."""
-
-    read: Callable[[Any, Spec], Any]
-    plain: type | None
-    put: Callable[[Any, Any], None]
-
-
-class _Plan(NamedTuple):
-    """What is done with the fields that are given, in order, and with those that are not."""
-
-    given: tuple[_Part, ...]
-    rest: tuple[tuple[Callable[[Any, Any], None], object], ...]
-
-
-class Record:
-    """An object without the fields that have their default; `tagged` where it says its kind."""
+class _Record(Shape):
+    """Its functions are made when they are first used: a record may hold others of its kind."""
 
     def __init__(self, kind: Any, shape_of: ShapeOf, *, tagged: bool) -> None:
+        super().__init__(self._first_write, self._first_read)
         self._kind = kind
         self._shape_of = shape_of
         self._tagged = tagged
-        self._plans: dict[tuple[str, ...], _Plan] = {}
 
-    @cached_property  # made when it is first used: a record may hold others of its kind
-    def _fields(self) -> list[tuple[str, Shape, object]]:
-        hints = get_type_hints(self._kind, localns={"Run": Run})
-        stored = [one for one in fields(self._kind) if one.init]
-        return [(one.name, self._shape_of(hints[one.name]), _default(one)) for one in stored]
+    def _first_write(self, value: Any, spec: Spec) -> str:
+        self.write = self._writer()
+        return self.write(value, spec)
+
+    def _first_read(self, data: Any, spec: Spec) -> Any:
+        self.read = self._reader()
+        return self.read(data, spec)
 
     @cached_property
-    def _told(self) -> tuple[Callable[[Any], tuple[object, ...]], tuple[_Told, ...]]:
-        """What gives all fields at once. Behind them stands the class: of one it gives no tuple."""
-        names = [name for name, _, _ in self._fields]
-        told = (
-            _Told(f',"{name}":', default, *QUICK.get(shape.plain, NOT_QUICK), shape.write)
-            for name, shape, default in self._fields
-        )
-        return attrgetter(*names, "__class__", "__class__"), tuple(told)
+    def _fields(self) -> Sequence[_Field]:
+        hints = get_type_hints(self._kind, localns={"Run": Run})
+        stored = [one for one in fields(self._kind) if one.init]
+        return [_Field(one.name, self._shape_of(hints[one.name]), _default(one)) for one in stored]
 
-    def write(self, value: Any, spec: Spec) -> str:
-        """Field by field, into one text."""
-        get, told = self._told
-        text = f',"{TAG}":"{self._kind.__name__}"' if self._tagged else ""
-        lead = ""
-        try:
-            for (lead, default, plain, quick, write), item in zip(told, get(value), strict=False):
-                if default is NOTHING or (item is not default and item != default):
-                    text += lead + (quick(item) if type(item) is plain else write(item, spec))
-        except RefusedError as error:
-            error.path.append(lead[2:-2])
-            raise
-        return f"{{{text[1:]}}}"
+    def _writer(self) -> Callable[[Any, Spec], str]:
+        lines, parts = "", f',"{TAG}":"{self._kind.__name__}"' if self._tagged else ""
+        for name, shape, default in self._fields:
+            line, part = WRITE if default is NOTHING else WRITE_UNLESS_DEFAULT
+            lines += line.substitute(name=name, quick=QUICK.get(shape.plain, ""))
+            parts += part.substitute(name=name)
+        whole, cut = (WHOLE, 1) if parts.startswith(",") else (WHOLE_OR_EMPTY, 0)
+        told = whole.substitute(parts=parts[cut:])
+        return self._made(WRITER.substitute(lines=lines, whole=told))
 
-    def read(self, data: Any, spec: Spec) -> Any:
-        """Field by field, past the constructor: what comes of a part needs no converter."""
-        names = (*(data if type(data) is dict else an_object(data)),)
-        given, rest = self._plans.get(names) or self._plan(names)
-        made = object.__new__(self._kind)
-        try:
-            for (read, plain, put), item in zip(given, data.values(), strict=True):
-                put(made, item if type(item) is plain else read(item, spec))
-        except RefusedError as error:
-            unset = (name for name in names if not hasattr(made, name))
-            error.path.append(next(name for name in unset if name not in (TAG, TAG_IN_1)))
-            raise
-        for put, default in rest:
-            put(made, default)
+    def _reader(self) -> Callable[[Any, Spec], Any]:
+        """It goes past the constructor: what comes of a part needs no converter."""
+        lines, count = "", int(self._tagged)
+        for name, shape, default in self._fields:
+            quick = f"item if type(item) is {shape.plain.__name__} else " if shape.plain else ""
+            line = READ if default is NOTHING else READ_OR_DEFAULT
+            lines += line.substitute(name=name, quick=quick)
+            count += default is NOTHING
+        passing = (one.name for one in fields(self._kind) if not one.init)
+        lines += "".join(PUT_DEFAULT.substitute(name=name) for name in passing)
+        return self._made(READER.substitute(lines=lines, count=count))
+
+    def _made(self, source: str) -> Callable[[Any, Spec], Any]:
+        """The function that a text defines."""
+        names: dict[str, Any] = {"kind": self._kind, "new": object.__new__, "quoted": quoted}
+        names |= {"RefusedError": RefusedError, "an_object": an_object, "unknown": self._unknown}
+        names |= {f"shape_{one.name}": one.shape for one in self._fields}
+        names |= {f"default_{one.name}": _default(one) for one in fields(self._kind)}
+        names |= {f"put_{one.name}": _put(self._kind, one.name) for one in fields(self._kind)}
+        exec(compile(source, f"<{self._kind.__name__}>", "exec"), names)  # noqa: S102  # it holds only names of our own
+        made: Callable[[Any, Spec], Any] = names["made"]
         return made
 
-    def _plan(self, names: tuple[str, ...]) -> _Plan:
-        """The plan for data with these names. It is kept: most data have the same ones."""
-        parts = {name: self._part(name, shape) for name, shape, _ in self._fields}
+    def _unknown(self, data: Mapping[str, Any]) -> RefusedError:
+        """For data with a name that no field has."""
+        known = {one.name for one in self._fields}
         if self._tagged:
-            parts[TAG] = parts[TAG_IN_1] = _Part(
-                self._shape_of(str).read, str, lambda made, tag: None
-            )
-        for name in names:
-            if name not in parts:
-                raise RefusedError(f"nothing is called {name[:40]!r}")
-        missing = [(name, default) for name, _, default in self._fields if name not in names]
-        for name, default in missing:
-            if default is NOTHING:
-                raise RefusedError(f"{name!r} is missing")
-        passing = [(one.name, _default(one)) for one in fields(self._kind) if not one.init]
-        rest = tuple((self._put(name), default) for name, default in (*missing, *passing))
-        plan = _Plan(tuple(parts[name] for name in names), rest)
-        if len(self._plans) < PLANS_MAX:
-            self._plans[names] = plan
-        return plan
-
-    def _part(self, name: str, shape: Shape) -> _Part:
-        return _Part(shape.read, shape.plain, self._put(name))
-
-    def _put(self, name: str) -> Callable[[Any, Any], None]:
-        slot = getattr(self._kind, name, None)
-        put: Callable[[Any, Any], None] = (
-            partial(_put_by_name, name) if slot is None else slot.__set__
-        )
-        return put
+            known.add(TAG if TAG in data else TAG_IN_1)
+        name = next(name for name in data if name not in known)
+        return RefusedError(f"nothing is called {name[:40]!r}")
 
 
-class _Inner(Record):
+class _Inner(_Record):
     """As a record that belongs to the agent in its `tool_name`, whose names mean what it says."""
 
-    def write(self, value: Any, spec: Spec) -> str:
-        return super().write(value, self._agent(spec, value.tool_name))
+    def _writer(self) -> Callable[[Any, Spec], str]:
+        write = super()._writer()
+        return lambda value, spec: write(value, _agent(spec, value.tool_name))
 
-    def read(self, data: Any, spec: Spec) -> Any:
-        return super().read(data, self._agent(spec, str(an_object(data).get("tool_name"))))
-
-    def _agent(self, spec: Spec, name: str) -> Spec:
-        if spec is not None and name not in spec.agents:
-            raise RefusedError(f"this agent has no agent {name!r}; it has {sorted(spec.agents)}")
-        return spec and spec.agents[name]
+    def _reader(self) -> Callable[[Any, Spec], Any]:
+        read = super()._reader()
+        return lambda data, spec: read(data, _agent(spec, str(an_object(data).get("tool_name"))))
 
 
-def _put_by_name(name: str, made: Any, value: object) -> None:
-    """For a class without slots."""
-    object.__setattr__(made, name, value)
+def _agent(spec: Spec, name: str) -> Spec:
+    if spec is not None and name not in spec.agents:
+        raise RefusedError(f"this agent has no agent {name!r}; it has {sorted(spec.agents)}")
+    return spec and spec.agents[name]
 
 
 def _default(one: Attribute[Any]) -> object:
@@ -165,14 +129,89 @@ def _default(one: Attribute[Any]) -> object:
     return default.factory() if hasattr(default, "factory") else default
 
 
-NOT_QUICK: tuple[type | None, Callable[[Any], str]] = (None, quoted)
-QUICK: Mapping[type | None, tuple[type | None, Callable[[Any], str]]] = {
-    str: (str, quoted),
-    int: (int, repr),
+def _put(kind: Any, name: str) -> Callable[[Any, Any], None]:
+    slot = getattr(kind, name, None)
+    return partial(_put_by_name, name) if slot is None else slot.__set__
+
+
+def _put_by_name(name: str, made: Any, value: object) -> None:
+    """For a class without slots."""
+    object.__setattr__(made, name, value)
+
+
+WRITER = Template("""\
+def made(value, spec):
+    try:
+        name = ""
+$lines
+        return $whole
+    except RefusedError as error:
+        error.path.append(name)
+        raise
+""")
+WHOLE = Template("f'{{$parts}}'")
+WHOLE_OR_EMPTY = Template("'{' + f'$parts'[1:] + '}'")
+"""Where the first part may be missing, and its comma with it."""
+WRITE = (
+    Template("""\
+        name = "$name"
+        item = value.$name
+        text_$name = ${quick}shape_$name.write(item, spec)
+"""),
+    Template(',"$name":{text_$name}'),
+)
+WRITE_UNLESS_DEFAULT = (
+    Template("""\
+        name = "$name"
+        item = value.$name
+        text_$name = ""
+        if item is not default_$name and item != default_$name:
+            text_$name = f',"$name":{${quick}shape_$name.write(item, spec)}'
+"""),
+    Template("{text_$name}"),
+)
+READER = Template("""\
+def made(data, spec):
+    if type(data) is not dict:
+        an_object(data)
+    made = new(kind)
+    count = $count
+    try:
+        name = ""
+$lines
+    except RefusedError as error:
+        error.path.append(name)
+        raise
+    except KeyError:
+        if name in data:
+            raise
+        raise RefusedError(f"{name!r} is missing") from None
+    if len(data) != count:
+        raise unknown(data)
+    return made
+""")
+READ = Template("""\
+        name = "$name"
+        item = data["$name"]
+        put_$name(made, ${quick}shape_$name.read(item, spec))
+""")
+READ_OR_DEFAULT = Template("""\
+        name = "$name"
+        if "$name" in data:
+            count += 1
+            item = data["$name"]
+            put_$name(made, ${quick}shape_$name.read(item, spec))
+        else:
+            put_$name(made, default_$name)
+""")
+PUT_DEFAULT = Template("""\
+        put_$name(made, default_$name)
+""")
+QUICK: Mapping[type | None, str] = {
+    str: "quoted(item) if type(item) is str else ",
+    int: "repr(item) if type(item) is int else ",
 }
 """How plain values are written without a look at their shape."""
 USUAL: Mapping[str, object] = {"attempt": 1}
 """What fields hold most of the time; then they are left out as if it were their default."""
-PLANS_MAX = 64
-"""For each record; whoever writes the names in ever other orders is only slower."""
 INNER = frozenset({Delegated, HappenedInside})

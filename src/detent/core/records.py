@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from enum import Enum
 from functools import cache
+from math import isfinite
 from types import NoneType, UnionType
 from typing import (
     Any,
@@ -105,8 +106,7 @@ def shape_of(declared: Any) -> Shape:
         return one_of({member.value: member for member in origin})
     if is_named_tuple(origin):
         return _named_tuple(origin)
-    whole = record_of(origin, shape_of, tagged=False)
-    return Shape(whole.write, whole.read)
+    return record_of(origin, shape_of, tagged=False)
 
 
 def _write_text(value: Any, spec: Spec) -> str:
@@ -117,6 +117,10 @@ def _write_text(value: Any, spec: Spec) -> str:
 
 def _write_integer(value: Any, spec: Spec) -> str:
     return repr(value) if type(value) is int else _INTEGER.write(value, spec)
+
+
+def _write_number(value: Any, spec: Spec) -> str:
+    return repr(value) if type(value) is float and isfinite(value) else _NUMBER.write(value, spec)
 
 
 def _read_number(data: Any, spec: Spec) -> float:
@@ -185,13 +189,19 @@ def _read_write(data: Any, spec: Spec) -> Write:
 def _named_tuple(kind: Any) -> Shape:
     """As an array."""
     shapes = [shape_of(declared) for declared in get_type_hints(kind).values()]
+    plain = tuple(shape.plain for shape in shapes)
+    is_numbers = {int}.issuperset(plain)
 
     def read(data: Any, spec: Spec) -> Any:
-        if len(an_array(data)) != len(shapes):
+        if (*map(type, an_array(data)),) == plain:  # most of them
+            return kind(*data)
+        if len(data) != len(shapes):
             raise RefusedError(f"must be an array of {' and '.join(kind._fields)}")
         return kind(*(shape.read(one, spec) for shape, one in zip(shapes, data, strict=True)))
 
     def write(value: Any, spec: Spec) -> str:
+        if is_numbers and (*map(type, value),) == plain:  # a call's place: with every event of it
+            return f"[{','.join(map(repr, value))}]"
         items = [shape.write(one, spec) for shape, one in zip(shapes, value, strict=True)]
         return f"[{','.join(items)}]"
 
@@ -263,7 +273,7 @@ OWN: Mapping[Any, Shape] = {
     int: Shape(_write_integer, _INTEGER.read, int),
     bool: exactly(bool),
     NoneType: exactly(NoneType),
-    float: Shape(_NUMBER.write, _read_number),
+    float: Shape(_write_number, _read_number),
     FrozenDict: Shape(_write_open, _read_open),
     BaseState: Shape(_write_state, _read_state),
     Write: Shape(_write_write, _read_write),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from detent.core.errors import StateError, StoredDataError, UnstorableError
 from detent.core.frozen import FrozenDict
@@ -15,15 +15,22 @@ Spec: TypeAlias = AgentSpec[Any] | None
 T = TypeVar("T")
 
 
-class Shape(NamedTuple):
+class Shape:
     """How values of one type are written as JSON text, and read from plain JSON.
 
-    The agent says what names stand for. Stored data of the class `plain` is the value itself.
+    The agent says what names stand for. Stored data of the class `plain` is the value itself. RULE:
+    `write` and `read` are taken from it when they are called: a record makes its own later.
     """
 
-    write: Callable[[Any, Spec], str]
-    read: Callable[[Any, Spec], Any]
-    plain: type | None = None
+    def __init__(
+        self,
+        write: Callable[[Any, Spec], str],
+        read: Callable[[Any, Spec], Any],
+        plain: type | None = None,
+    ) -> None:
+        self.write = write
+        self.read = read
+        self.plain = plain
 
 
 class RefusedError(Exception):
@@ -107,14 +114,15 @@ def one_of(choices: Mapping[str, Any]) -> Shape:
             told = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
             raise RefusedError(told) from None
 
-    return Shape(lambda value, spec: quoted(str.__str__(read(value, spec))), read)
+    told = {one: quoted(str.__str__(one)) for one in choices.values()}
+    return Shape(lambda value, spec: told[read(value, spec)], read)
 
 
 def array_of(item: Shape) -> Shape:
     """A tuple of items of one type."""
-    told, change = item.write, item.read
 
     def read(data: Any, spec: Spec) -> tuple[Any, ...]:
+        change = item.read
         try:
             if type(data) is list and len(data) == 1:  # most messages have one part
                 return (change(data[0], spec),)
@@ -123,7 +131,10 @@ def array_of(item: Shape) -> Shape:
             return tuple(each(change, an_array(data), spec))  # it says which one
 
     def write(value: Any, spec: Spec) -> str:
+        told = item.write
         try:
+            if len(value) == 1:  # as above
+                return f"[{told(value[0], spec)}]"
             return f"[{','.join([told(one, spec) for one in value])}]"
         except RefusedError:
             return f"[{','.join(each(told, value, spec))}]"  # it says which one

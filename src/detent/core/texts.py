@@ -59,9 +59,10 @@ def _number(value: float) -> str:
 def _object(value: Mapping[Any, Any]) -> str:
     parts: list[str] = []
     for name, item in value.items():
-        if type(name) is not str or name == TAG:
+        write = _WRITERS.get(type(item))
+        if write is None or type(name) is not str or name == TAG:
             raise NotPlainError
-        parts.append(f"{_text(name)}:{plain_text(item)}")
+        parts.append(f"{_text(name)}:{write(item)}")
     return f"{{{','.join(parts)}}}"
 
 
