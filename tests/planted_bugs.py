@@ -132,9 +132,9 @@ BUGS = (
         "a late answer overwrites a settled one",
         Edit(
             "core/step.py",
-            "    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):",
+            "    if slot is None or not isinstance(slot.status, (Running, Ready, Unknown)):",
             "    if slot is not None and isinstance(slot.status, Succeeded):\n        return slot\n"
-            "    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):",
+            "    if slot is None or not isinstance(slot.status, (Running, Ready, Unknown)):",
         ),
     ),
     Bug(
@@ -205,16 +205,16 @@ BUGS = (
         "more tools at once than allowed",
         Edit(
             "core/due.py",
-            "return open_[: spec.limits.parallel_tool_calls]",
-            "return open_",
+            "_at_work(slots, inner)[: spec.limits.parallel_tool_calls]",
+            "_at_work(slots, inner)",
         ),
     ),
     Bug(
         "an exit tool ends the run though it has failed",
         Edit(
             "core/turns.py",
-            "isinstance(slot.status, Succeeded) and slot.call.tool_name in",
-            "is_settled(slot) and slot.call.tool_name in",
+            "if isinstance(slot.status, Succeeded):\n            if slot.call.tool_name in",
+            "if is_settled(slot):\n            if slot.call.tool_name in",
         ),
     ),
 )

@@ -6,11 +6,10 @@ from typing import Any
 
 from detent.core.conversion import ConversionError
 from detent.core.errors import OutputError
-from detent.core.evolving import evolve
 from detent.core.outcomes import Exhausted, Finished
 from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
-from detent.core.run import Run
+from detent.core.run import Run, evolve
 from detent.core.spec import AgentSpec
 from detent.core.turns import asked_again, end, say
 from detent.core.variables import S

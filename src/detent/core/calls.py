@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from detent.core.decisions import (
     Allow,
     Answered,
@@ -16,12 +18,11 @@ from detent.core.decisions import (
     digest,
 )
 from detent.core.events import ClockTicked, HumanDecided, Judged, ToolRaised
-from detent.core.evolving import evolve
 from detent.core.grants import Decided, Grant, covered, is_granted
 from detent.core.outcomes import Cancelled, Exhausted
 from detent.core.redaction import without_secrets
 from detent.core.results import ToolFault, text_of
-from detent.core.run import Run
+from detent.core.run import Run, evolve
 from detent.core.secrecy import masked
 from detent.core.slots import (
     AnsweredByHuman,
@@ -118,10 +119,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
         case Confirmed():
             return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
-            call = evolve(slot.call, arguments=arguments)
+            call = attrs.evolve(slot.call, arguments=arguments)
             shown = text_of(masked(arguments, spec.tools[name].masked))
             note = wording.modified(name, shown, feedback)
-            return evolve(slot, call=call, status=Ready(attempt), note=note)
+            return attrs.evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
             return moved(slot, Refused(wording.rejected(name, feedback)))
         case Answered(text):

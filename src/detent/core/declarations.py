@@ -93,13 +93,13 @@ class Field(Generic[T, U]):
     def __get__(self, state: BaseState | None, owner: type) -> Key[T, U] | T:
         if state is None:
             return self.key
-        value = state.read(self._name, UNSET)
+        value: Any = state.read(self._name, UNSET)
         if value is UNSET:
             raise StateError(
                 f"state key {self._name!r} has no default and was not written yet; ask "
                 "state.has(…) first, or read it with state.get(…)"
             )
-        return cast(T, value)
+        return value  # type: ignore[no-any-return]  # as declared; a cast would be a call
 
     def __set__(self, state: BaseState, value: Never) -> None:
         state.__setattr__(self._name, value)

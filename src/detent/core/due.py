@@ -8,7 +8,17 @@ from typing import TypeAlias
 from attrs import evolve
 
 from detent.core.decisions import Policy, unguarded
-from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
+from detent.core.effects import (
+    AskHuman,
+    AskModel,
+    Effect,
+    Judge,
+    Reconcile,
+    RunTool,
+    WaitUntil,
+    new_ask_model,
+    new_run_tool,
+)
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import key_of_call
 from detent.core.run import Acting, Done, Pausing, Run, Thinking
@@ -45,32 +55,33 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
 
 
 def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
-    match run.phase:
-        case Thinking(attempt):
-            return (_ask_model(spec, run, attempt),)
+    phase = run.phase
+    match phase:
+        case Thinking():
+            return (_ask_model(spec, run, phase.attempt),)
+        case Acting():
+            return _owed_to_calls(spec, run, phase.slots)
         case Pausing(attempt, until):
             return (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
-        case Acting():
-            return _owed_to_calls(spec, run)
         case Done():
             return ()
 
 
-def _owed_to_calls(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
-    kinds = {type(slot.status) for slot in run.slots}
+def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> tuple[Effect, ...]:
+    kinds = {type(slot.status) for slot in slots}
     owed: list[Effect] = []
     if Unjudged in kinds:
         owed += _judgements(spec, run)
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run)
     inner = _owed_inside(spec, run) if Delegated in kinds else {}
-    at_work = _at_work(spec, run, inner)
+    at_work = _at_work(slots, inner)[: spec.limits.parallel_tool_calls]
     owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
         owed += _lookups(spec, run)
     if Running in kinds or Resting in kinds:
         owed += _waits(run)
-    for slot in run.slots if inner else ():
+    for slot in slots if inner else ():
         owed += _owed_to_agent(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
     return tuple(owed)
 
@@ -81,7 +92,7 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     offered = _offered(spec, run)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
-    return AskModel(run.turn, attempt, run.messages, offered, options)
+    return new_ask_model(run.turn, attempt, run.messages, offered, options)
 
 
 def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
@@ -125,7 +136,7 @@ def _ask_human(tool: Tool, run: Run[S], slot: Slot, asked: AwaitingDecision) -> 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
     return [
-        RunTool(
+        new_run_tool(
             slot.ref,
             status.attempt,
             slot.call,
@@ -134,7 +145,7 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[
             key_of_call(run.id, *slot.ref),
         )
         for slot in at_work
-        if isinstance(status := slot.status, Ready | Running)
+        if isinstance(status := slot.status, (Ready, Running))
     ]
 
 
@@ -147,21 +158,18 @@ def _owed_inside(spec: AgentSpec[S], run: Run[S]) -> Inner:
     }
 
 
-def _at_work(spec: AgentSpec[S], run: Run[S], inner: Inner) -> list[Slot]:
-    """The calls that are worked on: as many as may be at once.
+def _at_work(slots: tuple[Slot, ...], inner: Inner) -> list[Slot]:
+    """The calls that may be worked on, in the order in which they take the places there are.
 
     An agent that only waits for a human takes the place of none.
     """
-    open_ = [
-        slot
-        for slot in run.slots
-        if isinstance(slot.status, Ready | Running | Delegated)
-        and not _waits_for_a_human(inner.get(slot.ref, ()))
-    ]
+    open_ = [slot for slot in slots if isinstance(slot.status, (Ready, Running, Delegated))]
+    if inner:
+        open_ = [slot for slot in open_ if not _waits_for_a_human(inner.get(slot.ref, ()))]
     # Begun calls first: one that is approved late waits, and takes the place of none.
     if len(open_) > 1:
         open_.sort(key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready)))
-    return open_[: spec.limits.parallel_tool_calls]
+    return open_
 
 
 def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:

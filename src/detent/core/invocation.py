@@ -62,7 +62,8 @@ class Invocation:
                     "and nothing has been written to that yet"
                 )
         signature = self.tool.signature
-        filled |= dict.fromkeys(signature.keys, self.idempotency_key)
+        if signature.keys:
+            filled |= dict.fromkeys(signature.keys, self.idempotency_key)
         wanted = signature.state
         if wanted is not None:
             filled[wanted.name] = live_state(self._ledger, wanted.kind)

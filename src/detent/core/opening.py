@@ -16,15 +16,24 @@ from detent.core.output_type import OutputType
 from detent.core.replies import ChatReply
 from detent.core.results import ToolFault
 from detent.core.run import Run
-from detent.core.slots import Accepted, CallRef, Faulted, Misfit, Ready, Slot, Unjudged
+from detent.core.slots import (
+    READY,
+    Accepted,
+    CallRef,
+    Faulted,
+    Misfit,
+    Slot,
+    Unjudged,
+    new_slot,
+)
 from detent.core.spec import AgentSpec
 from detent.core.variables import S
 
 
-def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> list[Slot]:
+def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tuple[Slot, ...]:
     """A slot for each call of the reply that has come in this turn."""
     places = enumerate(calls)
-    return [_opened(spec, run, CallRef(run.turn, place), call) for place, call in places]
+    return tuple([_opened(spec, run, CallRef(run.turn, place), call) for place, call in places])
 
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
@@ -42,7 +51,8 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
         fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
         return Slot(ref, call, Faulted(fault))
-    return Slot(ref, call, Ready() if spec.policy_of(tool.name) is None else Unjudged())
+    status = READY if spec.policy_of(tool.name) is None else Unjudged()
+    return new_slot(ref, call, status)
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
@@ -59,6 +69,8 @@ def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
 def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:
     """The reply and its calls, each with an id: without one, or with a used one, it gets one."""
     calls = reply.message.tool_calls
+    if len(calls) == 1 and calls[0].id:  # the usual case, and the quick one
+        return reply, calls
     ids = [call.id for call in calls]
     if all(ids) and len(set(ids)) == len(ids):
         return reply, calls

@@ -19,6 +19,7 @@ from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
 from detent.core.state import BaseState
 from detent.core.tools import Tool
+from detent.core.twins import twin
 from detent.core.wiring import AS_IT_IS, Output, Reply, TextRule
 
 FaultKind: TypeAlias = Literal[
@@ -54,6 +55,24 @@ class ToolResult:
     warnings: tuple[str, ...] = ()
 
 
+_ToolResult = twin(ToolResult)
+
+
+def new_result(
+    content: str | tuple[ResultPart, ...],
+    writes: tuple[Write, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> ToolResult:
+    """As `ToolResult`, but quickly."""
+    new = _ToolResult()
+    new.content = content
+    new.writes = writes
+    new.warnings = warnings
+    new.__class__ = ToolResult
+    result: ToolResult = new
+    return result
+
+
 @frozen
 class ToolFault:
     """Why a tool call failed. `message` is for the model to read and act on.
@@ -84,14 +103,14 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     Raises:
         ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
+    if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
+        return new_result(text_of(value))  # the usual case, and the quick one
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
         writes = value.writes
         value = value.content
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
-    elif type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
-        return ToolResult(text_of(value))  # the usual case, and the quick one
     try:
         _require_whole(value)
         stored = tuple(_stored(tool.outputs, value))
@@ -104,11 +123,11 @@ def result_of(tool: Tool, value: object) -> ToolResult:
 
 def text_of(value: object) -> str:
     """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it."""
+    if type(value) is int:  # as JSON has it, and in a tenth of the time (0.1 µs of 1.4)
+        return str(value)
     value = value.value if isinstance(value, Enum) else value
     if isinstance(value, str):
         return value
-    if type(value) is int:  # as JSON has it, and in a tenth of the time (0.1 µs of 1.4)
-        return str(value)
     try:
         return _in_json(value)
     except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text

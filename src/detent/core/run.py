@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from attrs import field, frozen
 
@@ -13,6 +13,7 @@ from detent.core.messages import ChatMessage, frozen_mapping
 from detent.core.outcomes import Outcome
 from detent.core.replies import ChatReply, Usage
 from detent.core.slots import Slot
+from detent.core.twins import twin
 from detent.core.variables import S
 
 
@@ -21,6 +22,10 @@ class Thinking:
     """The model is to answer. `attempt` counts the tries of this turn, from 1."""
 
     attempt: int = 1
+
+
+THINKING = Thinking()
+"""How each turn begins."""
 
 
 @frozen
@@ -50,6 +55,19 @@ class Done:
     outcome: Outcome
 
 
+_Acting = twin(Acting)
+
+
+def new_acting(reply: ChatReply, slots: tuple[Slot, ...]) -> Acting:
+    """As `Acting`, but quickly."""
+    new = _Acting()
+    new.reply = reply
+    new.slots = slots
+    new.__class__ = Acting
+    acting: Acting = new
+    return acting
+
+
 Phase: TypeAlias = Thinking | Pausing | Acting | Done
 
 
@@ -67,7 +85,7 @@ class RunOptions:
 NO_OPTIONS = RunOptions()
 
 
-@frozen(slots=False)  # for `evolve`, which is then quick
+@frozen
 class Run(Generic[S]):
     """Everything one execution knows.
 
@@ -82,7 +100,7 @@ class Run(Generic[S]):
 
     id: str
     state: S
-    phase: Phase = Thinking()
+    phase: Phase = THINKING
     turn: int = 1
     usage: Usage = Usage()
     tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
@@ -103,9 +121,55 @@ class Run(Generic[S]):
     @property
     def outcome(self) -> Outcome | None:
         """How the run ended; None while it goes on."""
-        return self.phase.outcome if isinstance(self.phase, Done) else None
+        phase = self.phase
+        return phase.outcome if isinstance(phase, Done) else None
 
     @property
     def slots(self) -> tuple[Slot, ...]:
         """The tool calls that are being answered now; none outside a turn's tool calls."""
-        return self.phase.slots if isinstance(self.phase, Acting) else ()
+        phase = self.phase
+        return phase.slots if isinstance(phase, Acting) else ()
+
+
+_Run = twin(Run)
+_KEPT: Any = object()
+
+
+def evolve(
+    was: Run[S],
+    *,
+    id: str = _KEPT,  # noqa: A002 - as the field is called
+    state: S = _KEPT,
+    phase: Phase = _KEPT,
+    turn: int = _KEPT,
+    usage: Usage = _KEPT,
+    tool_call_counts: FrozenDict[str, int] = _KEPT,
+    options: RunOptions = _KEPT,
+    misfits: int = _KEPT,
+    cost: float = _KEPT,
+    exhausted: str | None = _KEPT,
+    deadline: float | None = _KEPT,
+    decisions: tuple[Decided, ...] = _KEPT,
+    grants: tuple[Grant, ...] = _KEPT,
+    given_up: int = _KEPT,
+) -> Run[S]:
+    """The run with other values in some fields: `attrs.evolve` in a seventh of the time."""
+    new = _Run()
+    new.id = was.id if id is _KEPT else id
+    new.state = was.state if state is _KEPT else state
+    new.phase = was.phase if phase is _KEPT else phase
+    new.turn = was.turn if turn is _KEPT else turn
+    new.usage = was.usage if usage is _KEPT else usage
+    kept = tool_call_counts is _KEPT
+    new.tool_call_counts = was.tool_call_counts if kept else tool_call_counts
+    new.options = was.options if options is _KEPT else options
+    new.misfits = was.misfits if misfits is _KEPT else misfits
+    new.cost = was.cost if cost is _KEPT else cost
+    new.exhausted = was.exhausted if exhausted is _KEPT else exhausted
+    new.deadline = was.deadline if deadline is _KEPT else deadline
+    new.decisions = was.decisions if decisions is _KEPT else decisions
+    new.grants = was.grants if grants is _KEPT else grants
+    new.given_up = was.given_up if given_up is _KEPT else given_up
+    new.__class__ = Run
+    run: Run[S] = new
+    return run

@@ -87,7 +87,7 @@ class AgentSpec(Generic[S]):
 
     def policy_of(self, tool_name: str) -> Policy | None:
         """Who says whether a human must be asked before this tool runs; None where nobody does."""
-        return self.policies.get(tool_name, self.policies.get("*"))
+        return self.policies.get(tool_name, self.policies.get("*")) if self.policies else None
 
     def _rule_faults(self) -> list[str]:
         known = {"text", *self.tools}

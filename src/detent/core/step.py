@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import is_
 
+import attrs
+
 from detent.core.answers import answered
 from detent.core.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.delegation import TASK, came_of, invocation_of
@@ -31,8 +33,7 @@ from detent.core.events import (
     ToolReturned,
     ToolStarted,
 )
-from detent.core.evolving import evolve
-from detent.core.frozen import FrozenDict
+from detent.core.frozen import frozen_dict
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.opening import open_slots, with_call_ids
@@ -47,6 +48,8 @@ from detent.core.run import (
     Run,
     RunOptions,
     Thinking,
+    evolve,
+    new_acting,
 )
 from detent.core.slots import (
     AgentRef,
@@ -60,11 +63,21 @@ from detent.core.slots import (
     Succeeded,
     Unjudged,
     Unknown,
+    are_settled,
     moved,
+    new_running,
 )
 from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
-from detent.core.turns import advance, after_failure, asked_again, cut_short, end, has_no_answer
+from detent.core.turns import (
+    advance,
+    after_failure,
+    asked_again,
+    completed,
+    cut_short,
+    end,
+    has_no_answer,
+)
 from detent.core.variables import S
 
 
@@ -108,17 +121,17 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
     """
-    if isinstance(run.phase, Done):
+    if type(run.phase) is Done:
         return _after_end(spec, run, event)
-    match event:
+    match event:  # the events of a plain turn first
         case ModelReplied():
             return _on_model_replied(spec, run, event)
-        case ModelFailed():
-            return _on_model_failed(spec, run, event)
         case ToolStarted():
             return _on_tool_started(spec, run, event)
         case ToolReturned():
             return _on_tool_returned(spec, run, event)
+        case ModelFailed():
+            return _on_model_failed(spec, run, event)
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
@@ -155,18 +168,21 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     if not _is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
+    usage, cost = run.usage + reply.usage, run.cost + event.cost
+    if not calls:
+        return answered(spec, evolve(run, usage=usage, cost=cost), reply)
+    slots = open_slots(spec, run, calls)
     counts = dict(run.tool_call_counts)
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
     run = evolve(
         run,
-        usage=run.usage + reply.usage,
-        cost=run.cost + event.cost,
-        tool_call_counts=FrozenDict(counts) if calls else run.tool_call_counts,
+        phase=new_acting(reply, slots),
+        usage=usage,
+        cost=cost,
+        tool_call_counts=frozen_dict(counts),
     )
-    if not calls:
-        return answered(spec, run, reply)
-    return advance(spec, run, reply, open_slots(spec, run, calls))
+    return completed(spec, run, reply, slots) if are_settled(slots) else run
 
 
 def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
@@ -177,11 +193,12 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
     slot = _slot(run, event.ref)
     if slot is None or not _is_at(slot, Ready, event.attempt):
         return run
-    if slot.call.tool_name in spec.agents:
+    tool = spec.tools[slot.call.tool_name]
+    if tool.agent is not None:
         return _change(spec, run, moved(slot, _delegated(spec, run, slot, event.at)))
-    limit = spec.tools[slot.call.tool_name].timeout_s
+    limit = tool.timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
-    return _change(spec, run, moved(slot, Running(event.attempt, deadline)))
+    return _change(spec, run, moved(slot, new_running(event.attempt, deadline)))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
@@ -205,7 +222,9 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
         case Pausing(attempt, until) if until <= event.at:
             return evolve(run, phase=Thinking(attempt))
         case _:
-            return _with_slots(spec, run, [after_tick(spec, slot, event) for slot in run.slots])
+            return _with_slots(
+                spec, run, tuple(after_tick(spec, slot, event) for slot in run.slots)
+            )
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
@@ -222,7 +241,7 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         return evolve(run, phase=Thinking(run.given_up + 1), deadline=deadline)
     if deadline != run.deadline:
         run = evolve(run, deadline=deadline)
-    return _with_slots(spec, run, [_recovered(spec, run, slot, event) for slot in run.slots])
+    return _with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
 
 
 def _recovered(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Resumed) -> Slot:
@@ -264,7 +283,7 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
-        run = evolve(run, decisions=(*run.decisions, evolve(done, path=(at, *done.path))))
+        run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
     if limit := spec.limits.spent(0, run.usage, run.cost):
         after = _stopped_at_turn(agent, before, after, limit)
     return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))
@@ -294,7 +313,7 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
         return run
     knowing = remembered(spec, run, slot, event)
     slots = _replaced(run.slots, decided(spec, slot, event.decision))
-    return _with_slots(spec, knowing, [released(spec, knowing, one) for one in slots])
+    return _with_slots(spec, knowing, tuple(released(spec, knowing, one) for one in slots))
 
 
 def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
@@ -317,7 +336,7 @@ def _change(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
     return _with_slots(spec, run, _replaced(run.slots, slot))
 
 
-def _with_slots(spec: AgentSpec[S], run: Run[S], slots: Sequence[Slot]) -> Run[S]:
+def _with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
     phase = run.phase
     if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
         return run
@@ -352,11 +371,11 @@ def _is_at(slot: Slot, kind: type[Ready | Unknown], attempt: int) -> bool:
 def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
     """The slot that the event answers; None when that attempt is over."""
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, Ready | Running | Unknown):
+    if slot is None or not isinstance(slot.status, (Running, Ready, Unknown)):
         return None
     return slot if slot.status.attempt == event.attempt else None
 
 
 def _replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
     place = slot.ref.place
-    return (*slots[:place], slot, *slots[place + 1 :])
+    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way

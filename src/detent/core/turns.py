@@ -4,55 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from detent.core.calls import given_up
 from detent.core.errors import StateError
 from detent.core.events import ModelFailed
-from detent.core.evolving import evolve
 from detent.core.invocation import Invocation
-from detent.core.messages import ChatMessage, ChatRole
+from detent.core.messages import ChatMessage, told
 from detent.core.opening import with_calls
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply, ModelFailure
-from detent.core.run import Acting, Done, Pausing, Run, Thinking
-from detent.core.slots import Accepted, Faulted, Misfit, Slot, Succeeded, answer, is_settled, moved
+from detent.core.run import THINKING, Acting, Done, Pausing, Run, Thinking, evolve, new_acting
+from detent.core.slots import (
+    Accepted,
+    Faulted,
+    Misfit,
+    Slot,
+    Succeeded,
+    answer,
+    are_settled,
+    is_settled,
+    moved,
+)
 from detent.core.spec import AgentSpec
 from detent.core.state import said
 from detent.core.variables import S
 
 
 def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
-    """Wait while a slot is open; then fold all results, in the model's order."""
-    if not all(map(is_settled, slots)):
-        return evolve(run, phase=Acting(reply, tuple(slots)))
-    run, merged = folded(spec, run, reply, slots)
+    """Wait while a slot is open; then fold all results."""
+    if are_settled(slots):
+        return completed(spec, run, reply, slots)
+    return evolve(run, phase=new_acting(reply, tuple(slots)))
+
+
+def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
+    """The run after a turn whose calls are all settled: their results, in the model's order."""
+    state, merged = folded(spec, run, reply, slots)
     outcome = _outcome(spec, merged)
     if outcome is not None:
-        return end(run, outcome)
-    if misfits := sum(isinstance(slot.status, Misfit) for slot in merged):
+        return evolve(run, state=state, phase=Done(outcome))
+    if spec.output is not None:
+        misfits = sum(isinstance(slot.status, Misfit) for slot in merged)
         run = evolve(run, misfits=run.misfits + misfits)
-    return turned(spec, run)
+    return turned(spec, run, state)
 
 
-def turned(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
-    """The run at its next turn, or at its end when that was the last."""
+def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
+    """The run with `state` at its next turn, or at its end when that was the last."""
     if spec.output is not None and run.misfits >= spec.output.tries:
-        return end(run, Exhausted("output_tries"))
+        return evolve(run, state=state, phase=Done(Exhausted("output_tries")))
     limit = run.exhausted or spec.limits.spent(run.turn, run.usage, run.cost)
     if limit is None:
-        return next_turn(run)
+        return next_turn(run, state)
     if run.exhausted or not spec.limits.final_answer:
-        return end(run, Exhausted(limit))
-    return next_turn(evolve(run, exhausted=limit, options=evolve(run.options, tools=())))
+        return evolve(run, state=state, phase=Done(Exhausted(limit)))
+    last = evolve(run, exhausted=limit, options=attrs.evolve(run.options, tools=()))
+    return next_turn(last, state)
 
 
-def next_turn(run: Run[S]) -> Run[S]:
-    """The run when the model is to be asked for its next turn."""
-    return evolve(run, phase=Thinking(), turn=run.turn + 1, given_up=0)
+def next_turn(run: Run[S], state: S) -> Run[S]:
+    """The run with `state`, when the model is to be asked for its next turn."""
+    return evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0)
 
 
 def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
     """The run in which the model is told why its answer will not do, unless that was its last."""
-    turn = turned(spec, run)
+    turn = turned(spec, run, run.state)
     return turn if turn.outcome is not None else say(turn, [ChatMessage.from_user(text)])
 
 
@@ -63,7 +81,8 @@ def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -
     """
     if isinstance(run.phase, Acting):
         slots = [slot if is_settled(slot) else given_up(slot, outcome) for slot in run.slots]
-        run, _ = folded(spec, run, run.phase.reply, slots)
+        state, _ = folded(spec, run, run.phase.reply, slots)
+        return evolve(run, state=state, phase=Done(outcome))
     return end(run, outcome)
 
 
@@ -85,19 +104,19 @@ def has_no_answer(run: Run[S]) -> bool:
 
 def folded(
     spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]
-) -> tuple[Run[S], list[Slot]]:
-    """The run with a turn in its state and its conversation, and the slots as they were merged."""
+) -> tuple[S, list[Slot]]:
+    """The state with a turn in it, its messages too, and the slots as they were merged."""
     state = run.state
     merged: list[Slot] = []
     for slot in slots:
         state, settled = _merged(spec, run, state, slot)
         merged.append(settled)
-    return evolve(run, state=said(state, _turn_messages(reply, merged))), merged
+    return said(state, _turn_messages(reply, merged)), merged
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
     """The state with a result's writes merged; a result that does not fit it becomes a fault."""
-    if not isinstance(slot.status, Succeeded):
+    if not isinstance(slot.status, Succeeded) or not slot.status.result.writes:
         return state, slot
     try:
         return state.update(slot.status.result.writes), slot
@@ -108,21 +127,23 @@ def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, S
 
 def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
     """The model's message with its calls, as made or modified, then every answer in order."""
-    results = [result for slot in slots if (result := answer(slot)) is not None]
-    answers = [ChatMessage(ChatRole.TOOL, (result,)) for result in results]
-    return [with_calls(reply.message, [slot.call for slot in slots]), *answers]
+    return [
+        with_calls(reply.message, [slot.call for slot in slots]),
+        *[told(result) for slot in slots if (result := answer(slot)) is not None],
+    ]
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
     """How the turn's calls end the run, if they do: a fault, the answer, or an exit tool."""
-    for slot in slots:
-        if isinstance(slot.status, Faulted) and spec.fail_on_tool_fault:
+    for slot in slots if spec.fail_on_tool_fault else ():
+        if isinstance(slot.status, Faulted):
             return Failed(slot.status.fault)
     for slot in slots:
-        if isinstance(slot.status, Accepted):
+        if isinstance(slot.status, Succeeded):
+            if slot.call.tool_name in spec.exit_conditions:
+                return Finished(slot.call.tool_name)
+        elif isinstance(slot.status, Accepted):
             return Finished("output", slot.call.arguments)
-        if isinstance(slot.status, Succeeded) and slot.call.tool_name in spec.exit_conditions:
-            return Finished(slot.call.tool_name)
     return None
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Generic
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from detent.adapters.chances import SystemChance
 from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.recovery import rebound, unconfirmed
-from detent.core.run import Acting, Done, Run
+from detent.core.run import Acting, Done, Run, evolve
 from detent.core.snapshot import AgentSnapshot, snapshot_of
 from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
@@ -97,9 +97,9 @@ class Runs(Generic[S]):
                 f"after {length} entries run {run_id!r} has calls that are not answered; fork it "
                 "where the model is to be asked, or without messages"
             )
-        run = evolve(run, state=run.state.update(writes))
-        if messages and isinstance(run.phase, Done):
-            run = next_turn(run)
+        written = run.state.update(writes)
+        goes_on = messages and isinstance(run.phase, Done)
+        run = next_turn(run, written) if goes_on else evolve(run, state=written)
         return snapshot_of(self.spec, run)
 
     def delete(self, run_id: str) -> None:
