@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,15 +30,15 @@ from detent import (
     Write,
     start,
 )
-from detent.core.checkpoints import Known, checkpoint, checkpoint_text
+from detent.core.checkpoints import Known, begun, begun_text, checkpoint, checkpoint_text
 from detent.core.delegation import ANSWER, PARAMETERS
 from detent.core.events import Event, HappenedInside
 from detent.core.handlers import replace_values
 from detent.core.journal import event_from_json, event_text
-from detent.core.run import Acting
+from detent.core.run import Acting, RunOptions
 from detent.core.slots import AwaitingDecision, Slot
-from detent.core.state import lists_in
-from detent.core.storable import is_plain_run, is_storable
+from detent.core.state import lists_in, said
+from detent.core.storable import is_plain_run, is_plain_start, is_storable
 from detent.core.tools import by_name
 
 SPEC = AgentSpec(
@@ -183,3 +184,24 @@ def test_a_run_of_lists_is_written_when_it_is_read(run: Run[State], *, plain: bo
     assert (body() if callable(body) else body) == text
     assert callable(body) == plain
     assert counted == (0 if plain else rest)
+
+
+@pytest.mark.parametrize(
+    ("run", "plain"),
+    [
+        (RUN, True),
+        (evolve(RUN, options=RunOptions(generation_kwargs={"stop": b"x"})), False),
+        (Run("r", RUN.state.set("any", 1)), False),
+        (Run("r", said(RUN.state, [ChatMessage.from_user("x", meta={"a": b""})])), False),
+        (Run("r", State({"seen": {"type": list}}, {"seen": [date(2026, 1, 1)]})), False),
+    ],
+)
+def test_a_start_is_written_when_it_is_read(run: Run[State], *, plain: bool) -> None:
+    """No event has brought what is in it, so that all of it is looked at."""
+    spec = AgentSpec(State(run.state.schema))
+
+    assert is_plain_start(run) == plain
+    if plain:
+        body = begun(spec, run)
+        assert callable(body)
+        assert body() == begun_text(spec, run)

@@ -7,6 +7,7 @@ ended. So all checkpoints of a run together are about as large as the run, howev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -18,7 +19,7 @@ from detent.core.log import Log
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
-from detent.core.storable import is_plain_run
+from detent.core.storable import is_plain_run, is_plain_start
 from detent.core.stored import in_state, state_parts, state_text
 from detent.core.texts import encoded
 from detent.core.upgrades import FORMAT, upgraded_run
@@ -68,6 +69,11 @@ def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
     text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
     return text, len(text) - sum(len(parts[name]) for name in lists)
+
+
+def begun(spec: AgentSpec[Any], run: Run[Any]) -> Written:
+    """As `begun_text`, or what gives that text later, if nothing odd is in the run."""
+    return partial(begun_text, spec, run) if is_plain_start(run) else begun_text(spec, run)
 
 
 def begun_text(spec: AgentSpec[Any], run: Run[Any]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from detent.core.checks import type_name
 from detent.core.run import Run
 from detent.core.slots import Delegated, Slot, is_settled
 from detent.core.spec import AgentSpec
@@ -25,7 +24,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
             | ({"masked": sorted(tool.masked)} if tool.masked else {})
             for name, tool in tools.items()
         },
-        "state": {name: type_name(key.type) for name, key in spec.state.fields.items()},
+        "state": {name: key.type_name for name, key in spec.state.fields.items()},
     }
     inner = {
         str(slot.ref.place): fingerprint(spec.agents[slot.status.tool_name], slot.status.run)

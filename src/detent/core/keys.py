@@ -115,6 +115,11 @@ class Key(Generic[T, U]):
     check: Check = "all"
 
     @cached_property
+    def type_name(self) -> str:
+        """The type as people write it."""
+        return type_name(self.type)
+
+    @cached_property
     def atom(self) -> Class | None:
         """The class whose instances can be written without a look, for speed; None without one."""
         plain = isinstance(self.type, type) and self.type in ATOMS

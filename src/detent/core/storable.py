@@ -15,6 +15,7 @@ from detent.core.replies import ChatReply, FinishReason, Usage
 from detent.core.results import SCALARS, ToolResult
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
+from detent.core.state import lists_in
 from detent.core.writes import is_plain_list, is_plain_write
 
 TEXT = frozenset({str, type(None)})
@@ -47,6 +48,19 @@ def is_plain_run(run: Run[Any]) -> bool:
         and keys[name].handler is merge_lists
         and (name == "messages" or is_plain_list(keys[name].type))
         for name, value in run.state._values.items()  # noqa: SLF001  # as in `lists_in`
+    )
+
+
+def is_plain_start(run: Run[Any]) -> bool:
+    """Whether that holds of a run to which nothing has happened yet: here no event has come."""
+    return (
+        is_plain_run(run)
+        and not run.options.generation_kwargs
+        and all(map(_is_plain_message, run.messages))
+        and all(
+            name == "messages" or SCALARS.issuperset(map(type, items.held()))
+            for name, items in lists_in(run.state).items()
+        )
     )
 
 

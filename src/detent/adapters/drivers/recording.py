@@ -10,7 +10,7 @@ from typing import Any, Generic
 from attrs import evolve, frozen
 
 from detent.core.breakpoints import place_of, told
-from detent.core.checkpoints import NO_CHECKPOINT, Known, Written, begun_text, checkpoint, joined
+from detent.core.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.events import Event, ModelReplied, Resumed, ToolStarted
@@ -115,7 +115,7 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, begun_text(self._spec, run))])
+            self._append(run, [(STARTED, begun(self._spec, run))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
