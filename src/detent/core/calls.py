@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
+from detent.core import values
 from detent.core.decisions import (
     Allow,
     Answered,
@@ -119,10 +118,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
         case Confirmed():
             return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
-            call = attrs.evolve(slot.call, arguments=arguments)
+            call = values.evolve(slot.call, arguments=arguments)
             shown = text_of(masked(arguments, spec.tools[name].masked))
             note = wording.modified(name, shown, feedback)
-            return attrs.evolve(slot, call=call, status=Ready(attempt), note=note)
+            return values.evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
             return moved(slot, Refused(wording.rejected(name, feedback)))
         case Answered(text):

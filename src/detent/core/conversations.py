@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import frozen
-
 from detent.core.messages import ChatMessage, ChatRole, ResultPart, ToolCall, ToolCallResult
 from detent.core.records import shape_of
 from detent.core.shapes import RefusedError, an_array, an_object
+from detent.core.values import frozen
 
 
 @frozen

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeAlias, cast
 
-from attrs import evolve, field, frozen
-
 from detent.core.breakpoints import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
@@ -33,6 +31,7 @@ from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
 from detent.core.spec import AgentSpec
 from detent.core.stored import messages_from_json
 from detent.core.upgrades import FORMAT, upgraded_run
+from detent.core.values import evolve, field, frozen
 from detent.core.variables import S
 
 Json: TypeAlias = dict[str, Any]

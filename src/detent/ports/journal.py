@@ -9,9 +9,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from attrs import field, frozen
-
 from detent.core.errors import DetentError
+from detent.core.values import field, frozen
 
 Body: TypeAlias = str | Mapping[str, Any] | Callable[[], str]
 """What is kept: plain JSON, its text, or what gives the text, ever the same, once it is needed."""

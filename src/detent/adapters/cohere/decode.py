@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, field
-
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer, read_error
 from detent.adapters.http.neutral import decided_reason
@@ -19,6 +17,7 @@ from detent.adapters.http.parts import Part, assistant_message
 from detent.adapters.http.wire import failed, first_count, read_arguments
 from detent.core.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.replies import ChatReply, FinishReason, StreamingChunk, ToolCallDelta, Usage
+from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

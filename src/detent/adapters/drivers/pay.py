@@ -13,8 +13,6 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
-from attrs import Factory, evolve, field, frozen
-
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.asking import asked, asked_async
 from detent.adapters.drivers.telling import UNTOLD, Pieces, Teller
@@ -45,6 +43,7 @@ from detent.core.invocation import Invocation
 from detent.core.judging import judge
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.tools import Tool
+from detent.core.values import Factory, evolve, field, frozen
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Generic
 
-from attrs import field, frozen
-
 from detent.adapters.chances import SystemChance
 from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.core.keys import Write
@@ -18,6 +16,7 @@ from detent.core.snapshot import AgentSnapshot, snapshot_of
 from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
 from detent.core.turns import next_turn
+from detent.core.values import field, frozen
 from detent.core.variables import S
 from detent.ports.chance import Chance
 from detent.ports.journal import Entry, Journal, JournalConflictError, StoredRun

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import frozen
-
 from detent.adapters.http.secrets import Secret, as_secret
+from detent.core.values import frozen
 
 BEARER = ("authorization", "Bearer ")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from attrs import field, frozen
+from detent.core.values import field, frozen
 
 
 class SecretError(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import fields, frozen
+from detent.core.values import fields, frozen
 
 
 @frozen

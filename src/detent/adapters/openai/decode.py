@@ -10,8 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Never, TypeAlias
 
-from attrs import define, field
-
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer, read_error
 from detent.adapters.http.wire import failed, first_choice, first_count, read_arguments
@@ -23,6 +21,7 @@ from detent.core.replies import (
     ToolCallDelta,
     Usage,
 )
+from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from attrs import evolve, field, frozen
-
+from detent.core.values import evolve, field, frozen
 from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun
 
 Redact = Callable[[str], str]

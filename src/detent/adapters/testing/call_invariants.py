@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import evolve
-
 from detent.adapters.testing.insides import everywhere
 from detent.adapters.testing.trace import (
     Folded,
@@ -39,6 +37,7 @@ from detent.core.slots import (
     is_settled,
 )
 from detent.core.spec import AgentSpec
+from detent.core.values import evolve
 
 
 @everywhere
