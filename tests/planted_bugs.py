@@ -68,7 +68,7 @@ BUGS = (
         "a tool runs before its intent is stored",
         Edit(
             "adapters/drivers/session.py",
-            "self.feed(*map(self._started, tools))",
+            "self._fold(*map(self._started, tools))",
             "pass",
         ),
     ),

@@ -31,7 +31,7 @@ from detent.core.pending import decided_run
 from detent.core.recovery import rebound
 from detent.core.replies import StreamingChunk
 from detent.core.retries import Retries, retries_of
-from detent.core.run import Run, RunOptions
+from detent.core.run import NO_OPTIONS, Run, RunOptions
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_from
 from detent.core.spec import AgentSpec
 from detent.core.state import State, TypedState, initial_writes
@@ -133,12 +133,13 @@ class Assembly(Generic[S]):
             return self._errand(spec, at, streaming_callback, break_point)
         if system_prompt:
             spec = evolve(spec, system_prompt=system_prompt)
+        chose = names is not None or generation_kwargs
         new = start(
             spec,
             _conversation(messages),
             run_id=run_id or self.chance.new_id(),
             state=initial_writes(state),
-            options=RunOptions(names, generation_kwargs or {}),
+            options=RunOptions(names, generation_kwargs or {}) if chose else NO_OPTIONS,
             at=self._time(spec),
         )
         return self._errand(spec, Loaded(new, 0), streaming_callback, break_point)
@@ -182,7 +183,31 @@ class Assembly(Generic[S]):
     ) -> Errand[S]:
         require_callback(streaming_callback)
         tell = self.streaming_callback if streaming_callback is None else streaming_callback
-        purse = Purse(
+        purse = self._purse(spec, tell)
+        rules = _with_inner(self.rules, spec) if spec.agents else self.rules
+        holds = holds_of(break_point, spec)
+        recorder = None
+        if self.journal is not None:
+            recorder = Recorder(self.journal, spec, self.clock.now, at)
+            if at.length == 0:
+                recorder.begin(at.run)
+        session = Session(
+            spec,
+            at.run,
+            observers=self._watching(spec, rules, purse.teller),
+            clock=self.clock,
+            hold=holds,
+            passed=at.passed,
+            record=recorder,
+            hooks=self.hooks,
+            inner_hooks=_inner_hooks(spec) if spec.agents else None,
+        )
+        rules.tell(spec, at.run.decisions)
+        purses = _purses(spec, purse) if spec.agents else Purses(purse)
+        return Errand(session, purses, holds, recorder, rules)
+
+    def _purse(self, spec: AgentSpec[S], tell: StreamingCallback | None) -> Purse:
+        return Purse(
             self.chat_generator,
             self.executor,
             self.rules.askers,
@@ -191,27 +216,11 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
         )
-        telling = () if purse.teller is None else (_telling(spec, purse.teller),)
-        holds = holds_of(break_point, spec)
-        recorder = None
-        if self.journal is not None:
-            recorder = Recorder(self.journal, spec, self.clock.now, at)
-            if at.length == 0:
-                recorder.begin(at.run)
-        rules = _with_inner(self.rules, spec)
-        session = Session(
-            spec,
-            at.run,
-            observers=(rules.observer(spec), *self.observers, *telling),
-            clock=self.clock,
-            hold=holds,
-            passed=at.passed,
-            record=recorder,
-            hooks=self.hooks,
-            inner_hooks=_inner_hooks(spec),
-        )
-        rules.tell(spec, at.run.decisions)
-        return Errand(session, _purses(spec, purse), holds, recorder, rules)
+
+    def _watching(self, spec: AgentSpec[S], rules: Rules, tell: Teller | None) -> list[Observer]:
+        """The observers of a run: policies that learn, the user's, and who tells of results."""
+        learning = [rules.observer(spec)] if rules.learners or rules.inner else []
+        return [*learning, *self.observers, *([] if tell is None else [_telling(spec, tell)])]
 
 
 def _purses(spec: AgentSpec[Any], own: Purse) -> Purses:

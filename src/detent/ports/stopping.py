@@ -11,6 +11,8 @@ from contextvars import ContextVar, Token
 class Stop:
     """Tells a piece of work, from any thread, that nobody waits for it any longer."""
 
+    __slots__ = ("_calls", "_is_set", "_lock")
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._is_set = False

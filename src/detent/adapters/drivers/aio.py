@@ -24,20 +24,24 @@ async def drive_async(
     session: Session[S], pay: PayAsync, *, inbox: AsyncInbox | None = None
 ) -> Run[S]:
     """As `drive`, in the running event loop. Work on what is no longer owed is cancelled."""
-    mail: AsyncInbox = asyncio.Queue() if inbox is None else inbox
+    mail = inbox
     flights: dict[Flight, Effect] = {}
     session.open()
     try:
         while True:
-            session.hear(_arrived(mail, flights))
+            if mail is not None:
+                session.hear(_arrived(mail, flights))
             fresh = session.take()
             if inbox is None and len(fresh) == len(session.under_way) == 1:
-                session.land(fresh[0], await _performed(pay, fresh[0]))
+                try:
+                    came: Event | Exception | None = await pay(fresh[0])
+                except Exception as error:  # noqa: BLE001 - the session raises it
+                    came = error
+                session.land(fresh[0], came)
                 continue
-            for effect in fresh:
-                flight = asyncio.create_task(_performed(pay, effect))
-                flight.add_done_callback(mail.put_nowait)
-                flights[flight] = effect
+            if mail is None:  # most runs never need one
+                mail = asyncio.Queue()
+            flights |= {_begun(pay, effect, mail): effect for effect in fresh}
             for flight in _working_on(session.void(), flights):
                 flight.cancel()
             if not session.under_way:
@@ -59,6 +63,12 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
     for flight in list(flights):
         with suppress(Exception):  # the first one is on its way
             session.hear(_came(flight, flights))
+
+
+def _begun(pay: PayAsync, effect: Effect, mail: AsyncInbox) -> Flight:
+    flight = asyncio.create_task(_performed(pay, effect))
+    flight.add_done_callback(mail.put_nowait)
+    return flight
 
 
 async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:

@@ -39,18 +39,21 @@ class Errand(Generic[S]):
         """Drive the run, blocking. `raises` says whether a breakpoint raises."""
         from detent.adapters.drivers.threads import drive
 
-        drive(self.session, self.purse.pay, drop=self.purse.drop, inbox=inbox)
+        purse = self.purse if self.purse.agents else self.purse.own
+        drive(self.session, purse.pay, drop=purse.drop, inbox=inbox)
         return self.result(raises=raises)
 
     async def go_async(self, inbox: AsyncInbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """As `go`, in the running event loop."""
         from detent.adapters.drivers.aio import drive_async
 
-        if self.purse.own.teller is not None:
-            self.purse.own.teller.loop = asyncio.get_running_loop()
-        await drive_async(self.session, self.purse.pay_async, inbox=inbox)
-        if self.purse.own.teller is not None:
-            await self.purse.own.teller.told()
+        teller = self.purse.own.teller
+        if teller is not None:
+            teller.loop = asyncio.get_running_loop()
+        purse = self.purse if self.purse.agents else self.purse.own
+        await drive_async(self.session, purse.pay_async, inbox=inbox)
+        if teller is not None:
+            await teller.told()
         return self.result(raises=raises)
 
     def result(self, *, raises: bool = True) -> AgentResult[S, Any]:

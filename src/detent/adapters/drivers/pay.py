@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.asking import asked, asked_async
@@ -33,6 +33,7 @@ from detent.core.events import (
     Event,
     Judged,
     ModelFailed,
+    ModelReplied,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -55,8 +56,6 @@ from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
 from detent.ports.stopping import Stop, stopped_by
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-T = TypeVar("T")
 
 
 def _teller_of(purse: Purse) -> Teller | None:
@@ -142,8 +141,8 @@ class Purse:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, lambda: None)
-        stop = self._stops.setdefault(effect.key, Stop())
+        pieces, key = self._pieces(effect, None), effect.key
+        stop = self._stops.setdefault(key, Stop())
         stop.then(pieces.end)
         try:
             reply = self._answer(effect, pieces, stop)
@@ -151,13 +150,16 @@ class Purse:
             return self._unanswered(effect, error, pieces)
         finally:
             pieces.end()
-            del self._stops[effect.key]
+            del self._stops[key]
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, asyncio.get_running_loop)
+        pieces = self._pieces(effect, asyncio.get_running_loop())
         try:
-            reply = await self._answer_async(effect, pieces)
+            if hasattr(self.chat, "run_async"):
+                reply = require_reply(await self._asked(effect, pieces), self.chat)
+            else:
+                reply = await self._answer_in_a_thread(effect, pieces)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
@@ -166,12 +168,10 @@ class Purse:
             pieces.end()
         return self._replied(effect, reply)
 
-    def _pieces(
-        self, effect: AskModel, loop: Callable[[], asyncio.AbstractEventLoop | None]
-    ) -> Pieces:
+    def _pieces(self, effect: AskModel, loop: asyncio.AbstractEventLoop | None) -> Pieces:
         if self.teller is None:
             return UNTOLD
-        self.teller.loop = loop()
+        self.teller.loop = loop
         return Pieces(self.teller, effect.tools)
 
     def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
@@ -189,21 +189,29 @@ class Purse:
         return require_reply(reply, self.chat)
 
     async def _answer_async(self, effect: AskModel, pieces: Pieces) -> ChatReply:
-        if not hasattr(self.chat, "run_async"):
-            stop = Stop()
-            work = in_a_thread(partial(self._answer, effect, pieces, stop))
-            return await _unless_cancelled(work, stop)
-        reply = await cast(AsyncChatGenerator, self.chat).run_async(
+        return require_reply(await self._asked(effect, pieces), self.chat)
+
+    async def _answer_in_a_thread(self, effect: AskModel, pieces: Pieces) -> ChatReply:
+        stop = Stop()
+        try:
+            return await in_a_thread(partial(self._answer, effect, pieces, stop))
+        except asyncio.CancelledError:
+            stop.set()  # a thread may go on with it
+            raise
+
+    def _asked(self, effect: AskModel, pieces: Pieces) -> Awaitable[ChatReply]:
+        chat: Any = self.chat
+        reply: Awaitable[ChatReply] = chat.run_async(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
             streaming_callback=pieces.callback,
         )
-        return require_reply(reply, self.chat)
+        return reply
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
-        return effect.replied(reply, cost=cost)
+        return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
     def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
         pieces.take_back()
@@ -215,8 +223,8 @@ class Purse:
         return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
 
     def _run(self, effect: RunTool) -> Event:
-        invocation = _invocation(effect)
-        stop = self._stops.setdefault(effect.key, Stop())
+        invocation, key = _invocation(effect), effect.key
+        stop = self._stops.setdefault(key, Stop())
         stop.then(invocation.end)
         try:
             with stopped_by(stop):
@@ -226,7 +234,7 @@ class Purse:
             return self._raised(effect, invocation, error)
         finally:
             invocation.end()
-            del self._stops[effect.key]
+            del self._stops[key]
 
     def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
         is_async = tool.signature.is_async or not hasattr(self.tools, "execute")
@@ -237,25 +245,29 @@ class Purse:
         return _awaited(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
-        invocation = _invocation(effect)
+        invocation, stop = _invocation(effect), Stop()
         try:
-            value = await self._execute_async(effect.tool, invocation.arguments())
+            arguments = invocation.arguments()
+            with stopped_by(stop):
+                value = await self._executed(effect.tool, arguments, stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-                raise
+            if isinstance(error, asyncio.CancelledError):
+                stop.set()  # a thread may go on with it
+                if _is_cancelled():
+                    raise
             return self._raised(effect, invocation, error)
         finally:
             invocation.end()
 
-    async def _execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
-        stop = Stop()
-        with stopped_by(stop):
-            if not hasattr(self.tools, "execute_async"):
-                work = in_a_thread(partial(self._execute, tool, arguments, stop))
-            else:
-                work = cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
-            return await _unless_cancelled(work, stop)
+    def _executed(
+        self, tool: Tool, arguments: Mapping[str, object], stop: Stop
+    ) -> Awaitable[object]:
+        if not hasattr(self.tools, "execute_async"):
+            return in_a_thread(partial(self._execute, tool, arguments, stop))
+        tools: Any = self.tools
+        value: Awaitable[object] = tools.execute_async(tool, arguments)
+        return value
 
     def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
         fault = invocation.fault(error)
@@ -276,15 +288,6 @@ class Purse:
 
     def _ticked(self, effect: WaitUntil) -> Event:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
-
-
-async def _unless_cancelled(work: Awaitable[T], stop: Stop) -> T:
-    """What `work` gives. If it is cancelled, `stop` is set: a thread may go on with it."""
-    try:
-        return await work
-    except asyncio.CancelledError:
-        stop.set()
-        raise
 
 
 def _awaited(awaitable: Awaitable[object], stop: Stop) -> object:

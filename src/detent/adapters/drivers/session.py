@@ -108,10 +108,11 @@ class Session(Generic[S]):
             self.feed(*answers)
             fresh |= self._begun()
             fresh = {key: one for key, one in fresh.items() if key in self.under_way}
-        if all(map(_is_limit, self.under_way.values())):
-            self._keep(())
-            return []
-        return list(fresh.values())
+        for effect in self.under_way.values():
+            if not isinstance(effect, WaitUntil) or effect.reason != "limit":
+                return list(fresh.values())
+        self._keep(())  # nobody waits for the end of the run's time alone
+        return []
 
     def _keep(self, keys: Iterable[EffectKey]) -> None:
         kept = {key: self.under_way[key] for key in keys}
@@ -125,8 +126,10 @@ class Session(Generic[S]):
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
             fresh = {key: effect for key, effect in sent.items() if effect is not None}
         tools = [effect for effect in fresh.values() if isinstance(effect, RunTool)]
-        self.feed(*map(self._started, tools))
-        if not any(map(_is_timed, tools)):
+        if tools:
+            self._fold(*map(self._started, tools))
+        self._settle()
+        if not tools or not any(map(_is_timed, tools)):
             self.under_way |= fresh
             return fresh
         fresh = {key: effect for key, effect in fresh.items() if not _is_delegated(effect)}
@@ -163,11 +166,15 @@ class Session(Generic[S]):
         return inside(effect.path, started) if effect.path else started
 
     def _fresh(self) -> dict[EffectKey, Effect]:
-        owed = {effect.key: effect for effect in due(self.spec, self._run)}
+        owed = {}
+        for effect in due(self.spec, self._run):
+            owed[effect.key] = effect
         if self.under_way:
             self._keep(key for key in self.under_way if key in owed)
-        known = self.under_way.keys() | self._left
-        new = {key: one for key, one in owed.items() if key not in known} if known else owed
+        new = owed
+        if self.under_way or self._left:
+            known = self.under_way.keys() | self._left
+            new = {key: one for key, one in owed.items() if key not in known}
         if self._hold is not NO_HOLD:
             self.held = tuple(effect for effect in new.values() if self._must_wait(effect))
             new = {key: effect for key, effect in new.items() if effect not in self.held}
@@ -197,7 +204,9 @@ class Session(Generic[S]):
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
-        self.hear([(effect, came)])
+        self._land(effect, came)
+        if self.under_way or not isinstance(effect, REPEATABLE):
+            self._settle()
 
     def hear(self, items: Iterable[Event | Landed]) -> None:
         """Fold in events from outside and what came of effects; together they are recorded."""
@@ -258,11 +267,14 @@ class Session(Generic[S]):
 
     def _settle(self) -> None:
         """Record what has been folded in, and tell the observers; or it has not happened."""
+        if not self._folded:
+            return
         folded, self._folded = self._folded, []
-        changes = [(event, after) for before, event, after in folded if after is not before]
-        if changes and self._record is not None:
+        if self._record is not None:
+            changes = [(event, after) for before, event, after in folded if after is not before]
             try:
-                self._record(changes)
+                if changes:
+                    self._record(changes)
             except BaseException:
                 self._run = folded[0][0]
                 raise
@@ -297,8 +309,3 @@ def _is_delegated(effect: Effect) -> bool:
 def _is_timed(effect: RunTool) -> bool:
     """Whether something else is owed once it has begun: a wait, or what its agent owes."""
     return effect.tool.timeout_s is not None or effect.tool.agent is not None
-
-
-def _is_limit(effect: Effect) -> bool:
-    """Whether it only waits for the end of the run's time: nobody waits for that alone."""
-    return isinstance(effect, WaitUntil) and effect.reason == "limit"
