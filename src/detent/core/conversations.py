@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from detent.core.messages import ChatMessage, ChatRole, ResultPart, ToolCall, ToolCallResult
+from detent.core.messages import (
+    EMPTY,
+    ChatMessage,
+    ChatRole,
+    ResultPart,
+    ToolCall,
+    ToolCallResult,
+)
 from detent.core.records import shape_of
 from detent.core.shapes import RefusedError, an_array, an_object
 from detent.core.values import frozen
@@ -59,20 +66,20 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
     Raises:
         RefusedError: the data says none; says where and why.
     """
-    whole, short = shape_of(ChatMessage).read, shape_of(Answer).read
+    whole, short = shape_of(ChatMessage), shape_of(Answer)
     calls: Iterator[ToolCall] = iter(())
     read: list[ChatMessage] = []
     for place, one in enumerate(an_array(data)):
         try:
             if "role" in an_object(one):
-                message = whole(one, None)
+                message = whole.read(one, None)
                 if message.role is ChatRole.TOOL:
                     next(calls, None)
                 else:
                     calls = iter(message.tool_calls)
             else:
                 text = one.get("result") if len(one) == 1 else None  # most of them
-                answer = Answer(text) if type(text) is str else short(one, None)
+                answer = Answer(text) if type(text) is str else short.read(one, None)
                 message = _answering(answer, next(calls, None))
         except RefusedError as error:
             error.path.append(place)
@@ -82,6 +89,24 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
 
 
 def _answering(answer: Answer, call: ToolCall | None) -> ChatMessage:
+    """Past the constructors, whose converters have nothing to do here: they take three times it."""
     if call is None:
         raise RefusedError("it answers a call, and there is none before it")
-    return ChatMessage(ChatRole.TOOL, (ToolCallResult(answer.result, call, answer.error),))
+    result, message = _new(ToolCallResult), _new(ChatMessage)
+    _put_result(result, answer.result)
+    _put_origin(result, call)
+    _put_error(result, answer.error)
+    _put_role(message, ChatRole.TOOL)
+    _put_content(message, (result,))
+    _put_name(message, None)
+    _put_meta(message, EMPTY)
+    return message
+
+
+_new = object.__new__
+_put_result, _put_origin, _put_error = (
+    vars(ToolCallResult)[name].__set__ for name in ("result", "origin", "error")
+)
+_put_role, _put_content, _put_name, _put_meta = (
+    vars(ChatMessage)[name].__set__ for name in ("role", "content", "name", "meta")
+)

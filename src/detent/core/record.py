@@ -21,7 +21,8 @@ from detent.core.values import NOTHING, Attribute, fields
 
 ShapeOf: TypeAlias = Callable[[Any], Shape]
 TAG_IN_1 = "is"
-"""What the tag was in format 1."""
+"""What the tag was in format 1. What read that has added the present one."""
+TAGS = frozenset({TAG, TAG_IN_1})
 
 
 def record_of(kind: Any, shape_of: ShapeOf, *, tagged: bool) -> Shape:
@@ -50,11 +51,11 @@ class _Record(Shape):
         self._tagged = tagged
 
     def _first_write(self, value: Any, spec: Spec) -> str:
-        self.write = self._writer()
+        self.write = self._writer
         return self.write(value, spec)
 
     def _first_read(self, data: Any, spec: Spec) -> Any:
-        self.read = self._reader()
+        self.read = self._reader
         return self.read(data, spec)
 
     @cached_property
@@ -63,6 +64,7 @@ class _Record(Shape):
         stored = [one for one in fields(self._kind) if one.init]
         return [_Field(one.name, self._shape_of(hints[one.name]), _default(one)) for one in stored]
 
+    @cached_property
     def _writer(self) -> Callable[[Any, Spec], str]:
         lines, parts = "", f',"{TAG}":"{self._kind.__name__}"' if self._tagged else ""
         for name, shape, default in self._fields:
@@ -73,6 +75,7 @@ class _Record(Shape):
         told = whole.substitute(parts=parts[cut:])
         return self._made(WRITER.substitute(lines=lines, whole=told))
 
+    @cached_property
     def _reader(self) -> Callable[[Any, Spec], Any]:
         """It goes past the constructor: what comes of a part needs no converter."""
         lines, count = "", int(self._tagged)
@@ -88,7 +91,8 @@ class _Record(Shape):
     def _made(self, source: str) -> Callable[[Any, Spec], Any]:
         """The function that a text defines."""
         names: dict[str, Any] = {"kind": self._kind, "new": object.__new__, "quoted": quoted}
-        names |= {"RefusedError": RefusedError, "an_object": an_object, "unknown": self._unknown}
+        names |= {"RefusedError": RefusedError, "an_object": an_object}
+        names |= {"refuse_unknown": self._refuse_unknown}
         names |= {f"shape_{one.name}": one.shape for one in self._fields}
         names |= {f"default_{one.name}": _default(one) for one in fields(self._kind)}
         names |= {f"put_{one.name}": _put(self._kind, one.name) for one in fields(self._kind)}
@@ -96,24 +100,25 @@ class _Record(Shape):
         made: Callable[[Any, Spec], Any] = names["made"]
         return made
 
-    def _unknown(self, data: Mapping[str, Any]) -> RefusedError:
-        """For data with a name that no field has."""
-        known = {one.name for one in self._fields}
-        if self._tagged:
-            known.add(TAG if TAG in data else TAG_IN_1)
-        name = next(name for name in data if name not in known)
-        return RefusedError(f"nothing is called {name[:40]!r}")
+    def _refuse_unknown(self, data: Mapping[str, Any]) -> None:
+        """Raise if the data has a name that no field has."""
+        known = {one.name for one in self._fields} | (TAGS if self._tagged else set())
+        for name in data:
+            if name not in known:
+                raise RefusedError(f"nothing is called {name[:40]!r}")
 
 
 class _Inner(_Record):
     """As a record that belongs to the agent in its `tool_name`, whose names mean what it says."""
 
+    @cached_property
     def _writer(self) -> Callable[[Any, Spec], str]:
-        write = super()._writer()
+        write = super()._writer
         return lambda value, spec: write(value, _agent(spec, value.tool_name))
 
+    @cached_property
     def _reader(self) -> Callable[[Any, Spec], Any]:
-        read = super()._reader()
+        read = super()._reader
         return lambda data, spec: read(data, _agent(spec, str(an_object(data).get("tool_name"))))
 
 
@@ -186,7 +191,7 @@ $lines
             raise
         raise RefusedError(f"{name!r} is missing") from None
     if len(data) != count:
-        raise unknown(data)
+        refuse_unknown(data)
     return made
 """)
 READ = Template("""\

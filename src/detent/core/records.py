@@ -137,8 +137,12 @@ def _write_open(value: Any, spec: Spec) -> str:
 
 
 def _read_open(data: Any, spec: Spec) -> Any:
-    if _is_flat(an_object(data)):
-        return FrozenDict(data)
+    if type(data) is not dict:
+        an_object(data)
+    if TAG not in data and FLAT.issuperset(map(type, data.values())):  # plain JSON at first sight
+        made: FrozenDict[str, Any] = dict.__new__(FrozenDict)  # its constructor takes 0.3 µs more
+        dict.update(made, data)
+        return made
     return freeze(an_object(_read_any(data, spec)))
 
 
@@ -154,11 +158,6 @@ def _read_any(data: Any, spec: Spec) -> Any:
     from detent.core.stored import from_json  # as above
 
     return from_json(data, place="it")
-
-
-def _is_flat(value: Mapping[str, Any]) -> bool:
-    """Whether it is plain JSON at first sight."""
-    return TAG not in value and FLAT.issuperset(map(type, value.values()))
 
 
 @refusing

@@ -14,6 +14,7 @@ from detent.core.errors import DetentError, StoredDataError
 from detent.core.events import Event, ModelReplied, Resumed, ToolStarted
 from detent.core.journal import (
     event_from_json,
+    event_of,
     event_text,
     short_mark,
     short_mark_of,
@@ -29,7 +30,7 @@ from detent.core.snapshot import (
 )
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
-from detent.core.step import replay
+from detent.core.step import step
 from detent.core.storable import is_storable
 from detent.core.texts import TAG, encoded, quoted
 from detent.core.upgrades import FORMAT, upgraded_events
@@ -41,6 +42,7 @@ from detent.ports.journal import (
     Journal,
     JournalConflictError,
     JournalDamagedError,
+    with_data,
 )
 
 STARTED = "Started"
@@ -202,8 +204,8 @@ def loaded(
     now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
     if found is not None:
         now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
-    for entry in islice(entries, None if until is None else max(0, until - now.length)):
-        now = _after(spec, now, entry)
+    more = islice(entries, None if until is None else max(0, until - now.length))
+    now = _followed(spec, now, more)
     open_calls = (slot.call.tool_name for slot in now.run.slots if not is_settled(slot))
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
@@ -235,49 +237,67 @@ def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, A
     return 1, first.data
 
 
-def _after(spec: AgentSpec[S], now: Loaded[S], entry: Entry) -> Loaded[S]:
-    """The run one entry later."""
-    if entry.position != now.length:
-        raise JournalDamagedError(
-            f"the journal of run {now.run.id!r} is damaged: entry {now.length} is not there"
-        )
-    if entry.kind == FORGOTTEN:
-        raise RunNotFoundError(f"the journal has no run {now.run.id!r} any more: it is forgotten")
-    if entry.kind == STOPPED:
-        held = tuple(map(key_from_json, _held(entry)))
-        return evolve(now, length=now.length + 1, passed=held)
+def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Loaded[S]:
+    """The run after more entries."""
+    run, length, passed, format_ = now.run, now.length, now.passed, now.format
+    for entry, data in with_data(more):
+        if entry.position != length:
+            raise JournalDamagedError(
+                f"the journal of run {run.id!r} is damaged: entry {length} is not there"
+            )
+        length += 1
+        if entry.kind == FORGOTTEN:
+            raise RunNotFoundError(f"the journal has no run {run.id!r} any more: it is forgotten")
+        if entry.kind == STOPPED:
+            passed = tuple(map(key_from_json, _held(data)))
+        else:
+            passed = ()
+            run, format_ = _after(spec, run, entry, data, format_)
+    return Loaded(run, length, passed, now.known, format_)
+
+
+def _after(
+    spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any], format_: object
+) -> tuple[Run[S], object]:
+    """The run one entry later, and the format from then on."""
     try:
-        events, mark, format_ = events_of(spec, entry, now.format)
-        run = replay(spec, now.run, events)
+        events, mark, format_ = events_of(spec, entry.kind, data, format_)
+        after = run
+        for event in events:
+            after = step(spec, after, event)
     except DetentError as error:
         raise StoredDataError(
-            f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) cannot be followed: "
+            f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) cannot be followed: "
             f"{error}"
         ) from error
-    is_same = run is not now.run if mark is None else mark == short_mark_of(run)
+    is_same = after is not run if mark is None else mark == short_mark_of(after)
     if not is_same and (mark is not None or format_ == FORMAT):
         raise StoredDataError(
-            f"entry {entry.position} of run {now.run.id!r} ({entry.kind:.40}) left the run at "
+            f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
             f"{mark or 'another place'!r:.200}, and with this agent at "
-            f"{short_mark_of(run)!r}: the agent's rules have "
+            f"{short_mark_of(after)!r}: the agent's rules have "
             f"changed since{_lack(spec, events[0])}"
         )
-    return Loaded(run, now.length + 1, (), now.known, format_)
+    return after, format_
 
 
 def events_of(
-    spec: AgentSpec[Any], entry: Entry, format_: object
+    spec: AgentSpec[Any], kind: str, data: Mapping[str, Any], format_: object
 ) -> tuple[list[Event], str | None, object]:
-    """The events that an entry has kept, the mark behind them, and the format from then on.
+    """The events in an entry's data, the mark behind them, and the format from then on.
 
     `format_` is that so far.
 
     Raises:
         StoredDataError: there is none, or it names what this agent does not have.
     """
-    data = {TAG: entry.kind, **entry.data}
-    mark, format_ = data.pop("mark", None), data.pop("format", format_)
-    events = [event_from_json(spec, one) for one in upgraded_events(data, format_)]
+    rest = dict(data)
+    mark, format_ = rest.pop("mark", None), rest.pop("format", format_)
+    if type(format_) is int and format_ == FORMAT:
+        events = [event_of(spec, kind, rest)]
+    else:
+        told = upgraded_events({TAG: kind, **rest}, format_)
+        events = [event_from_json(spec, one) for one in told]
     return events, None if mark is None else short_mark(str(mark)), format_
 
 
@@ -289,6 +309,6 @@ def _lack(spec: AgentSpec[Any], event: Event) -> str:
     return f"; it has no tool {', '.join(map(repr, names))}" if names else ""
 
 
-def _held(entry: Entry) -> Iterable[object]:
-    held: object = entry.data.get("held")
+def _held(data: Mapping[str, Any]) -> Iterable[object]:
+    held: object = data.get("held")
     return held if isinstance(held, list) else [held]

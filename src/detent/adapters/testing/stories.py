@@ -81,6 +81,6 @@ def story_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Story[S]:
     format_ = begun.format
     for entry in journal.read(run_id, 1):
         if entry.kind not in (STOPPED, FORGOTTEN):
-            kept, _, format_ = events_of(spec, entry, format_)
+            kept, _, format_ = events_of(spec, entry.kind, entry.data, format_)
             events += kept
     return Story(spec, begun.run, tuple(events))
