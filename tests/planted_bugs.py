@@ -68,7 +68,7 @@ BUGS = (
         "a tool runs before its intent is stored",
         Edit(
             "adapters/drivers/session.py",
-            "self._fold(*map(self._started, tools))",
+            "is_more_owed |= self._start(effect)",
             "pass",
         ),
     ),

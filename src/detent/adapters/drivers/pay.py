@@ -154,7 +154,9 @@ class Purse:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, asyncio.get_running_loop())
+        pieces = UNTOLD
+        if self.teller is not None:
+            pieces = self._pieces(effect, asyncio.get_running_loop())
         try:
             if hasattr(self.chat, "run_async"):
                 reply = require_reply(await self._asked(effect, pieces), self.chat)

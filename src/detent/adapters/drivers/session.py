@@ -125,11 +125,12 @@ class Session(Generic[S]):
         if self._hooks or self._inner_hooks:
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
             fresh = {key: effect for key, effect in sent.items() if effect is not None}
-        tools = [effect for effect in fresh.values() if isinstance(effect, RunTool)]
-        if tools:
-            self._fold(*map(self._started, tools))
+        is_more_owed = False
+        for effect in fresh.values():
+            if isinstance(effect, RunTool):
+                is_more_owed |= self._start(effect)
         self._settle()
-        if not tools or not any(map(_is_timed, tools)):
+        if not is_more_owed:
             self.under_way |= fresh
             return fresh
         fresh = {key: effect for key, effect in fresh.items() if not _is_delegated(effect)}
@@ -160,10 +161,13 @@ class Session(Generic[S]):
         except LookupError:  # the agent has ended, or the whole run: what comes is not heard
             return (), self.run
 
-    def _started(self, effect: RunTool) -> Event:
-        at = self._clock.now() if _is_timed(effect) else None
+    def _start(self, effect: RunTool) -> bool:
+        """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
+        is_timed = effect.tool.timeout_s is not None or effect.tool.agent is not None
+        at = self._clock.now() if is_timed else None
         started = ToolStarted(effect.ref, effect.attempt, at)
-        return inside(effect.path, started) if effect.path else started
+        self._fold(inside(effect.path, started) if effect.path else started)
+        return is_timed
 
     def _fresh(self) -> dict[EffectKey, Effect]:
         owed = {}
@@ -220,7 +224,14 @@ class Session(Generic[S]):
 
     def feed(self, *events: Event) -> None:
         """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
-        self._fold(*events)
+        run, before = self._run, len(self._folded)
+        try:
+            for event in events:
+                self._fold(event)
+        except BaseException:
+            self._run = run
+            del self._folded[before:]
+            raise
         self._settle()
 
     def _hear(self, item: Event | Landed) -> bool:
@@ -240,30 +251,24 @@ class Session(Generic[S]):
             if isinstance(came, BaseException):
                 self._raised.append(came)
             elif came is not None:
-                self._fold(self._heard(effect, came))
+                if self._hooks or self._inner_hooks:
+                    hooks, run = self._hooks_of(effect)
+                    came = incoming(hooks, effect, came, run)
+                self._fold(inside(effect.path, came) if effect.path else came)
         except HookError as error:
             self._raised.append(error)
         if self._run is before:
             self._left.add(key)
 
-    def _heard(self, effect: Effect, came: Event) -> Event:
-        """What came, as the hooks want it and as the outermost run takes it."""
-        if self._hooks or self._inner_hooks:
-            hooks, run = self._hooks_of(effect)
-            came = incoming(hooks, effect, came, run)
-        return inside(effect.path, came) if effect.path else came
-
-    def _fold(self, *events: Event) -> None:
-        folded: list[Folded[S]] = []
-        run = self._run
-        for event in events:
-            before, run = run, step(self.spec, run, event)
-            folded.append((before, event, run))
-            if self._hooks and run is not before and (back := sent_back(self._hooks, run)):
-                before, run = run, step(self.spec, run, back)
-                folded.append((before, back, run))
+    def _fold(self, event: Event) -> None:
+        before = self._run
+        run = step(self.spec, before, event)
+        back = sent_back(self._hooks, run) if self._hooks and run is not before else None
+        self._folded.append((before, event, run))
+        if back is not None:
+            before, run = run, step(self.spec, run, back)
+            self._folded.append((before, back, run))
         self._run = run
-        self._folded += folded
 
     def _settle(self) -> None:
         """Record what has been folded in, and tell the observers; or it has not happened."""
@@ -304,8 +309,3 @@ def performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
 def _is_delegated(effect: Effect) -> bool:
     """Whether it is the call of a tool that is an agent."""
     return isinstance(effect, RunTool) and effect.tool.agent is not None
-
-
-def _is_timed(effect: RunTool) -> bool:
-    """Whether something else is owed once it has begun: a wait, or what its agent owes."""
-    return effect.tool.timeout_s is not None or effect.tool.agent is not None
