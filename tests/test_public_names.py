@@ -77,3 +77,34 @@ def test_importing_the_doors_is_light() -> None:
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert told.stdout.strip() == "set()"
+
+
+FIRST_RUN = """
+import sys
+from detent import Agent, ChatMessage, ChatReply, MemoryJournal, ToolCall, tool
+
+@tool
+def add(a: int, b: int) -> int:
+    '''Add two numbers.'''
+    return a + b
+
+class Model:
+    def run(self, messages, **options):
+        if len(messages) > 1:
+            return ChatReply(ChatMessage.from_assistant("done"))
+        return ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("add", {"a": 1, "b": 2})]))
+
+agent = Agent(chat_generator=Model(), tools=[add], journal=MemoryJournal())
+assert agent.run("go").text == "done"
+print(*{name.split(".")[0] for name in sys.modules})
+"""
+
+
+def test_a_first_run_loads_no_library() -> None:
+    """What is stored in another process, or said in sections, needs one, and takes longer."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_RUN], capture_output=True, text=True, check=True
+    )
+
+    libraries = {"attr", "cattrs", "docstring_parser", "returns", "typeguard", "typing_extensions"}
+    assert not libraries & set(done.stdout.split())

@@ -23,7 +23,8 @@ from cattrs import ClassValidationError
 from pydantic import BaseModel, Field
 
 from detent.core.checks import type_name
-from detent.core.codec import Codec, NoFormError
+from detent.core.codec import Codec
+from detent.core.forms import NoFormError
 from detent.core.frozen import FrozenDict
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Optional
@@ -9,6 +10,9 @@ from typing import Annotated, Any, Literal, Optional
 import pytest
 from annotated_types import MinLen
 from attrs import frozen
+from docstring_parser import parse
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import Field
 
 from detent.core.components import component
@@ -158,6 +162,21 @@ class Told:  # noqa: D101 - that it has no docstring is the point
 def test_only_what_somebody_wrote_describes(function: Any, expected: str) -> None:
     """Python and its libraries describe everything they make."""
     assert description_of(function) == expected
+
+
+@given(st.text("ab .,\t\n-=@", max_size=60))
+@example("one\n\ntwo")
+@example("one\n\n\n\ntwo")
+@example("one\n---\ntwo")
+def test_a_docstring_without_sections_says_what_the_parser_would_read(text: str) -> None:
+    """Which is not loaded for it."""
+
+    def silent(at: int) -> int:
+        return at
+
+    silent.__doc__ = text
+    read = parse(f"\n{inspect.cleandoc(text)}")
+    assert description_of(silent) == (read.description or "").strip()
 
 
 def test_a_docstring_may_say_only_what_the_parameters_mean() -> None:

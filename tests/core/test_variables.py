@@ -25,7 +25,17 @@ def test_what_a_program_imports_first_does_not_load_the_machine() -> None:
     """An agent, a state and a tool can be named before anything else of ours is needed."""
     done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    heavy = {"asyncio", "cattrs", "typeguard", "httpx", "ssl", "pathlib", "returns"}
+    heavy = {
+        "asyncio",
+        "attr",
+        "cattrs",
+        "docstring_parser",
+        "typeguard",
+        "httpx",
+        "ssl",
+        "pathlib",
+        "returns",
+    }
     ours = {
         "detent.core.step",
         "detent.core.records",

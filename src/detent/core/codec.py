@@ -22,6 +22,7 @@ from detent.core.forms import (
     NATIVE,
     SCALARS,
     Form,
+    NoFormError,
     class_of,
     is_model,
     is_native,
@@ -34,14 +35,6 @@ from detent.core.forms import (
 from detent.core.guards import frozen_fields
 from detent.core.texts import TAG
 from detent.core.values import has
-
-
-class NoFormError(Exception):
-    """There is no form of `value`, which is somewhere in what was to be stored."""
-
-    def __init__(self, value: object, reason: str) -> None:
-        super().__init__(reason)
-        self.value = value
 
 
 class Codec(Converter):

@@ -43,6 +43,14 @@ class Form(NamedTuple):
     unpack: Callable[[Any], Any]
 
 
+class NoFormError(Exception):
+    """There is no form of `value`, which is somewhere in what was to be stored."""
+
+    def __init__(self, value: object, reason: str) -> None:
+        super().__init__(reason)
+        self.value = value
+
+
 SCALARS: Mapping[type, Form] = {
     bytes: Form(lambda value: b64encode(value).decode("ascii"), b64decode),
     datetime: Form(datetime.isoformat, datetime.fromisoformat),

@@ -233,12 +233,20 @@ def _own_docstring(kind: type) -> str:
 
 
 def _summary(docstring: str) -> str:
+    if not _has_sections(docstring):
+        return docstring.strip()
     return (_parsed(docstring).description or "").strip()
 
 
 def _texts(docstring: str) -> dict[str, str]:
-    found = _parsed(docstring).params
+    found = _parsed(docstring).params if _has_sections(docstring) else []
     return {item.arg_name: item.description for item in found if item.description}
+
+
+def _has_sections(docstring: str) -> bool:
+    """Whether it may be more than one paragraph. To load what parses others takes 3 ms."""
+    lines = docstring.splitlines()
+    return ":" in docstring or "--" in docstring or any(not line[:1].strip() for line in lines)
 
 
 def _parsed(docstring: str) -> Docstring:

@@ -12,16 +12,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
-from cattrs import transform_error
-
-from detent.core.codec import Codec, NoFormError
 from detent.core.conversations import conversation_from_json, conversation_text
 from detent.core.conversion import convert
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.fields import field_names
-from detent.core.forms import NATIVE, Form, class_of, is_record, plain_type, undecorated
+from detent.core.forms import (
+    NATIVE,
+    Form,
+    NoFormError,
+    class_of,
+    is_record,
+    plain_type,
+    undecorated,
+)
 from detent.core.log import Log, bare, is_log
 from detent.core.messages import ChatMessage, Content
 from detent.core.records import shape_of
@@ -30,6 +35,9 @@ from detent.core.shown import shown
 from detent.core.state import VERSION, BaseState
 from detent.core.texts import TAG, NotPlainError, encoded, plain_text, quoted
 from detent.core.upgrades import AS_IN_1
+
+if TYPE_CHECKING:
+    from detent.core.codec import Codec
 
 
 def to_json(
@@ -138,6 +146,8 @@ def from_json(
             return _read_as_in_1(data, declared, place)
         return _codec(declared, types).structure(data, declared)
     except Exception as error:
+        from cattrs import transform_error
+
         faults = transform_error(error, place, _said)
         raise StoredDataError("; ".join(faults)) from error
 
@@ -183,12 +193,18 @@ def _codec(declared: object, types: Iterable[object]) -> Codec:
     try:
         known = frozenset(some)
     except TypeError:  # an annotation in one of them has no hash
-        return Codec(some, _messages())
+        return _new_codec(some)
     return _known_codec(known)
 
 
 @lru_cache(maxsize=64)
 def _known_codec(types: frozenset[object]) -> Codec:
+    return _new_codec(types)
+
+
+def _new_codec(types: Iterable[object]) -> Codec:
+    from detent.core.codec import Codec  # cattrs is only loaded where not all is plain
+
     return Codec(types, _messages())
 
 
