@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from detent.adapters.http.secrets import Secret, as_secret
@@ -66,6 +67,7 @@ def is_at(home: Home, base_url: str) -> bool:
     return host == domain or host.endswith(f".{domain}")
 
 
+@lru_cache(maxsize=100)  # taking URLs apart takes as long as reading a short answer
 def below(base_url: str, path: str, query: str = "") -> str:
     """`path` below `base_url`, whose own query stays at the end.
 

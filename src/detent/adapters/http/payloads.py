@@ -78,7 +78,7 @@ class PayloadDecoder:
             text = self._rest.decode(errors="replace").rstrip()
             if text.startswith(("{", "[")) and not text.endswith(("}", "]")):
                 raise CutAnswerError("the answer was cut off in the middle")
-            yield from _objects(text)
+            yield from self._values((text,))
 
     def _values(self, texts: Iterable[str]) -> Iterator[Json]:
         for text in texts:

@@ -10,6 +10,9 @@ from detent.core.messages import is_deep
 from detent.core.replies import FailureCause, ModelFailure
 from detent.ports.chat import ChatGeneratorError
 
+# json.dumps would make an encoder for each text, which takes as long as writing a short request.
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
 
 def json_text(value: object, api: str) -> str:
     """`value` as JSON, without spaces.
@@ -18,7 +21,7 @@ def json_text(value: object, api: str) -> str:
         ChatGeneratorError: it is none; the message says that it is for `api`.
     """
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+        return _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise cannot_send(api, f"value that is not JSON ({error})") from error
 
@@ -63,7 +66,10 @@ def first_count(*counts: object) -> int:
     >>> first_count(None, 0, 12)
     12
     """
-    return next((int(count) for count in counts if isinstance(count, int | float) and count), 0)
+    for count in counts:
+        if isinstance(count, (int, float)) and count:  # `|` takes thrice as long
+            return int(count)
+    return 0
 
 
 def first_choice(choices: Sequence[Mapping[str, Any]] | None) -> Mapping[str, Any] | None:
