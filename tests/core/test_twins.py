@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import attrs
@@ -21,7 +22,7 @@ from detent.core.events import (
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import IdempotencyKey
 from detent.core.messages import ToolCallResult, new_result, told
-from detent.core.replies import Usage
+from detent.core.replies import StreamingChunk, Usage, new_chunk
 from detent.core.results import new_result as new_tool_result
 from detent.core.run import Acting, Run, RunOptions, Thinking, evolve, new_acting
 from detent.core.slots import READY, CallRef, Running, Slot, new_running, new_slot
@@ -54,6 +55,7 @@ MADE: list[tuple[Callable[..., object], Callable[..., object], tuple[object, ...
     (new_replied, ModelReplied, (2, 3, REPLY, 0.5)),
     (new_started, ToolStarted, (REF, 2, 0.5)),
     (new_returned, ToolReturned, (REF, 2, ToolResult("text"))),
+    (partial(new_chunk, start=True), partial(StreamingChunk, start=True), ("text", "thought")),
     (new_tool_result, ToolResult, ("text", (), ("warning",))),
     (lambda run: evolve(run, turn=4), lambda run: attrs.evolve(run, turn=4), (RUN,)),
 ]

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from detent.core.frozen import FrozenDict
 from detent.core.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
+from detent.core.twins import twin
 from detent.core.values import field, frozen
 
 FinishReason: TypeAlias = Literal[
@@ -105,7 +106,7 @@ class ToolCallDelta:
     id: str | None = None
 
 
-@frozen(slots=False)  # there is one for each piece, and it is then made in two thirds of the time
+@frozen
 class StreamingChunk:
     """A piece of a run, as it happens: for showing, never part of the run itself.
 
@@ -125,3 +126,22 @@ class StreamingChunk:
     index: int | None = None
     start: bool = False
     agents: tuple[str, ...] = ()
+
+
+_StreamingChunk = twin(StreamingChunk)
+
+
+def new_chunk(content: str = "", reasoning: str = "", *, start: bool) -> StreamingChunk:
+    """As `StreamingChunk`, but quickly."""
+    new = _StreamingChunk()
+    new.content = content
+    new.reasoning = reasoning
+    new.tool_calls = ()
+    new.tool_call_result = None
+    new.finish_reason = None
+    new.index = None
+    new.start = start
+    new.agents = ()
+    new.__class__ = StreamingChunk
+    chunk: StreamingChunk = new
+    return chunk

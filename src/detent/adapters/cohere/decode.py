@@ -16,7 +16,14 @@ from detent.adapters.http.neutral import decided_reason
 from detent.adapters.http.parts import Part, assistant_message
 from detent.adapters.http.wire import failed, first_count, read_arguments
 from detent.core.messages import ReasoningContent, TextContent, ToolCall
-from detent.core.replies import ChatReply, FinishReason, StreamingChunk, ToolCallDelta, Usage
+from detent.core.replies import (
+    ChatReply,
+    FinishReason,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+    new_chunk,
+)
 from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
@@ -98,7 +105,7 @@ class ChatFold:
         pieces: list[StreamingChunk] = []
         for part in _listed(message.get("content")):
             if thinking := part.get("thinking"):
-                pieces.append(StreamingChunk(reasoning=thinking, start=not self._thinking))
+                pieces.append(new_chunk(reasoning=thinking, start=not self._thinking))
                 self._thinking.append(thinking)
             if text := part.get("text"):
                 pieces.append(self._say(text))
@@ -114,7 +121,7 @@ class ChatFold:
     def _say(self, text: str) -> StreamingChunk:
         start = not self._text
         self._text.append(text)
-        return StreamingChunk(content=text, start=start)
+        return new_chunk(text, start=start)
 
     def _call(self, wire: Json, index: int | None) -> ToolCallDelta:
         """Take in a call, or a piece of the one with this index."""

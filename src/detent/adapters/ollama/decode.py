@@ -14,7 +14,14 @@ from detent.adapters.http.failures import error_in_answer
 from detent.adapters.http.neutral import decided_reason
 from detent.adapters.http.wire import failed, first_count, read_arguments
 from detent.core.messages import ChatMessage, ReasoningContent, ToolCall
-from detent.core.replies import ChatReply, FinishReason, StreamingChunk, ToolCallDelta, Usage
+from detent.core.replies import (
+    ChatReply,
+    FinishReason,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+    new_chunk,
+)
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -50,10 +57,10 @@ class ChatFold:
         message = value.get("message") or {}
         pieces: list[StreamingChunk] = []
         if thinking := message.get("thinking"):
-            pieces.append(StreamingChunk(reasoning=thinking, start=not self._thinking))
+            pieces.append(new_chunk(reasoning=thinking, start=not self._thinking))
             self._thinking.append(thinking)
         if text := message.get("content"):
-            pieces.append(StreamingChunk(content=text, start=not self._text))
+            pieces.append(new_chunk(text, start=not self._text))
             self._text.append(text)
         if wires := message.get("tool_calls"):
             pieces.append(StreamingChunk(tool_calls=tuple(map(self._call, wires))))

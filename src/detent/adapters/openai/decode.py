@@ -20,6 +20,7 @@ from detent.core.replies import (
     StreamingChunk,
     ToolCallDelta,
     Usage,
+    new_chunk,
 )
 from detent.core.values import define, field
 
@@ -128,13 +129,13 @@ class ChatFold:
     def _say(self, text: str, said: list[str]) -> StreamingChunk:
         start = not said
         said.append(text)
-        return StreamingChunk(content=text, start=start)
+        return new_chunk(text, start=start)
 
     def _think(self, name: str, text: str) -> StreamingChunk:
         start = not self._reasoning
         self._reasoning.append(text)
         self._reasoning_field = name
-        return StreamingChunk(reasoning=text, start=start)
+        return new_chunk(reasoning=text, start=start)
 
     def _parts(self, parts: Iterable[Json]) -> Iterator[StreamingChunk]:
         """Mistral's form of content: a list of texts and thoughts."""

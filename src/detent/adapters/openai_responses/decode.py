@@ -15,7 +15,14 @@ from detent.adapters.http.parts import Opaque, Part, Said, assistant_message, wi
 from detent.adapters.http.wire import failed, first_count, read_arguments
 from detent.adapters.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.messages import ReasoningContent, ToolCall
-from detent.core.replies import ChatReply, FinishReason, StreamingChunk, ToolCallDelta, Usage
+from detent.core.replies import (
+    ChatReply,
+    FinishReason,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+    new_chunk,
+)
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -162,8 +169,8 @@ class ResponseFold:
         at = (index, event.get("content_index"), event.get("summary_index"))
         start, self._text_at = at != self._text_at, at
         if thought:
-            return (StreamingChunk(reasoning=text, start=start),)
-        return (StreamingChunk(content=text, start=start),)
+            return (new_chunk(reasoning=text, start=start),)
+        return (new_chunk(text, start=start),)
 
     def _argued(self, index: int, arguments: str | None) -> Sequence[StreamingChunk]:
         if not arguments or index not in self._places:
