@@ -106,5 +106,5 @@ def test_a_first_run_loads_no_library() -> None:
         [sys.executable, "-c", FIRST_RUN], capture_output=True, text=True, check=True
     )
 
-    libraries = {"attr", "cattrs", "docstring_parser", "returns", "typeguard", "typing_extensions"}
+    libraries = {"cattrs", "docstring_parser", "returns", "typeguard", "typing_extensions"}
     assert not libraries & set(done.stdout.split())

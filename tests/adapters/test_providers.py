@@ -51,7 +51,7 @@ def test_every_provider_is_there(provider: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_making_a_generator_loads_nothing_that_a_call_needs() -> None:
     """Neither httpx nor asyncio, nor the machine that a run needs."""
-    heavy = {"asyncio", "attr", "cattrs", "httpx", "ssl", "subprocess", "typeguard"}
+    heavy = {"asyncio", "cattrs", "httpx", "ssl", "subprocess", "typeguard"}
     run = {"detent.core.run", "detent.core.output_type", "detent.core.slots", "detent.core.step"}
     names = sorted(PROVIDERS.keys() - {"local"})
     code = f"""

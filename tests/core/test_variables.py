@@ -27,7 +27,6 @@ def test_what_a_program_imports_first_does_not_load_the_machine() -> None:
     loaded = set(done.stdout.split())
     heavy = {
         "asyncio",
-        "attr",
         "cattrs",
         "docstring_parser",
         "typeguard",
