@@ -132,9 +132,9 @@ BUGS = (
         "a late answer overwrites a settled one",
         Edit(
             "core/step.py",
-            "    if slot is None or not isinstance(slot.status, (Running, Ready, Unknown)):",
+            "    if slot is None or not isinstance(slot.status, BEGUN):",
             "    if slot is not None and isinstance(slot.status, Succeeded):\n        return slot\n"
-            "    if slot is None or not isinstance(slot.status, (Running, Ready, Unknown)):",
+            "    if slot is None or not isinstance(slot.status, BEGUN):",
         ),
     ),
     Bug(

@@ -11,7 +11,7 @@ from detent.core.values import evolve
 
 def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:
     """The call without what the model sent for parameters that the state fills."""
-    if tool.hidden.isdisjoint(call.arguments):
+    if not tool.hidden or tool.hidden.isdisjoint(call.arguments):
         return call
     kept = {name: value for name, value in call.arguments.items() if name not in tool.hidden}
     return evolve(call, arguments=kept)

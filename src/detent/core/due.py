@@ -91,7 +91,7 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     offered = _offered(spec, run)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
-    return new_ask_model(run.turn, attempt, run.messages, offered, options)
+    return new_ask_model(run.turn, attempt, run.state.read("messages"), offered, options)
 
 
 def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:

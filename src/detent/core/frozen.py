@@ -62,10 +62,17 @@ class FrozenDict(dict[K, V]):
 
 
 def frozen_dict(items: Mapping[K, V]) -> FrozenDict[K, V]:
-    """The items in a dict that nobody can change: in less than half the time of the class."""
-    filled: FrozenDict[K, V] = dict.__new__(FrozenDict)
-    dict.update(filled, items)
+    """The items in a dict that nobody can change: in a third of the time of the class."""
+    new: Any = _OpenDict(items)
+    new.__class__ = FrozenDict
+    filled: FrozenDict[K, V] = new
     return filled
+
+
+class _OpenDict(dict[K, V]):
+    """A `FrozenDict` before nobody can change it."""
+
+    __slots__ = ()
 
 
 class FrozenList(list[T]):

@@ -14,6 +14,12 @@ from detent.core.json_assertions import KINDS, Place, Schema, identity
 from detent.core.json_schema import CHECKS, fits, resolved
 
 Test: TypeAlias = Callable[[Any], bool]
+Tests: TypeAlias = dict[type, tuple[Test, ...]]
+"""What is asked of the values of each class."""
+
+Part: TypeAlias = tuple[frozenset[type], Test]
+"""The classes all of whose values fit, and the test of any value."""
+
 Known: TypeAlias = dict[str, Test]
 """The tests of the schemas that references name."""
 
@@ -34,15 +40,22 @@ def checker(schema: Schema) -> Test:
 def _made(schema: Schema, place: Place, known: Known) -> Test:
     if isinstance(schema, bool):
         return partial(_is_so, schema)
+    return _by(_tests(schema, place, known), schema, place)
+
+
+def _by(tests: Tests, schema: Schema, place: Place) -> Test:
+    return partial(_by_kind, tests, partial(_closely, schema, place))
+
+
+def _tests(schema: Mapping[str, Any], place: Place, known: Known) -> Tests:
     asked = list(_asked(schema, place, known))
-    tests = {
+    return {
         kind: (
             *_of_type(schema.get("type"), kind),
             *(test for spoken_of, test in asked if spoken_of in ("any", name)),
         )
         for kind, name in KINDS.items()
     }
-    return partial(_by_kind, tests, partial(_closely, schema, place))
 
 
 def _of_type(declared: str | Sequence[str] | None, kind: type) -> Iterator[Test]:
@@ -70,7 +83,7 @@ def _asked(schema: Mapping[str, Any], place: Place, known: Known) -> Iterator[tu
             yield CHECKS[keyword][0], made or partial(_passes, keyword, rule, schema, place)
 
 
-def _by_kind(tests: Mapping[type, tuple[Test, ...]], closely: Test, value: object) -> bool:
+def _by_kind(tests: Tests, closely: Test, value: object) -> bool:
     mine = tests.get(type(value))
     if mine is None:
         return closely(value)
@@ -122,14 +135,21 @@ def _fits_any(tests: tuple[Test, ...], value: object) -> bool:
 
 
 def _properties(rule: Mapping[str, Schema], schema: object, place: Place, known: Known) -> Test:
-    tests = {name: _made(option, place.of(name), known) for name, option in rule.items()}
-    return partial(_parts_fit, tests)
+    return partial(_parts_fit, {name: _part(rule[name], place.of(name), known) for name in rule})
 
 
-def _parts_fit(tests: Mapping[str, Test], value: Mapping[str, object]) -> bool:
+def _part(schema: Schema, place: Place, known: Known) -> Part:
+    if isinstance(schema, bool):
+        return frozenset(), partial(_is_so, schema)
+    tests = _tests(schema, place, known)
+    return frozenset(kind for kind in tests if not tests[kind]), _by(tests, schema, place)
+
+
+def _parts_fit(parts: Mapping[str, Part], value: Mapping[str, object]) -> bool:
     for name, item in value.items():
-        test = tests.get(name)
-        if test is not None and not test(item):
+        part = parts.get(name)
+        # Most are of a class that tells all: to look saves a call for each argument of each tool.
+        if part is not None and type(item) not in part[0] and not part[1](item):
             return False
     return True
 

@@ -38,7 +38,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
+        return new_usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
@@ -52,6 +52,23 @@ class Usage:
             self.cached_tokens - other.cached_tokens,
             self.reasoning_tokens - other.reasoning_tokens,
         )
+
+
+_Usage = twin(Usage)
+
+
+def new_usage(
+    input_tokens: int, output_tokens: int, cached_tokens: int, reasoning_tokens: int
+) -> Usage:
+    """As `Usage`, but quickly."""
+    new = _Usage()
+    new.input_tokens = input_tokens
+    new.output_tokens = output_tokens
+    new.cached_tokens = cached_tokens
+    new.reasoning_tokens = reasoning_tokens
+    new.__class__ = Usage
+    usage: Usage = new
+    return usage
 
 
 @frozen

@@ -354,7 +354,9 @@ def said(state: B, messages: Sequence[ChatMessage]) -> B:
     before = state._values.get("messages")  # noqa: SLF001  # as below
     if state.fields["messages"].handler is not merge_lists or not is_log(before):
         return state.update([Write("messages", messages)])
-    return state._with({**state._values, "messages": before.followed_by(messages)})  # noqa: SLF001  # as below
+    values = state._values.copy()  # noqa: SLF001  # as below
+    values["messages"] = before.followed_by(messages)
+    return state._with(values)  # noqa: SLF001  # as below
 
 
 def lists_in(state: BaseState) -> Mapping[str, Log[Any]]:

@@ -79,6 +79,9 @@ from detent.core.turns import (
 )
 from detent.core.variables import S
 
+BEGUN = (Running, Ready, Unknown)
+"""The statuses of a call that may be answered; a call that runs is the usual case."""
+
 
 def start(
     spec: AgentSpec[S],
@@ -332,7 +335,8 @@ def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: SentBack) -> Run[S]:
 
 
 def _change(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
-    return _with_slots(spec, run, _replaced(run.slots, slot))
+    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
+    return advance(spec, run, phase.reply, _replaced(phase.slots, slot))
 
 
 def _with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
@@ -357,7 +361,8 @@ def _slot(run: Run[S], ref: CallRef) -> Slot | None:
     """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
     if ref.turn < run.turn:
         return None
-    slots = run.slots
+    phase = run.phase
+    slots = phase.slots if isinstance(phase, Acting) else ()
     if ref.turn > run.turn or not 0 <= ref.place < len(slots):
         raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
     return slots[ref.place]
@@ -370,7 +375,7 @@ def _is_at(slot: Slot, kind: type[Ready | Unknown], attempt: int) -> bool:
 def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
     """The slot that the event answers; None when that attempt is over."""
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, (Running, Ready, Unknown)):
+    if slot is None or not isinstance(slot.status, BEGUN):
         return None
     return slot if slot.status.attempt == event.attempt else None
 

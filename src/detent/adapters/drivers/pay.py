@@ -36,11 +36,11 @@ from detent.core.events import (
     ModelReplied,
     ToolNeverRan,
     ToolRaised,
-    ToolReturned,
+    new_returned,
 )
 from detent.core.frozen import thaw
 from detent.core.idempotency import NeverRan
-from detent.core.invocation import Invocation
+from detent.core.invocation import Invocation, begun
 from detent.core.judging import judge
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.tools import Tool
@@ -231,7 +231,7 @@ class Purse:
         try:
             with stopped_by(stop):
                 value = self._execute(effect.tool, invocation.arguments(), stop)
-            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+            return new_returned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
             return self._raised(effect, invocation, error)
         finally:
@@ -252,7 +252,7 @@ class Purse:
             arguments = invocation.arguments()
             with stopped_by(stop):
                 value = await self._executed(effect.tool, arguments, stop)
-            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+            return new_returned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:
             if isinstance(error, asyncio.CancelledError):
                 stop.set()  # a thread may go on with it
@@ -303,7 +303,7 @@ def _awaited(awaitable: Awaitable[object], stop: Stop) -> object:
 
 
 def _invocation(effect: RunTool | Reconcile) -> Invocation:
-    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key)
+    return begun(effect.tool, effect.call, effect.state, effect.idempotency_key)
 
 
 def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
@@ -329,7 +329,7 @@ def _found(effect: Reconcile, value: object) -> Event:
     if isinstance(value, NeverRan):
         return ToolNeverRan(effect.ref, effect.attempt)
     result = _invocation(effect).result(value)
-    return ToolReturned(effect.ref, effect.attempt, result)
+    return new_returned(effect.ref, effect.attempt, result)
 
 
 def _is_cancelled() -> bool:
