@@ -16,7 +16,7 @@ from detent.core.effects import (
     RunTool,
     WaitUntil,
 )
-from detent.core.errors import DetentError
+from detent.core.errors import DetentError, StoredDataError
 from detent.core.run import Run
 from detent.core.secrecy import masked
 from detent.core.slots import (
@@ -215,6 +215,50 @@ def holds_of(break_points: BreakPoints | None, spec: AgentSpec[Any]) -> Holds:
 def place_of(effect: Effect) -> EffectKey:
     """Where in a run an effect stands, whatever the attempt: a resumed run passes it once."""
     return effect.key._replace(attempt=0)
+
+
+def key_from_json(value: object) -> EffectKey:
+    """A place in a run, as `AgentSnapshot.to_dict` writes it.
+
+    Raises:
+        StoredDataError: it is none.
+    """
+    match value:
+        case [str(kind), int(turn), int(place), int(attempt)]:
+            return EffectKey(kind, turn, place, attempt)
+        case [str(kind), int(turn), int(place), int(attempt), list(path)]:
+            return EffectKey(kind, turn, place, attempt, tuple(map(_ref_from_json, path)))
+        case _:
+            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+
+
+def key_to_json(key: EffectKey) -> list[object]:
+    """What `key_from_json` reads."""
+    return [*key[:4], *([[list(at) for at in key.path]] if key.path else [])]
+
+
+def _ref_from_json(value: object) -> AgentRef:
+    match value:
+        case [int(turn), int(place), str(name)]:
+            return AgentRef(turn, place, name)
+        case _:
+            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+
+
+def rule_to_json(rule: Hold | None) -> dict[str, object]:
+    """A breakpoint as plain JSON, or nothing where there is none that JSON can say."""
+    inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
+    if not isinstance(inner, Breakpoint):
+        return {}
+    said: dict[str, object] = {
+        "component_name": inner.component_name,
+        "visit_count": inner.visit_count,
+    }
+    if isinstance(inner, ToolBreakpoint):
+        said["tool_name"] = inner.tool_name
+    if isinstance(rule, AgentBreakpoint):
+        said["agent_name"] = rule.agent_name
+    return said
 
 
 def told(effects: Sequence[Effect]) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self, TypeAlias, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast
 
 from detent.core.breakpoints import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
-    AgentBreakpoint,
-    Breakpoint,
     Hold,
-    ToolBreakpoint,
+    key_from_json,
+    key_to_json,
     place_of,
+    rule_to_json,
     told,
 )
 from detent.core.effects import Effect, EffectKey
@@ -27,7 +28,7 @@ from detent.core.pending import ToolExecutionDecision
 from detent.core.records import dump, load
 from detent.core.run import Acting, Phase, Run, RunOptions, Thinking
 from detent.core.secrecy import masked
-from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Slot
+from detent.core.slots import AwaitingDecision, Delegated, Slot
 from detent.core.spec import AgentSpec
 from detent.core.stored import messages_from_json
 from detent.core.upgrades import FORMAT, upgraded_run
@@ -46,6 +47,14 @@ class SnapshotMismatchError(StoredDataError):
         self.faults = tuple(faults)
         lines = "\n".join(f"  - {fault}" for fault in self.faults)
         super().__init__(f"this agent cannot go on with the stored run:\n{lines}")
+
+
+@frozen
+class Unread(Generic[S]):
+    """Where a snapshot comes from that is made when somebody looks: a run by an agent's rules."""
+
+    spec: AgentSpec[S]
+    run: Callable[[], Run[S]]
 
 
 @frozen
@@ -72,6 +81,21 @@ class AgentSnapshot:
     at: float | None = None
     format: int = FORMAT
     decisions: tuple[ToolExecutionDecision, ...] = ()
+    _unread: Unread[Any] | None = field(default=None, init=False, eq=False, repr=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """`run` and `agent`, where nobody has looked at them yet."""
+            if name not in ("run", "agent"):
+                raise AttributeError(f"a snapshot has no {name!r}", name=name, obj=self)
+            whole = snapshot_of(self._unread.spec, self._unread.run())
+            object.__setattr__(self, "run", whole.run)
+            object.__setattr__(self, "agent", whole.agent)
+            return getattr(whole, name)
+
+    def __reduce__(self) -> tuple[Callable[[Json], AgentSnapshot], tuple[Json]]:
+        return AgentSnapshot.from_dict, (self.to_dict(),)
 
     @property
     def run_id(self) -> str:
@@ -147,7 +171,7 @@ class AgentSnapshot:
 
     def to_dict(self) -> Json:
         """Plain JSON."""
-        held = [_key_to_json(key) for key in self.held]
+        held = [key_to_json(key) for key in self.held]
         return {
             "detent": "snapshot",
             "format": self.format,
@@ -238,9 +262,21 @@ def snapshot_of(
         fingerprint(spec, run),
         tuple(map(place_of, held)),
         told(held),
-        _break_point(rule),
+        rule_to_json(rule),
         at,
     )
+
+
+def unread_snapshot(spec: AgentSpec[S], run: Callable[[], Run[S]]) -> AgentSnapshot:
+    """What `snapshot_of` gives for the run, once somebody looks at it.
+
+    The agent of `spec` need not look: it goes on with the run itself.
+    """
+    made = AgentSnapshot(FrozenDict(), FrozenDict())
+    object.__setattr__(made, "_unread", Unread(spec, cache(run)))
+    object.__delattr__(made, "run")
+    object.__delattr__(made, "agent")
+    return made
 
 
 def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
@@ -251,6 +287,9 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
             schema.
         StoredDataError: the snapshot is damaged.
     """
+    unread = snapshot._unread  # noqa: SLF001  # ours
+    if unread is not None and unread.spec is spec:
+        return cast("Run[S]", unread.run())
     if faults := misfits(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
     return run_from_json(spec, snapshot.run)
@@ -301,18 +340,6 @@ def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
     )
 
 
-def _break_point(rule: Hold | None) -> Json:
-    inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
-    if not isinstance(inner, Breakpoint):
-        return {}
-    told_: Json = {"component_name": inner.component_name, "visit_count": inner.visit_count}
-    if isinstance(inner, ToolBreakpoint):
-        told_["tool_name"] = inner.tool_name
-    if isinstance(rule, AgentBreakpoint):
-        told_["agent_name"] = rule.agent_name
-    return told_
-
-
 def _calls_told(
     slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
 ) -> Iterator[str]:
@@ -343,33 +370,6 @@ def _word(slot: Slot) -> str:
     }
     kind = type(slot.status).__name__
     return words.get(kind, kind.lower())
-
-
-def key_from_json(value: object) -> EffectKey:
-    """A place in a run, as `AgentSnapshot.to_dict` writes it.
-
-    Raises:
-        StoredDataError: it is none.
-    """
-    match value:
-        case [str(kind), int(turn), int(place), int(attempt)]:
-            return EffectKey(kind, turn, place, attempt)
-        case [str(kind), int(turn), int(place), int(attempt), list(path)]:
-            return EffectKey(kind, turn, place, attempt, tuple(map(_ref_from_json, path)))
-        case _:
-            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
-
-
-def _key_to_json(key: EffectKey) -> list[object]:
-    return [*key[:4], *([[list(at) for at in key.path]] if key.path else [])]
-
-
-def _ref_from_json(value: object) -> AgentRef:
-    match value:
-        case [int(turn), int(place), str(name)]:
-            return AgentRef(turn, place, name)
-        case _:
-            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
 
 
 def _time(value: object) -> float | None:

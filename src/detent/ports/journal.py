@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from detent.core.errors import DetentError
 from detent.core.values import field, frozen
@@ -192,6 +192,27 @@ class Journal(Protocol):
             JournalError: it cannot be deleted.
         """
         ...
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """What a journal can have besides: how long a run is, without reading it."""
+
+    def length(self, run_id: str) -> int:
+        """How many entries a run has, 0 when there is no such run.
+
+        Raises:
+            JournalError: it cannot be read.
+            JournalDamagedError: some that were written are not there.
+        """
+        ...
+
+
+def length_of(journal: Journal, run_id: str) -> int:
+    """How many entries a run has. A journal that cannot say has to read them. Raises as above."""
+    if isinstance(journal, Counted):
+        return journal.length(run_id)
+    return sum(1 for _ in journal.read(run_id))
 
 
 def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, Any]]]:

@@ -25,11 +25,11 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers import recording
-from detent.adapters.drivers.recording import Loaded, Recorder
+from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError
 from detent.adapters.drivers.runs import Runs
 from detent.adapters.stores.memory import MemoryJournal
 from detent.core.decisions import Verdict
-from detent.core.errors import StoredDataError
+from detent.core.errors import StoredDataError, UnstorableError
 from detent.ports.journal import Entry
 
 
@@ -132,6 +132,92 @@ def test_a_run_is_tried_again_with_another_model_and_state(runs: Runs[Any]) -> N
     assert result["seen"] == [7]
     assert result.run_id != "r"
     assert runs.at("r") == before
+
+
+class Watched(MemoryJournal):
+    """Notes which runs are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[str] = []
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """As any other."""
+        self.reads.append(run_id)
+        return super().read(run_id, start)
+
+
+def watched() -> tuple[Runs[Any], list[str]]:
+    """The runs of a journal with one run, and what is read from then on."""
+    journal = Watched()
+    agent = agent_of(journal=journal)
+    agent.run("look", run_id="r")
+    return Runs(journal, agent.spec), journal.reads
+
+
+@pytest.mark.parametrize("length", [None, 5])
+def test_a_fork_is_read_when_somebody_goes_on_with_it(length: int | None) -> None:
+    """However long the run is: until then it costs nothing. What comes after is not in it."""
+    runs, reads = watched()
+    messages = runs.at("r", length).messages
+    reads.clear()
+
+    fork = runs.fork("r", length)
+    assert reads == []
+    ended = runs.list()[0].length
+    runs.journal.append("r", [Entry(ended, 1.0, "Stopped", "done", {"held": []})])
+    assert fork.messages == tuple(messages)
+    assert fork.run_id not in ("r", runs.fork("r").run_id)
+
+    reads.clear()
+    assert agent_of("stopped").run(snapshot=fork).messages[: len(messages)] == messages
+    assert reads == []
+
+
+def test_the_agent_of_a_fork_goes_on_with_the_run_itself() -> None:
+    """As with its snapshot, and in its journal."""
+    runs, _ = watched()
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(*[answer] * 9),
+        tools=[look],
+        state_schema={"seen": {"type": list[int]}},
+        journal=runs.journal,
+    )
+    own = Runs(runs.journal, agent.spec)
+
+    direct = agent.run(snapshot=own.fork("r", 4))
+    by_text = agent.run(snapshot=own.fork("r", 4).to_json())
+
+    assert (direct.messages, direct.state) == (by_text.messages, by_text.state)
+    assert own.replay(direct.run_id).messages == direct.messages
+
+
+def test_a_fork_of_nothing_is_refused_at_once() -> None:
+    """By whatever number of entries; one that is deleted before it is read, when it is read."""
+    runs, _ = watched()
+    for length in (None, 0, 3):
+        with pytest.raises(RunNotFoundError):
+            runs.fork("none", length)
+
+    fork = runs.fork("r", 3)
+    runs.delete("r")
+    with pytest.raises(RunNotFoundError):
+        agent_of().run(snapshot=fork)
+
+
+def test_a_fork_of_more_than_there_is_has_all(runs: Runs[Any]) -> None:
+    """And one of nothing has the start."""
+    assert runs.fork("r", 99).messages == tuple(runs.at("r").messages)
+    assert runs.fork("r", 0).messages == tuple(runs.at("r", 1).messages)
+
+
+def test_what_cannot_be_stored_is_refused_at_once(runs: Runs[Any]) -> None:
+    """Not when somebody looks at the fork."""
+    spec = Agent(
+        chat_generator=ScriptedChatGenerator(), tools=[look], state_schema={"seen": {"type": list}}
+    ).spec
+    with pytest.raises(UnstorableError, match="seen"):
+        Runs(runs.journal, spec).fork("r", seen=[print])
 
 
 def test_a_run_that_has_ended_goes_on_with_another_message(runs: Runs[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -138,6 +139,22 @@ def agent_of(journal: Journal) -> Agent[Any]:
         state_schema={"seen": {"type": list[int]}},
         journal=journal,
     )
+
+
+def test_a_damaged_run_is_not_forked_as_a_shorter_one(tmp_path: Path) -> None:
+    """Unless somebody says how much of it is wanted."""
+    agent = agent_of(MAKERS["sqlite"](tmp_path))
+    agent.run("look", run_id="a")
+    runs = Runs(MAKERS["sqlite"](tmp_path), agent.spec)
+    length = runs.list()[0].length
+    with sqlite3.connect(tmp_path / "runs.db") as db:
+        db.execute("DELETE FROM entries WHERE position = ?", (length - 1,))
+    db.close()
+
+    for wanted in (None, length):
+        with pytest.raises(JournalDamagedError, match=f"had {length} entries"):
+            runs.fork("a", wanted)
+    assert len(runs.fork("a", length - 1).messages) == len(runs.at("a", length - 1).messages)
 
 
 @pytest.mark.parametrize("store", ["directory", "sealed"])

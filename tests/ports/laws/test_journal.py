@@ -15,12 +15,20 @@ from attrs import evolve
 from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
-from detent.ports.journal import Checkpoint, Entry, JournalConflictError, StoredRun, require_next
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalConflictError,
+    StoredRun,
+    length_of,
+    require_next,
+)
 from detent.ports.laws.journal import (
     LAWS,
     MakeJournal,
     a_deleted_run_is_gone,
     check_journal,
+    entries,
     many_writers_lose_nothing,
 )
 
@@ -115,6 +123,7 @@ BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
     ({"runs": lambda runs: runs()[::-1]}, "runs are listed with length, status and time"),
     ({"runs": lambda runs: [evolve(one, length=1) for one in runs()]}, "runs are listed with"),
     ({"runs": renamed}, "any text can be the id"),
+    ({"length": lambda length, run_id: 3}, "a run is as long as what is read of it"),
 )
 
 
@@ -167,6 +176,22 @@ def test_a_store_whose_writers_race_is_found_out() -> None:
     journal = Racing()
     with pytest.raises(AssertionError, match="exactly one wins"):
         many_writers_lose_nothing(lambda: journal)
+
+
+def test_a_store_that_cannot_say_how_long_a_run_is_need_not() -> None:
+    """It is read, then; one that can is asked."""
+
+    class Plain:
+        def __init__(self) -> None:
+            inner = MemoryJournal()
+            self.append, self.read = inner.append, inner.read
+            self.checkpoints, self.runs, self.delete = inner.checkpoints, inner.runs, inner.delete
+
+    journal = Plain()
+    check_journal(lambda: journal)
+    journal.append("a", entries(0, 2))
+    assert length_of(journal, "a") == 2
+    assert length_of(Broken(length=lambda length, run_id: 7), "a") == 7
 
 
 def test_entries_must_follow_each_other() -> None:

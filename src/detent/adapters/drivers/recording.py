@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Generic
 
-from detent.core.breakpoints import place_of, told
+from detent.core.breakpoints import key_from_json, place_of, told
 from detent.core.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
 from detent.core.effects import Effect, EffectKey
 from detent.core.errors import DetentError, StoredDataError
@@ -24,7 +24,6 @@ from detent.core.run import Run
 from detent.core.slots import is_settled
 from detent.core.snapshot import (
     SnapshotMismatchError,
-    key_from_json,
     passing_snapshot,
     run_of,
 )

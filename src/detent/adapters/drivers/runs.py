@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Generic
 
 from detent.adapters.chances import SystemChance
@@ -12,14 +13,22 @@ from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.recovery import rebound, unconfirmed
 from detent.core.run import Acting, Done, Run, evolve
-from detent.core.snapshot import AgentSnapshot, snapshot_of
+from detent.core.snapshot import AgentSnapshot, unread_snapshot
 from detent.core.spec import AgentSpec
-from detent.core.state import initial_writes
+from detent.core.state import initial_writes, lists_in
+from detent.core.stored import state_parts
 from detent.core.turns import next_turn
 from detent.core.values import field, frozen
 from detent.core.variables import S
 from detent.ports.chance import Chance
-from detent.ports.journal import Entry, Journal, JournalConflictError, StoredRun
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalConflictError,
+    JournalDamagedError,
+    StoredRun,
+    length_of,
+)
 
 ENDED = frozenset({"done", "failed"})
 
@@ -76,7 +85,8 @@ class Runs(Generic[S]):
         judged anew.
 
         Any agent with the same tools and state goes on with it, one with another model as well:
-        ``agent.run(snapshot=runs.fork("run-1", 5))``.
+        ``agent.run(snapshot=runs.fork("run-1", 5))``. When nothing is given that must fit the run,
+        it is read once somebody goes on with the fork or looks at it, and not before.
 
         Args:
             run_id: the run to begin from; it stays as it is.
@@ -87,9 +97,15 @@ class Runs(Generic[S]):
         Raises:
             ValueError: there are messages, and calls of the model that are not answered yet.
             StateError: `state` has an unknown key or a value of the wrong type.
+            UnstorableError: something in `messages` or `state` cannot be written as JSON.
+            RunNotFoundError: there is no such run.
+            StoredDataError: what is stored is damaged, or these rules make another run of it. It is
+                raised when the run is read.
         """
-        was = unconfirmed(self.spec, self.at(run_id, length))
-        run = rebound(self.spec, was, self.chance.new_id())
+        new_id = self.chance.new_id()
+        if not messages and not state and (known := self._known(run_id, length)):
+            return unread_snapshot(self.spec, partial(self._copy, run_id, known, new_id))
+        run = self._copy(run_id, length, new_id)
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(
@@ -97,9 +113,21 @@ class Runs(Generic[S]):
                 "where the model is to be asked, or without messages"
             )
         written = run.state.update(writes)
+        state_parts(written, lists_in(run.state))  # what is new can be stored
         goes_on = messages and isinstance(run.phase, Done)
         run = next_turn(run, written) if goes_on else evolve(run, state=written)
-        return snapshot_of(self.spec, run)
+        return unread_snapshot(self.spec, lambda: run)
+
+    def _known(self, run_id: str, length: int | None) -> int | None:
+        """How many entries a fork begins with; None when only reading them can tell."""
+        with suppress(JournalDamagedError):
+            there = length_of(self.journal, run_id)
+            wanted = there if length is None else length
+            return wanted if 0 < wanted <= there else None
+        return None
+
+    def _copy(self, run_id: str, length: int | None, new_id: str) -> Run[S]:
+        return rebound(self.spec, unconfirmed(self.spec, self.at(run_id, length)), new_id)
 
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.

@@ -45,6 +45,11 @@ class MemoryJournal:
         with self._lock:
             return self._entries.get(run_id, [])[start:]
 
+    def length(self, run_id: str) -> int:
+        """How many entries a run has, 0 when there is no such run."""
+        with self._lock:
+            return len(self._entries.get(run_id, []))
+
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:

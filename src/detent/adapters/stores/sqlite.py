@@ -160,6 +160,18 @@ class SQLiteJournal:
         if damage is not None:
             raise JournalDamagedError(str(damage), run_id, start + len(rows))
 
+    def length(self, run_id: str) -> int:
+        """How many entries a run has, 0 when there is no such run.
+
+        Raises:
+            JournalError: it cannot be read.
+            JournalDamagedError: some that were written are not there.
+        """
+        query = (run_id, run_id)
+        length, known = self._do("read", lambda db: db.execute(LENGTHS, query).fetchone())
+        self._require_all(run_id, length, known)
+        return int(length)
+
     def _require_all(self, run_id: str, length: int, known: object) -> None:
         """Raise when a run has once been longer."""
         if known is not None and (not isinstance(known, int) or length < known):

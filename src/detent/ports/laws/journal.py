@@ -10,7 +10,14 @@ import json
 from collections.abc import Callable, Sequence
 from threading import Barrier
 
-from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, StoredRun
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    Journal,
+    JournalConflictError,
+    StoredRun,
+    length_of,
+)
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
 
 MakeJournal = Callable[[], Journal]
@@ -141,6 +148,22 @@ def a_deleted_run_is_gone(make: MakeJournal) -> None:
     _expect(list(make().read("a")) == entries(0, 1), "its id can be used again")
 
 
+def a_length_is_that_of_what_is_read(make: MakeJournal) -> None:
+    """A journal that can say how long a run is says so, as it is by then, through any handle."""
+
+    def check(length: int) -> None:
+        _expect(length_of(make(), "a") == length, "a run is as long as what is read of it")
+
+    check(0)
+    make().append("a", entries(0, 3))
+    make().append("b", entries(0, 1))
+    check(3)
+    make().append("a", entries(3, 2), Checkpoint(5, {}))
+    check(5)
+    make().delete("a")
+    check(0)
+
+
 LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     what_was_appended_is_read_back,
     one_of_two_writers_wins,
@@ -150,6 +173,7 @@ LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     a_text_may_come_late,
     runs_are_listed,
     a_deleted_run_is_gone,
+    a_length_is_that_of_what_is_read,
 )
 """The laws of the `Journal` port, one by one."""
 
