@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from detent.core.messages import (
-    EMPTY,
     ChatMessage,
     ChatRole,
     ResultPart,
     ToolCall,
     ToolCallResult,
+    new_result,
+    told,
 )
 from detent.core.records import shape_of
 from detent.core.shapes import RefusedError, an_array, an_object
@@ -38,18 +39,18 @@ def conversation_text(messages: Iterable[ChatMessage]) -> str:
     """
     whole, short = shape_of(ChatMessage), shape_of(Answer)
     calls: Iterator[ToolCall] = iter(())
-    told: list[str] = []
+    texts: list[str] = []
     for place, message in enumerate(messages):
         try:
             if message.role is ChatRole.TOOL:
                 answer = _answer(message, next(calls, None))
             else:
                 calls, answer = iter(message.tool_calls), None
-            told.append(whole.write(message, None) if answer is None else short.write(answer, None))
+            texts.append(short.write(answer, None) if answer else whole.write(message, None))
         except RefusedError as error:
             error.path.append(place)
             raise
-    return f"[{','.join(told)}]"
+    return f"[{','.join(texts)}]"
 
 
 def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
@@ -89,24 +90,8 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
 
 
 def _answering(answer: Answer, call: ToolCall | None) -> ChatMessage:
-    """Past the constructors, whose converters have nothing to do here: they take three times it."""
     if call is None:
         raise RefusedError("it answers a call, and there is none before it")
-    result, message = _new(ToolCallResult), _new(ChatMessage)
-    _put_result(result, answer.result)
-    _put_origin(result, call)
-    _put_error(result, answer.error)
-    _put_role(message, ChatRole.TOOL)
-    _put_content(message, (result,))
-    _put_name(message, None)
-    _put_meta(message, EMPTY)
-    return message
-
-
-_new = object.__new__
-_put_result, _put_origin, _put_error = (
-    vars(ToolCallResult)[name].__set__ for name in ("result", "origin", "error")
-)
-_put_role, _put_content, _put_name, _put_meta = (
-    vars(ChatMessage)[name].__set__ for name in ("role", "content", "name", "meta")
-)
+    if type(answer.result) is str and not answer.error:  # most of them
+        return told(new_result(answer.result, call))
+    return told(ToolCallResult(answer.result, call, answer.error))

@@ -8,7 +8,7 @@ as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from string import Template
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
@@ -17,6 +17,7 @@ from detent.core.run import Run
 from detent.core.shapes import RefusedError, Shape, Spec, an_object
 from detent.core.slots import Delegated
 from detent.core.texts import TAG, quoted
+from detent.core.twins import twin
 from detent.core.values import NOTHING, Attribute, fields
 
 ShapeOf: TypeAlias = Callable[[Any], Shape]
@@ -73,7 +74,7 @@ class _Record(Shape):
             parts += part.substitute(name=name)
         whole, cut = (WHOLE, 1) if parts.startswith(",") else (WHOLE_OR_EMPTY, 0)
         told = whole.substitute(parts=parts[cut:])
-        return self._made(WRITER.substitute(lines=lines, whole=told))
+        return self._made(WRITER.substitute(lines=lines, whole=told), quoted=quoted)
 
     @cached_property
     def _reader(self) -> Callable[[Any, Spec], Any]:
@@ -86,16 +87,15 @@ class _Record(Shape):
             count += default is NOTHING
         passing = (one.name for one in fields(self._kind) if not one.init)
         lines += "".join(PUT_DEFAULT.substitute(name=name) for name in passing)
-        return self._made(READER.substitute(lines=lines, count=count))
+        source = READER.substitute(lines=lines, count=count)
+        needed = {"an_object": an_object, "refuse_unknown": self._refuse_unknown}
+        return self._made(source, kind=self._kind, twin=twin(self._kind), **needed)
 
-    def _made(self, source: str) -> Callable[[Any, Spec], Any]:
-        """The function that a text defines."""
-        names: dict[str, Any] = {"kind": self._kind, "new": object.__new__, "quoted": quoted}
-        names |= {"RefusedError": RefusedError, "an_object": an_object}
-        names |= {"refuse_unknown": self._refuse_unknown}
+    def _made(self, source: str, **names: Any) -> Callable[[Any, Spec], Any]:
+        """The function that a text defines. `names` are what it needs besides the fields."""
+        names["RefusedError"] = RefusedError
         names |= {f"shape_{one.name}": one.shape for one in self._fields}
         names |= {f"default_{one.name}": _default(one) for one in fields(self._kind)}
-        names |= {f"put_{one.name}": _put(self._kind, one.name) for one in fields(self._kind)}
         exec(compile(source, f"<{self._kind.__name__}>", "exec"), names)  # noqa: S102  # it holds only names of our own
         made: Callable[[Any, Spec], Any] = names["made"]
         return made
@@ -133,16 +133,6 @@ def _default(one: Attribute[Any]) -> object:
     return default.factory() if hasattr(default, "factory") else default
 
 
-def _put(kind: Any, name: str) -> Callable[[Any, Any], None]:
-    slot = getattr(kind, name, None)
-    return partial(_put_by_name, name) if slot is None else slot.__set__
-
-
-def _put_by_name(name: str, made: Any, value: object) -> None:
-    """For a class without slots."""
-    object.__setattr__(made, name, value)
-
-
 WRITER = Template("""\
 def made(value, spec):
     try:
@@ -178,7 +168,7 @@ READER = Template("""\
 def made(data, spec):
     if type(data) is not dict:
         an_object(data)
-    made = new(kind)
+    made = twin()
     count = $count
     try:
         name = ""
@@ -192,24 +182,25 @@ $lines
         raise RefusedError(f"{name!r} is missing") from None
     if len(data) != count:
         refuse_unknown(data)
+    made.__class__ = kind
     return made
 """)
 READ = Template("""\
         name = "$name"
         item = data["$name"]
-        put_$name(made, ${quick}shape_$name.read(item, spec))
+        made.$name = ${quick}shape_$name.read(item, spec)
 """)
 READ_OR_DEFAULT = Template("""\
         name = "$name"
         if "$name" in data:
             count += 1
             item = data["$name"]
-            put_$name(made, ${quick}shape_$name.read(item, spec))
+            made.$name = ${quick}shape_$name.read(item, spec)
         else:
-            put_$name(made, default_$name)
+            made.$name = default_$name
 """)
 PUT_DEFAULT = Template("""\
-        put_$name(made, default_$name)
+        made.$name = default_$name
 """)
 QUICK: Mapping[type | None, str] = {
     str: "quoted(item) if type(item) is str else ",
