@@ -209,9 +209,10 @@ class Agent(Deciding, Generic[S, T]):
             JournalError: the journal could not be written; what is in it stands.
             StateError: `state` has an unknown key or a value of the wrong type.
         """
-        from detent.adapters.given import require_inbox
+        if inbox is not None:
+            from detent.adapters.given import require_inbox
 
-        require_inbox(inbox)
+            require_inbox(inbox)
         errand = self._assembly.begun(
             messages,
             streaming_callback,
@@ -241,9 +242,10 @@ class Agent(Deciding, Generic[S, T]):
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
-        from detent.adapters.given import require_async_inbox
+        if inbox is not None:
+            from detent.adapters.given import require_async_inbox
 
-        require_async_inbox(inbox)
+            require_async_inbox(inbox)
         errand = self._assembly.begun(
             messages,
             streaming_callback,

@@ -41,7 +41,7 @@ async def drive_async(
                 continue
             if mail is None:  # most runs never need one
                 mail = asyncio.Queue()
-            flights |= {_begun(pay, effect, mail): effect for effect in fresh}
+            flights |= _begun(pay, fresh, mail)
             for flight in _working_on(session.void(), flights):
                 flight.cancel()
             if not session.under_way:
@@ -65,10 +65,13 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
             session.hear(_came(flight, flights))
 
 
-def _begun(pay: PayAsync, effect: Effect, mail: AsyncInbox) -> Flight:
-    flight = asyncio.create_task(_performed(pay, effect))
-    flight.add_done_callback(mail.put_nowait)
-    return flight
+def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:
+    flights: dict[Flight, Effect] = {}
+    for effect in effects:
+        flight = asyncio.create_task(_performed(pay, effect))
+        flight.add_done_callback(mail.put_nowait)
+        flights[flight] = effect
+    return flights
 
 
 async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:

@@ -73,7 +73,7 @@ class Session(Generic[S]):
         self._clock = SystemClock() if clock is None else clock
         self._observers = tuple(observers)
         self._hold = hold
-        self._passed = frozenset(passed)
+        self._passed = tuple(passed)
         self._record = record
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
@@ -89,10 +89,11 @@ class Session(Generic[S]):
         """Begin a loop: nothing is under way, and what an earlier one left is offered again."""
         self.under_way: dict[EffectKey, Effect] = {}
         self.held: tuple[Effect, ...] = ()
-        self._left: set[EffectKey] = set()
-        self._raised: list[BaseException] = []
-        self._answers: list[Event] = []
-        self._void: list[Effect] = []
+        # Tuples: an empty one is no object of its own, for which the collector takes time as well.
+        self._left: tuple[EffectKey, ...] = ()
+        self._raised: tuple[BaseException, ...] = ()
+        self._answers: tuple[Event, ...] = ()
+        self._void: tuple[Effect, ...] = ()
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -104,7 +105,7 @@ class Session(Generic[S]):
         """
         fresh = self._begun()
         while self._answers:
-            answers, self._answers = self._answers, []
+            answers, self._answers = self._answers, ()
             self.feed(*answers)
             fresh |= self._begun()
             fresh = {key: one for key, one in fresh.items() if key in self.under_way}
@@ -114,10 +115,10 @@ class Session(Generic[S]):
         self._keep(())  # nobody waits for the end of the run's time alone
         return []
 
-    def _keep(self, keys: Iterable[EffectKey]) -> None:
-        kept = {key: self.under_way[key] for key in keys}
+    def _keep(self, owed: Collection[EffectKey]) -> None:
+        kept = {key: one for key, one in self.under_way.items() if key in owed}
         if len(kept) < len(self.under_way):
-            self._void += [one for key, one in self.under_way.items() if key not in kept]
+            self._void += tuple(one for key, one in self.under_way.items() if key not in kept)
         self.under_way = kept
 
     def _begun(self) -> dict[EffectKey, Effect]:
@@ -143,12 +144,12 @@ class Session(Generic[S]):
             hooks, run = self._hooks_of(effect)
             sent = outgoing(hooks, effect, run)
         except HookError as error:
-            self._raised.append(error)
-            self._left.add(key)
+            self._raised += (error,)
+            self._left += (key,)
             return None
         if isinstance(sent, Effect):
             return sent
-        self._answers.append(inside(effect.path, sent))
+        self._answers += (inside(effect.path, sent),)
         return None
 
     def _hooks_of(self, effect: Effect) -> tuple[Sequence[Hook], Run[Any]]:
@@ -174,7 +175,7 @@ class Session(Generic[S]):
         for effect in due(self.spec, self._run):
             owed[effect.key] = effect
         if self.under_way:
-            self._keep(key for key in self.under_way if key in owed)
+            self._keep(owed)
         new = owed
         if self.under_way or self._left:
             known = self.under_way.keys() | self._left
@@ -186,8 +187,8 @@ class Session(Generic[S]):
 
     def void(self) -> list[Effect]:
         """The effects that were under way and are no longer owed, each once: drop the work."""
-        void, self._void = self._void, []
-        return void
+        void, self._void = self._void, ()
+        return list(void)
 
     def running(self) -> list[RunTool]:
         """The tools that are under way. When a loop fails, hear these out.
@@ -249,16 +250,16 @@ class Session(Generic[S]):
         del self.under_way[key]
         try:
             if isinstance(came, BaseException):
-                self._raised.append(came)
+                self._raised += (came,)
             elif came is not None:
                 if self._hooks or self._inner_hooks:
                     hooks, run = self._hooks_of(effect)
                     came = incoming(hooks, effect, came, run)
                 self._fold(inside(effect.path, came) if effect.path else came)
         except HookError as error:
-            self._raised.append(error)
+            self._raised += (error,)
         if self._run is before:
-            self._left.add(key)
+            self._left += (key,)
 
     def _fold(self, event: Event) -> None:
         before = self._run
