@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, NotRequired, Required, TypedDict
 import attrs
 import pydantic
 import pytest
+from attrs import NOTHING
 
 from detent.core.conversion import convert
 from detent.core.fields import Field, field_names, fields_of, is_named_tuple
-from detent.core.values import NOTHING
 
 
 @attrs.frozen

@@ -76,9 +76,9 @@ def test_two_limits_have_short_names() -> None:
     ("wrong", "text"),
     [
         ({"max_cost": 1.0}, "needs to know what a reply costs"),
-        ({"max_tokens": -1}, "must be at least 0"),
-        ({"max_seconds": -1}, "must be at least 0"),
-        ({"parallel_tool_calls": 0}, "must be at least 1"),
+        ({"max_tokens": -1}, "must be >= 0"),
+        ({"max_seconds": -1}, "must be >= 0"),
+        ({"parallel_tool_calls": 0}, "must be >= 1"),
     ],
 )
 def test_limits_that_are_none_are_refused(wrong: dict[str, Any], text: str) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
-from attrs import asdict
+from attrs import asdict, fields
 
 from detent.adapters.assembly import Assembly
 from detent.adapters.confirmation.console import SimpleConsoleUI
@@ -28,7 +28,6 @@ from detent.core.schema import entries_of
 from detent.core.state import State
 from detent.core.tools import by_name
 from detent.core.toolsets import flat
-from detent.core.values import fields
 from detent.ports.chat import schema_mode_of
 
 Json: TypeAlias = dict[str, Any]

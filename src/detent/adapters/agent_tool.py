@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
+from attrs import field, frozen
+
 from detent.core.delegation import ANSWER, PARAMETERS, TASK, result_of_run
 from detent.core.errors import ToolDefinitionError
 from detent.core.keys import unknown_key
 from detent.core.parameters import OUTPUT_TYPES, ToolFunction
 from detent.core.spec import AgentSpec
 from detent.core.tools import Tool
-from detent.core.values import field, frozen
 
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent

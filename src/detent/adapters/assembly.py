@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeAlias, cast
 
+from attrs import evolve, field, frozen
+
 from detent.adapters.agent_tool import AgentTool
 from detent.adapters.chances import SystemChance
 from detent.adapters.clocks import SystemClock
@@ -39,7 +41,6 @@ from detent.core.step import start, step
 from detent.core.streaming import tool_result_chunks
 from detent.core.tools import by_name
 from detent.core.toolsets import Tools, flat
-from detent.core.values import evolve, field, frozen
 from detent.core.variables import S, T
 from detent.ports.chance import Chance
 from detent.ports.chat import (

@@ -66,8 +66,9 @@ class Deciding:
 
         Those of the agents at work in it, too.
         """
+        from attrs import evolve
+
         from detent.core.delegation import runs_in
-        from detent.core.values import evolve
 
         runs = runs_in(self._found(run_id)[1])
         return tuple(evolve(one, path=path) for path, run in runs for one in run.grants)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from attrs import evolve
+
 from detent.adapters.functions import in_a_thread, in_background
 from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply, FailureCause, StreamingChunk
 from detent.core.tools import ToolSpec
-from detent.core.values import evolve
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,

@@ -7,6 +7,8 @@ from functools import reduce
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
+from attrs import field, frozen
+
 from detent.adapters.confirmation.strategies import (
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
@@ -24,7 +26,6 @@ from detent.core.policies import AlwaysAskPolicy, policy_from
 from detent.core.result import AgentResult
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
-from detent.core.values import field, frozen
 from detent.ports.confirmation import (
     ConfirmationPolicy,
     ConfirmationStrategy,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import is_
 
+from attrs import evolve
+
 from detent.core.frozen import FrozenDict
 from detent.core.spec import AgentSpec
 from detent.core.tools import Tool, by_name
 from detent.core.toolsets import Tools, Toolset, flat
-from detent.core.values import evolve
 from detent.core.variables import S
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from detent.core.json_schema import faults
 from detent.core.messages import ToolCall
 from detent.core.redaction import without_secrets
 from detent.core.tools import Tool
-from detent.core.values import evolve
 
 
 def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from attrs import evolve, field, frozen
+from attrs.validators import instance_of, optional
+
 from detent.core.delegation import agents_in, run_at
 from detent.core.effects import (
     AskHuman,
@@ -31,8 +34,6 @@ from detent.core.slots import (
     Unjudged,
 )
 from detent.core.spec import AgentSpec
-from detent.core.validators import instance_of, optional
-from detent.core.values import evolve, field, frozen
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult

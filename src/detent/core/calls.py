@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from detent.core import values
+import attrs
+
 from detent.core.decisions import (
     Allow,
     Answered,
@@ -118,10 +119,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
         case Confirmed():
             return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
-            call = values.evolve(slot.call, arguments=arguments)
+            call = attrs.evolve(slot.call, arguments=arguments)
             shown = text_of(masked(arguments, spec.tools[name].masked))
             note = wording.modified(name, shown, feedback)
-            return values.evolve(slot, call=call, status=Ready(attempt), note=note)
+            return attrs.evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
             return moved(slot, Refused(wording.rejected(name, feedback)))
         case Answered(text):

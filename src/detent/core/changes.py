@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from attrs import frozen
+
 from detent.core.keys import UNSET
 from detent.core.shown import shown
 from detent.core.state import BaseState
-from detent.core.values import frozen
 
 
 @frozen

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from attrs import evolve, field, frozen
+
 from detent.core.errors import StoredDataError
 from detent.core.fingerprint import fingerprint
 from detent.core.journal import run_text
@@ -21,7 +23,6 @@ from detent.core.storable import is_plain_run, is_plain_start
 from detent.core.stored import in_state, state_parts, state_text
 from detent.core.texts import encoded
 from detent.core.upgrades import FORMAT, upgraded_run
-from detent.core.values import evolve, field, frozen
 
 Json: TypeAlias = dict[str, Any]
 Written: TypeAlias = str | Callable[[], str]

@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from attrs import resolve_types
+import attrs
 from cattrs import Converter, IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
@@ -34,7 +34,6 @@ from detent.core.forms import (
 )
 from detent.core.guards import frozen_fields
 from detent.core.texts import TAG
-from detent.core.values import has
 
 
 class Codec(Converter):
@@ -168,8 +167,8 @@ class Codec(Converter):
     def _new_record_form(self, declared: Any, kind: Any) -> Form:
         if is_named_tuple(kind):
             return self._named_tuple_form(kind)
-        if has(kind):
-            resolve_types(kind, include_extras=True)
+        if attrs.has(kind):
+            attrs.resolve_types(kind, include_extras=True)
         later = frozen_fields(kind) is None  # in a frozen class such fields follow from the others
         pack = make_dict_unstructure_fn(declared, self, _cattrs_include_init_false=later)
         unpack = make_dict_structure_fn(declared, self, _cattrs_include_init_false=later)

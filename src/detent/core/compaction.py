@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
+from attrs import evolve
+
 from detent.core.effects import AskModel
 from detent.core.hooks import Before, before_model
 from detent.core.messages import ChatMessage, ChatRole, ToolCallResult
 from detent.core.run import Run
-from detent.core.values import evolve
 
 
 def keep_last_messages(count: int) -> Before:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from attrs import frozen
+
 from detent.core.messages import (
     ChatMessage,
     ChatRole,
@@ -20,7 +22,6 @@ from detent.core.messages import (
 )
 from detent.core.records import shape_of
 from detent.core.shapes import RefusedError, an_array, an_object
-from detent.core.values import frozen
 
 
 @frozen

@@ -29,6 +29,8 @@ from typing import (
 )
 from uuid import UUID
 
+from attrs import has
+
 from detent.core.checks import type_name
 from detent.core.constraints import rules_of, unmet
 from detent.core.errors import DetentError
@@ -36,7 +38,6 @@ from detent.core.fields import class_of, field_names, fields_of, is_named_tuple
 from detent.core.forms import undecorated
 from detent.core.frozen import thaw
 from detent.core.json_assertions import identity, is_a, shown
-from detent.core.values import has
 
 if TYPE_CHECKING:
     from cattrs import Converter

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from attrs import Attribute, field, frozen
+from attrs.validators import deep_iterable, instance_of, optional
+
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ToolCall, frozen_mapping
 from detent.core.tools import Tool
-from detent.core.validators import each, instance_of, optional
-from detent.core.values import Attribute, field, frozen
 
 if TYPE_CHECKING:
     from detent.core.run import Run
@@ -51,8 +52,8 @@ class Ask:
 
     reason: str = field(default="", validator=_is_text)
     remember: Scope = field(default="call", validator=is_scope)
-    expires_s: float | None = field(default=None, validator=optional(instance_of(int, float)))
-    reveals: tuple[str, ...] = field(default=(), validator=each(_is_tuple, _is_text))
+    expires_s: float | None = field(default=None, validator=optional(instance_of((int, float))))
+    reveals: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))
 
 
 Verdict: TypeAlias = Allow | Ask

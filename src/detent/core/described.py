@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
+from attrs import fields, has
+
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.values import fields, has
 
 Classes = Mapping[str, type]
 """The classes that data may name. Nothing is imported because data says so."""

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from hashlib import sha256
 
+from attrs import field, frozen
+
 from detent.core.messages import frozen_mapping
-from detent.core.values import field, frozen
 
 
 @frozen

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from attrs import evolve
+
 from detent.core.decisions import Policy, unguarded
 from detent.core.effects import (
     AskHuman,
@@ -34,7 +36,6 @@ from detent.core.slots import (
 )
 from detent.core.spec import AgentSpec
 from detent.core.tools import Tool, ToolSpec
-from detent.core.values import evolve
 from detent.core.variables import S
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]

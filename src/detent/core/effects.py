@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from attrs import field, frozen
+
 from detent.core.decisions import Policy
 from detent.core.events import ModelReplied, ToolReturned, new_replied, new_returned
 from detent.core.frozen import FrozenDict
@@ -21,7 +23,6 @@ from detent.core.slots import CallRef, Path
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
 from detent.core.twins import twin
-from detent.core.values import field, frozen
 
 
 class EffectKey(NamedTuple):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from attrs import frozen
+
 from detent.core.decisions import Decision, Verdict
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.results import ToolFault, ToolResult
 from detent.core.slots import CallRef
 from detent.core.twins import twin
-from detent.core.values import frozen
 
 
 @frozen

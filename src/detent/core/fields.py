@@ -19,8 +19,8 @@ from typing import (
     is_typeddict,
 )
 
-from detent.core.values import NOTHING, has
-from detent.core.values import fields as fields_made_with
+from attrs import NOTHING, has
+from attrs import fields as attrs_fields
 
 PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, type(None))
 """Types whose values have no parts with names, unless they are records."""
@@ -38,7 +38,7 @@ class Field(NamedTuple):
 def field_names(kind: type) -> tuple[str, ...] | None:
     """The fields that a record of this class is made with; None if it makes no records."""
     if has(kind):
-        return tuple(item.name for item in fields_made_with(kind) if item.init)
+        return tuple(item.name for item in attrs_fields(kind) if item.init)
     if is_dataclass(kind):
         return tuple(item.name for item in dataclass_fields(kind) if item.init)
     names = getattr(kind, "_fields", getattr(kind, "model_fields", None))
@@ -108,7 +108,7 @@ def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
 
 
 def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
-    for item in fields_made_with(kind):
+    for item in attrs_fields(kind):
         if item.init:
             default = NOTHING if hasattr(item.default, "takes_self") else item.default
             yield Field(item.name, hints.get(item.name, Any), item.default is NOTHING, default)

@@ -26,10 +26,11 @@ from typing import (
 )
 from uuid import UUID
 
+import attrs
+
 from detent.core.fields import is_named_tuple
 from detent.core.frozen import FrozenDict, FrozenList, FrozenSet
 from detent.core.log import Log
-from detent.core.values import has
 
 LOCAL_PATH = type(Path())
 MICROSECOND = timedelta(microseconds=1)
@@ -115,7 +116,7 @@ def is_native(value: object) -> bool:
 
 def is_record(kind: type) -> bool:
     """Whether values of `kind` are stored field by field."""
-    return has(kind) or dataclasses.is_dataclass(kind) or is_named_tuple(kind)
+    return attrs.has(kind) or dataclasses.is_dataclass(kind) or is_named_tuple(kind)
 
 
 def is_model(kind: type) -> bool:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable
 from hashlib import sha256
 
+from attrs import frozen
+
 from detent.core.decisions import Decision, Scope
 from detent.core.messages import ToolCall
 from detent.core.slots import CallRef, Path
 from detent.core.tools import Tool
-from detent.core.values import frozen
 
 
 @frozen

@@ -14,9 +14,10 @@ from enum import Enum, EnumType
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
+import attrs
+
 from detent.core.errors import StateTypeError
 from detent.core.frozen import ATOMS, freeze
-from detent.core.values import fields, has, is_frozen
 
 T = TypeVar("T")
 
@@ -137,24 +138,16 @@ def _frozen_record(value: T, names: Iterable[str]) -> T:
 @lru_cache(maxsize=1024)
 def frozen_fields(kind: type) -> tuple[str, ...] | None:
     """The fields of a frozen attrs class or dataclass; None for any other class."""
-    if is_frozen(kind):
-        return tuple(field.name for field in fields(kind))
-    if has(kind):
-        names = tuple(field.name for field in fields(kind))
+    if attrs.has(kind):
+        names = tuple(field.name for field in attrs.fields(kind))
     elif dataclasses.is_dataclass(kind):
         names = tuple(field.name for field in dataclasses.fields(kind))
     else:
         return None
     try:  # frozen is what refuses, whichever way it was made so
         setattr(object.__new__(kind), names[0] if names else "_", None)
-    except Exception as error:  # noqa: BLE001  # what a setter of the class says is not to the point
-        return names if isinstance(error, _refusals(kind)) else None
+    except (attrs.exceptions.FrozenError, dataclasses.FrozenInstanceError):
+        return names
+    except Exception:  # noqa: BLE001  # what a setter of the class says is not to the point
+        return None
     return None
-
-
-def _refusals(kind: type) -> tuple[type[Exception], ...]:
-    if not has(kind):
-        return (dataclasses.FrozenInstanceError,)
-    from attrs.exceptions import FrozenError  # which has made the class, so it is loaded
-
-    return (FrozenError, dataclasses.FrozenInstanceError)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
+from attrs import frozen
+
 from detent.core.effects import AskModel, Effect, RunTool
 from detent.core.errors import DetentError
 from detent.core.events import (
@@ -21,7 +23,6 @@ from detent.core.events import (
 )
 from detent.core.outcomes import Finished
 from detent.core.run import Run
-from detent.core.values import frozen
 
 ModelAnswer: TypeAlias = ModelReplied | ModelFailed
 ToolAnswer: TypeAlias = ToolReturned | ToolRaised

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import Factory, evolve, field, frozen
+
 from detent.core.arguments import without_hidden
 from detent.core.conversion import ConversionError, as_it_is
 from detent.core.errors import DetentError, StateError
@@ -14,7 +16,6 @@ from detent.core.secrecy import masked
 from detent.core.state import BaseState, State
 from detent.core.tools import Tool
 from detent.core.twins import twin
-from detent.core.values import Factory, evolve, field, frozen
 
 
 class MissingInputError(DetentError, LookupError):

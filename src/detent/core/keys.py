@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
+from attrs import evolve, field, frozen
+
 from detent.core.checks import (
     LISTS,
     Check,
@@ -21,7 +23,6 @@ from detent.core.guards import guard, release
 from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.log import Log, bare, is_log
 from detent.core.shown import shown
-from detent.core.values import evolve, field, frozen
 
 P = ParamSpec("P")
 T = TypeVar("T")

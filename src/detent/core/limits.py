@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from attrs import evolve, field, frozen
+from attrs.validators import ge, optional
+
 from detent.core.frozen import FrozenDict
 from detent.core.replies import ChatReply, Usage
-from detent.core.validators import ge, optional
-from detent.core.values import evolve, field, frozen
 
 MILLION = 1_000_000
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar, cast
 
+from attrs import field, frozen
+
 from detent.core.frozen import ATOMS, FrozenDict, freeze, frozen_dict, sealed
 from detent.core.guards import frozen_leaf
 from detent.core.twins import twin
-from detent.core.values import field, frozen
 
 Part = TypeVar("Part")
 

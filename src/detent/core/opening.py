@@ -7,6 +7,8 @@ from itertools import count
 from operator import is_
 from typing import Any
 
+from attrs import evolve
+
 from detent.core.arguments import argument_faults, without_hidden
 from detent.core.conversion import ConversionError
 from detent.core.messages import ChatMessage, ToolCall
@@ -25,7 +27,6 @@ from detent.core.slots import (
     new_slot,
 )
 from detent.core.spec import AgentSpec
-from detent.core.values import evolve
 from detent.core.variables import S
 
 

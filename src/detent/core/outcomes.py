@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from attrs import field, frozen
+
 from detent.core.frozen import FrozenDict
 from detent.core.messages import frozen_mapping
 from detent.core.replies import ModelFailure
 from detent.core.results import ToolFault
-from detent.core.values import field, frozen
 
 
 @frozen

@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Generic, cast
 
+from attrs import Factory, field, frozen
+from attrs.validators import ge
+
 from detent.core.checks import type_name
 from detent.core.conversion import ConversionError, convert
 from detent.core.frozen import FrozenDict
@@ -17,8 +20,6 @@ from detent.core.replies import SchemaMode
 from detent.core.schema_rules import parts, schema_faults
 from detent.core.schemas import Json, SchemaWriter
 from detent.core.tools import ToolSpec
-from detent.core.validators import ge
-from detent.core.values import Factory, field, frozen
 from detent.core.variables import T
 
 ANSWERS = "Give your final answer. Call it once, when you know everything that it asks for."

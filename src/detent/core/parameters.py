@@ -19,11 +19,12 @@ from typing import (
     get_type_hints,
 )
 
+from attrs import NOTHING, field, frozen
+
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict, freeze
 from detent.core.idempotency import IdempotencyKey
 from detent.core.state import BaseState
-from detent.core.values import NOTHING, field, frozen
 from detent.core.wiring import Injected, Input
 
 if TYPE_CHECKING:

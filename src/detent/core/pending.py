@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from attrs import asdict, evolve, field, fields_dict, frozen
+from attrs.validators import instance_of, optional
+
 from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope, is_scope
 from detent.core.delegation import inside
 from detent.core.due import due
@@ -22,8 +25,6 @@ from detent.core.slots import AgentRef, AwaitingDecision, Delegated, Path, Slot
 from detent.core.spec import AgentSpec
 from detent.core.step import step
 from detent.core.tools import Tool
-from detent.core.validators import instance_of, optional
-from detent.core.values import evolve, field, fields, frozen
 from detent.core.variables import S
 
 _TEXT = optional(instance_of(str))
@@ -63,7 +64,7 @@ class ToolExecutionDecision:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {one.name: getattr(self, one.name) for one in fields(type(self))}
+        return asdict(self, recurse=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -72,7 +73,7 @@ class ToolExecutionDecision:
         Raises:
             StoredDataError: it is no decision. Nothing but True lets a tool run.
         """
-        known = {one.name for one in fields(cls)}
+        known = fields_dict(cls).keys()
         if not isinstance(data, Mapping) or not {"tool_name", "execute"} <= data.keys() <= known:
             raise StoredDataError(f"this is no decision about a tool, which has {sorted(known)}")
         try:
@@ -117,7 +118,7 @@ class PendingCall:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
-        return {one.name: thaw(getattr(self, one.name)) for one in fields(type(self))}
+        return {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""

@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
+from attrs import evolve, field, frozen
+from attrs.validators import min_len
+
 from detent.core.arguments import argument_faults
 from detent.core.decisions import Allow, Answered, Ask, Policy, Rejected, Verdict
 from detent.core.described import Described
@@ -16,8 +19,6 @@ from detent.core.messages import ToolCall
 from detent.core.run import Run
 from detent.core.slots import AnsweredByHuman, Refused, Unjudged
 from detent.core.tools import Tool
-from detent.core.validators import min_len
-from detent.core.values import evolve, field, frozen
 
 Params: TypeAlias = Mapping[str, Any]
 Said: TypeAlias = Verdict | Awaitable[Verdict]

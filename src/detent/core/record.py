@@ -12,13 +12,14 @@ from functools import cached_property
 from string import Template
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
+from attrs import NOTHING, Attribute, fields
+
 from detent.core.events import HappenedInside
 from detent.core.run import Run
 from detent.core.shapes import RefusedError, Shape, Spec, an_object
 from detent.core.slots import Delegated
 from detent.core.texts import TAG, quoted
 from detent.core.twins import twin
-from detent.core.values import NOTHING, Attribute, fields
 
 ShapeOf: TypeAlias = Callable[[Any], Shape]
 TAG_IN_1 = "is"

@@ -24,6 +24,8 @@ from typing import (
     get_type_hints,
 )
 
+from attrs import has
+
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.fields import is_named_tuple
 from detent.core.frozen import FrozenDict, freeze
@@ -44,7 +46,6 @@ from detent.core.shapes import (
 )
 from detent.core.state import BaseState
 from detent.core.texts import TAG, NotPlainError, encoded, plain_text, quoted
-from detent.core.values import has
 from detent.core.writes import write_from_json, write_text
 
 T = TypeVar("T")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
+from attrs import evolve
+
 from detent.core.decisions import digest
 from detent.core.events import Resumed
 from detent.core.grants import covered, is_granted
@@ -25,7 +27,6 @@ from detent.core.slots import (
     moved,
 )
 from detent.core.spec import AgentSpec
-from detent.core.values import evolve
 from detent.core.variables import S
 
 REASON = "it was begun, its process ended, and nobody knows whether it was carried out"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from attrs import frozen
+
 from detent.core.arguments import argument_faults
 from detent.core.decisions import Confirmed, Modified
 from detent.core.errors import DetentError
@@ -12,7 +14,6 @@ from detent.core.events import HumanDecided
 from detent.core.run import Run
 from detent.core.slots import AwaitingDecision
 from detent.core.spec import AgentSpec
-from detent.core.values import frozen
 
 Why: TypeAlias = Literal["unknown_call", "repeated", "wrong_digest", "expired", "misfit"]
 

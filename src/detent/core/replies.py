@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from attrs import field, frozen
+
 from detent.core.frozen import FrozenDict
 from detent.core.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
 from detent.core.twins import twin
-from detent.core.values import field, frozen
 
 FinishReason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "refusal", "other"

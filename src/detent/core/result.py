@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
+from attrs import field, frozen
+
 from detent.core.effects import Effect
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ChatRole
 from detent.core.replies import Usage
 from detent.core.run import Pausing, Run, Thinking
-from detent.core.values import field, frozen
 from detent.core.variables import S, T
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from inspect import isroutine
 from math import isfinite, isnan
 from typing import Any, Literal, TypeAlias, TypeGuard
 
+from attrs import evolve, field, frozen
+
 from detent.core.conversion import plain
 from detent.core.errors import DetentError
 from detent.core.fields import PARTLESS, field_names
@@ -18,7 +20,6 @@ from detent.core.messages import FileContent, ImageContent, ResultPart, TextCont
 from detent.core.state import BaseState
 from detent.core.tools import Tool
 from detent.core.twins import twin
-from detent.core.values import evolve, field, frozen
 from detent.core.wiring import AS_IT_IS, Output, Reply, TextRule
 
 FaultKind: TypeAlias = Literal[

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import field, frozen
+from attrs.validators import ge, instance_of
+
 from detent.core.errors import ToolDefinitionError
-from detent.core.validators import ge, instance_of
-from detent.core.values import field, frozen
 
 if TYPE_CHECKING:
     from detent.core.replies import ModelFailure

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeAlias
 
+from attrs import field, frozen
+
 from detent.core.frozen import FrozenDict
 from detent.core.grants import Decided, Grant
 from detent.core.messages import ChatMessage, frozen_mapping
@@ -12,7 +14,6 @@ from detent.core.outcomes import Outcome
 from detent.core.replies import ChatReply, Usage
 from detent.core.slots import Slot
 from detent.core.twins import twin
-from detent.core.values import field, frozen
 from detent.core.variables import S
 
 

@@ -34,13 +34,14 @@ from typing import (
 )
 from uuid import UUID
 
+from attrs import NOTHING, has
+
 from detent.core.checks import type_name
 from detent.core.constraints import constrained
 from detent.core.conversion import meaning, plain
 from detent.core.fields import class_of, fields_of, is_named_tuple
 from detent.core.forms import undecorated
 from detent.core.schema_rules import without
-from detent.core.values import NOTHING, has
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = Callable[[type], Mapping[str, str]]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
+from attrs import frozen
+
 from detent.core.decisions import Scope
 from detent.core.messages import ResultPart, TextContent, ToolCall, ToolCallResult, new_result
 from detent.core.results import ToolFault, ToolResult
 from detent.core.twins import twin
-from detent.core.values import frozen
 
 if TYPE_CHECKING:
     from detent.core.run import Run

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast
 
+from attrs import evolve, field, frozen
+
 from detent.core.breakpoints import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
@@ -32,7 +34,6 @@ from detent.core.slots import AwaitingDecision, Delegated, Slot
 from detent.core.spec import AgentSpec
 from detent.core.stored import messages_from_json
 from detent.core.upgrades import FORMAT, upgraded_run
-from detent.core.values import evolve, field, frozen
 from detent.core.variables import S
 
 Json: TypeAlias = dict[str, Any]

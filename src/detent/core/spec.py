@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
+from attrs import Factory, field, frozen
+
 from detent.core.decisions import Policy, Wording
 from detent.core.errors import WiringError
 from detent.core.frozen import FrozenDict
@@ -12,7 +14,6 @@ from detent.core.messages import frozen_mapping
 from detent.core.output_type import OutputType
 from detent.core.retries import Retries
 from detent.core.tools import Tool, ToolSpec
-from detent.core.values import Factory, field, frozen
 from detent.core.variables import S
 from detent.core.wiring_faults import wiring_faults
 

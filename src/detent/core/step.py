@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import is_
 
-from detent.core import values
+import attrs
+
 from detent.core.answers import answered
 from detent.core.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.delegation import TASK, came_of, invocation_of
@@ -285,7 +286,7 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
-        run = evolve(run, decisions=(*run.decisions, values.evolve(done, path=(at, *done.path))))
+        run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
     if limit := spec.limits.spent(0, run.usage, run.cost):
         after = _stopped_at_turn(agent, before, after, limit)
     return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))

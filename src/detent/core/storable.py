@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, get_args
 
+from attrs import fields
+
 from detent.core.events import Event, HappenedInside, ModelReplied, ToolReturned, ToolStarted
 from detent.core.handlers import merge_lists
 from detent.core.log import is_log
@@ -14,7 +16,6 @@ from detent.core.results import SCALARS, ToolResult
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
-from detent.core.values import fields
 from detent.core.writes import is_plain_list, is_plain_write
 
 TEXT = frozenset({str, type(None)})

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from attrs import evolve
+
 from detent.core.messages import ToolCallResult
 from detent.core.replies import StreamingChunk
 from detent.core.run import Acting, Run
 from detent.core.secrecy import masked
 from detent.core.slots import Delegated, answer
 from detent.core.spec import AgentSpec
-from detent.core.values import evolve
 
 
 def tool_result_chunks(

@@ -16,6 +16,8 @@ from typing import (
     overload,
 )
 
+from attrs import Factory, field, frozen
+
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import OnUnknown
@@ -32,7 +34,6 @@ from detent.core.retries import Retries, retries_of
 from detent.core.secrecy import masked_in
 from detent.core.state import BaseState, State, TypedState
 from detent.core.tool_parts import require_parts
-from detent.core.values import Factory, field, frozen
 from detent.core.wiring import (
     Input,
     Output,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from detent.core import values
+import attrs
+
 from detent.core.calls import given_up
 from detent.core.errors import StateError
 from detent.core.events import ModelFailed
@@ -58,7 +59,7 @@ def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
         return next_turn(run, state)
     if run.exhausted or not spec.limits.final_answer:
         return evolve(run, state=state, phase=Done(Exhausted(limit)))
-    last = evolve(run, exhausted=limit, options=values.evolve(run.options, tools=()))
+    last = evolve(run, exhausted=limit, options=attrs.evolve(run.options, tools=()))
     return next_turn(last, state)
 
 

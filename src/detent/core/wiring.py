@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
+from attrs import frozen
+
 from detent.core.checks import takes
 from detent.core.errors import ToolDefinitionError
 from detent.core.frozen import FrozenDict
 from detent.core.keys import Key, Write
-from detent.core.values import frozen
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from attrs import frozen
+
 from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope
 from detent.core.errors import DetentError
 from detent.core.pending import PendingCall, ToolExecutionDecision
-from detent.core.values import frozen
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from attrs import field, frozen
+
 from detent.core.errors import DetentError
-from detent.core.values import field, frozen
 
 Body: TypeAlias = str | Mapping[str, Any] | Callable[[], str]
 """What is kept: plain JSON, its text, or what gives the text, ever the same, once it is needed."""

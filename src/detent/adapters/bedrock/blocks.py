@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from attrs import define, field
+
 from detent.adapters.bedrock.encode import PROVIDER
 from detent.adapters.http.parts import Opaque, Part, Said, without
 from detent.adapters.http.wire import read_arguments
 from detent.core.messages import ReasoningContent, ToolCall
 from detent.core.replies import StreamingChunk, ToolCallDelta, new_chunk
-from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

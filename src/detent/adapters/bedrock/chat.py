@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Unpack
 from urllib.parse import quote
 
+from attrs import field, frozen
+
 from detent.adapters.bedrock.decode import ConverseFold
 from detent.adapters.bedrock.encode import CacheTime, request_body
 from detent.adapters.bedrock.payloads import ConversePayloads
@@ -17,7 +19,6 @@ from detent.adapters.http.homes import Home, below
 from detent.adapters.http.secrets import Secret, as_secret
 from detent.core.messages import ChatMessage
 from detent.core.tools import ToolSpec
-from detent.core.values import field, frozen
 
 SERVICE = "bedrock"
 REGION_VARS = ("AWS_REGION", "AWS_DEFAULT_REGION")

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import reduce
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from detent.core.values import field, frozen
+from attrs import field, frozen
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNRESERVED = "-_.~"

@@ -9,11 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from attrs import field, frozen
+
 from detent.adapters.cli.arithmetic import evaluate
 from detent.core.declarations import Unique
 from detent.core.state import TypedState
 from detent.core.tools import Tool, create_tool_from_function
-from detent.core.values import field, frozen
 
 SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}

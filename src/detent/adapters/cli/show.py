@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attrs import define, field
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -13,7 +14,6 @@ from detent.adapters.cli.folder import Research
 from detent.core.messages import ToolCallResult
 from detent.core.replies import StreamingChunk
 from detent.core.result import AgentResult
-from detent.core.values import define, field
 from detent.core.visible import visible
 
 RESULT_LINES = 4

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from attrs import define, field
+
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer, read_error
 from detent.adapters.http.neutral import decided_reason
@@ -24,7 +26,6 @@ from detent.core.replies import (
     Usage,
     new_chunk,
 )
-from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

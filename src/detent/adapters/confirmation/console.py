@@ -9,11 +9,12 @@ from threading import Lock
 from typing import Any, get_args
 from unicodedata import east_asian_width
 
+from attrs import frozen
+
 from detent.core.decisions import Scope
 from detent.core.described import Described
 from detent.core.frozen import thaw
 from detent.core.pending import PendingCall
-from detent.core.values import frozen
 from detent.core.visible import visible
 from detent.ports.confirmation import ConfirmationUIResult
 

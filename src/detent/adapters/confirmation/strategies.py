@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from attrs import field, frozen
+
 from detent.core.decisions import Policy, Wording
 from detent.core.described import Classes, Described
 from detent.core.pending import ToolExecutionDecision
@@ -20,7 +22,6 @@ from detent.core.policies import (
     NeverAskPolicy,
     Not,
 )
-from detent.core.values import field, frozen
 from detent.ports.confirmation import (
     ConfirmationPolicy,
     ConfirmationUI,

@@ -7,6 +7,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
+from attrs import evolve
+
 from detent.adapters.functions import in_a_thread, in_background
 from detent.core.arguments import argument_faults
 from detent.core.decisions import Confirmed, Decision, Modified
@@ -21,7 +23,6 @@ from detent.core.pending import (
 )
 from detent.core.refusals import DecisionRefusedError, Refusal, is_late
 from detent.core.secrecy import masked
-from detent.core.values import evolve
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Generic
 
+from attrs import field, frozen
+
 from detent.adapters.drivers.purses import Purses
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
@@ -13,7 +15,6 @@ from detent.adapters.rules import Rules
 from detent.core.breakpoints import Holds
 from detent.core.errors import StreamingCallbackError
 from detent.core.result import AgentResult
-from detent.core.values import field, frozen
 from detent.core.variables import S
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, cast
 
+from attrs import Factory, evolve, field, frozen
+
 from detent.adapters.clocks import SystemClock
 from detent.adapters.drivers.asking import asked, asked_async
 from detent.adapters.drivers.telling import UNTOLD, Pieces, Teller
@@ -44,7 +46,6 @@ from detent.core.invocation import Invocation, begun
 from detent.core.judging import judge
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.tools import Tool
-from detent.core.values import Factory, evolve, field, frozen
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,

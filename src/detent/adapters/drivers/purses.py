@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from attrs import field, frozen
+
 from detent.adapters.drivers.pay import Purse
 from detent.core.effects import Effect
 from detent.core.events import Event
-from detent.core.values import field, frozen
 
 
 @frozen

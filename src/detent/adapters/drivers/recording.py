@@ -7,6 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Generic
 
+from attrs import evolve, frozen
+
 from detent.core.breakpoints import key_from_json, place_of, told
 from detent.core.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
 from detent.core.effects import Effect, EffectKey
@@ -33,7 +35,6 @@ from detent.core.step import step
 from detent.core.storable import is_storable
 from detent.core.texts import TAG, encoded, quoted
 from detent.core.upgrades import FORMAT, upgraded_events
-from detent.core.values import evolve, frozen
 from detent.core.variables import S
 from detent.ports.journal import (
     Checkpoint,

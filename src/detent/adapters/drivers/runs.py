@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Generic
 
+from attrs import field, frozen
+
 from detent.adapters.chances import SystemChance
 from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.core.keys import Write
@@ -18,7 +20,6 @@ from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes, lists_in
 from detent.core.stored import state_parts
 from detent.core.turns import next_turn
-from detent.core.values import field, frozen
 from detent.core.variables import S
 from detent.ports.chance import Chance
 from detent.ports.journal import (

@@ -7,13 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from queue import SimpleQueue
 from typing import Any, Generic, TypeAlias
 
+from attrs import frozen
+
 from detent.adapters.drivers.errand import Errand
 from detent.adapters.functions import run_in_a_thread
 from detent.core.events import CancelRequested, Event
 from detent.core.replies import StreamingChunk
 from detent.core.result import AgentResult
 from detent.core.run import Run
-from detent.core.values import frozen
 from detent.core.variables import S, T
 
 Observation: TypeAlias = StreamingChunk | Event | AgentResult[S, T]

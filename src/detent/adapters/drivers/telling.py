@@ -7,11 +7,12 @@ import json
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from inspect import isawaitable
 
+from attrs import evolve
+
 from detent.adapters.functions import in_background
 from detent.core.replies import StreamingChunk, ToolCallDelta
 from detent.core.secrecy import MASK, masked
 from detent.core.tools import ToolSpec
-from detent.core.values import evolve
 from detent.ports.chat import StreamingCallback
 
 

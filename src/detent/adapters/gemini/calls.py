@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from attrs import define, field
+
 from detent.core.messages import ToolCall
 from detent.core.replies import ToolCallDelta
-from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Never, TypeAlias
 
+from attrs import define, field
+
 from detent.adapters.gemini.calls import PROVIDER, Call
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer
@@ -16,7 +18,6 @@ from detent.adapters.http.parts import Opaque, Part, Said, assistant_message
 from detent.adapters.http.wire import failed, first_choice, first_count
 from detent.core.messages import FileContent, ImageContent, ReasoningContent
 from detent.core.replies import ChatReply, FinishReason, StreamingChunk, Usage, new_chunk
-from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from attrs import evolve
+
 from detent.adapters.http.failures import failure_of_status, request_id
 from detent.adapters.http.payloads import CutAnswerError, PayloadDecoder
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.core.values import evolve
 from detent.ports.chat import ChatGeneratorError
 
 MAX_ERROR_BYTES = 1024 * 1024

@@ -9,10 +9,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import urlsplit
 
+from attrs import field, frozen
+
 from detent.adapters.http.answers import Answer
 from detent.adapters.http.clients import Clients, reaches_out, require_httpx
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.core.values import field, frozen
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 from detent.ports.real_models import require_real_model_allowed
 

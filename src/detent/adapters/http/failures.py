@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TypeAlias
 
+from attrs import evolve, frozen
+
 from detent.core.replies import FailureCause, ModelFailure
-from detent.core.values import evolve, frozen
 from detent.ports.chat import ChatGeneratorError
 
 Verdict: TypeAlias = tuple[FailureCause, bool]

@@ -6,8 +6,9 @@ import os
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
+from attrs import frozen
+
 from detent.adapters.http.secrets import Secret, as_secret
-from detent.core.values import frozen
 
 BEARER = ("authorization", "Bearer ")
 

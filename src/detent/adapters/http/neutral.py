@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import frozen
+
 from detent.adapters.http.wire import cannot_send, json_text
 from detent.core.replies import FinishReason
-from detent.core.values import frozen
 
 BROKEN_OFF = frozenset({"length", "content_filter", "refusal"})
 TOOL_CHOICES = frozenset({"auto", "none", "required"})

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from attrs import field, frozen
+
 from detent.core.frozen import FrozenDict
 from detent.core.messages import ChatMessage, ChatRole, Content, TextContent, frozen_mapping
-from detent.core.values import field, frozen
 
 Json: TypeAlias = Mapping[str, Any]
 

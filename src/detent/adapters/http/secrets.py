@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from detent.core.values import field, frozen
+from attrs import field, frozen
 
 
 class SecretError(ValueError):

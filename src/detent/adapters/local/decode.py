@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attrs import evolve, frozen
+
 from detent.adapters.local.encode import Form, Request
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import (
@@ -23,7 +25,6 @@ from detent.core.replies import (
     Usage,
     new_chunk,
 )
-from detent.core.values import evolve, frozen
 from detent.ports.chat import ChatGeneratorError
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
+from attrs import frozen
+
 from detent.adapters.local.grammar import CALLS_MAX, reply_grammar, schema_grammar
 from detent.adapters.local.options import Options
 from detent.adapters.local.signatures import tool_text
 from detent.core.messages import ChatMessage, ChatRole, TextContent, ToolCall, ToolCallResult
 from detent.core.replies import ModelFailure
 from detent.core.tools import ToolSpec
-from detent.core.values import frozen
 from detent.ports.chat import ChatGeneratorError
 
 Json: TypeAlias = dict[str, object]

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
+from attrs import frozen
+
 from detent.adapters.local.weights import (
     MODEL_VARIABLE,
     KnownModel,
@@ -26,7 +28,6 @@ from detent.adapters.local.weights import (
     WeightsError,
     Wheel,
 )
-from detent.core.values import frozen
 
 if TYPE_CHECKING:
     from filelock import FileLock

@@ -14,8 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from attrs import frozen
+
 from detent.core.errors import DetentError
-from detent.core.values import frozen
 
 WAIT_POLICY = "OMP_WAIT_POLICY"
 GGUF_MAGIC = b"GGUF"

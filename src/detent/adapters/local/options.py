@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from detent.core.values import fields, frozen
+from attrs import fields, frozen
 
 
 @frozen

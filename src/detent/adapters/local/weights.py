@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TypeAlias
 
+from attrs import frozen
 from cattrs import structure
 
 from detent.core.errors import DetentError
-from detent.core.values import frozen
 
 DEFAULT_MODEL = "qwen2.5-coder-1.5b"
 MODEL_VARIABLE = "DETENT_LOCAL_MODEL"

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Never, TypeAlias
 
+from attrs import define, field
+
 from detent.adapters.http.answers import Ending
 from detent.adapters.http.failures import error_in_answer, read_error
 from detent.adapters.http.wire import failed, first_choice, first_count, read_arguments
@@ -22,7 +24,6 @@ from detent.core.replies import (
     Usage,
     new_chunk,
 )
-from detent.core.values import define, field
 
 Json: TypeAlias = Mapping[str, Any]
 

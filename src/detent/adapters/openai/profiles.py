@@ -6,10 +6,11 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from attrs import field, frozen
+
 from detent.adapters.http.homes import BEARER, Home
 from detent.adapters.http.wire import cannot_send
 from detent.core.replies import SchemaMode
-from detent.core.values import field, frozen
 
 Message: TypeAlias = dict[str, Any]
 Rewrite: TypeAlias = Callable[[Iterable[Message]], Iterator[Message]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from detent.core.values import evolve
+from attrs import evolve
+
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 
 

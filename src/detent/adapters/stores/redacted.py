@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from detent.core.values import evolve, field, frozen
+from attrs import evolve, field, frozen
+
 from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun, length_of
 
 Redact = Callable[[str], str]

@@ -7,7 +7,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from detent.core.values import evolve, field, frozen
+from attrs import evolve, field, frozen
+
 from detent.ports.journal import (
     Checkpoint,
     Entry,

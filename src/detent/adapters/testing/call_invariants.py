@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attrs import evolve
+
 from detent.adapters.testing.insides import everywhere
 from detent.adapters.testing.trace import (
     Folded,
@@ -37,7 +39,6 @@ from detent.core.slots import (
     is_settled,
 )
 from detent.core.spec import AgentSpec
-from detent.core.values import evolve
 
 
 @everywhere

@@ -11,6 +11,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from attrs import field, fields, frozen
+
 from detent.adapters.testing.claims import Claim, Wrong
 from detent.adapters.testing.diagram import Edge, edges_between
 from detent.adapters.testing.insides import slots_in
@@ -27,7 +29,6 @@ from detent.core.run import Run
 from detent.core.slots import Delegated
 from detent.core.spec import AgentSpec
 from detent.core.step import start, step
-from detent.core.values import field, fields, frozen
 
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent

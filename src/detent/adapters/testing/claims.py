@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
+from attrs import frozen
+
 from detent.adapters.testing.insides import slots_in
 from detent.core.decisions import Confirmed, Modified
 from detent.core.events import Event, HappenedInside, HumanDecided
 from detent.core.run import Run
 from detent.core.slots import AgentRef, AwaitingDecision, CallRef, Delegated, Path, Running
-from detent.core.values import frozen
 
 _Place: TypeAlias = tuple[Path, CallRef]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
+from attrs import frozen
+
 from detent.adapters.testing.script import Script, require_line, require_none_left
 from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected
 from detent.core.frozen import thaw
 from detent.core.messages import frozen_mapping
-from detent.core.values import frozen
 from detent.ports.confirmation import ConfirmationUIResult
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from attrs import evolve, frozen
+
 from detent.adapters.testing.trace import Folded, Happening, Opened, Performed, Said, Trace
 from detent.core.delegation import run_at
 from detent.core.events import CancelRequested, Event, HappenedInside, Resumed
@@ -12,7 +14,6 @@ from detent.core.run import Run
 from detent.core.slots import AgentRef, Delegated, Path, Slot
 from detent.core.spec import AgentSpec
 from detent.core.step import step
-from detent.core.values import evolve, frozen
 
 Invariant: TypeAlias = Callable[[AgentSpec[Any], Trace], Iterator[str]]
 

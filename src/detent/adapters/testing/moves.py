@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
+from attrs import frozen
+
 from detent.adapters.testing.drawing import dice, likely
-from detent.core.values import frozen
 
 Kind: TypeAlias = Literal[
     "land",  # something under way ends, and the process hears of it

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attrs import evolve, fields, frozen
+
 from detent.adapters.drivers.pay import Purse
 from detent.adapters.testing.players import Players
 from detent.core.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
@@ -15,7 +17,6 @@ from detent.core.messages import ChatMessage
 from detent.core.replies import ChatReply
 from detent.core.spec import AgentSpec
 from detent.core.tools import Tool, ToolSpec
-from detent.core.values import evolve, fields, frozen
 from detent.ports.chat import StreamingCallback
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult

@@ -11,6 +11,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from attrs import evolve, field, frozen
+
 from detent.adapters.testing.drawing import arguments_for, dice, drawn, likely, result_for
 from detent.adapters.testing.insides import agent_at
 from detent.core.effects import AskHuman, AskModel, RunTool
@@ -19,7 +21,6 @@ from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply, FinishReason, ModelFailure, Usage
 from detent.core.slots import CallRef
 from detent.core.spec import AgentSpec
-from detent.core.values import evolve, field, frozen
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUIResult
 

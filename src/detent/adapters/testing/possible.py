@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
+from attrs import evolve, field, frozen
+
 from detent.adapters.functions import in_background
 from detent.adapters.testing.drawing import arguments_for, dice, drawn, result_for
 from detent.adapters.testing.insides import agent_at, slots_in
@@ -40,7 +42,6 @@ from detent.core.run import Run
 from detent.core.slots import AwaitingDecision, Path, Ready, Running, Slot
 from detent.core.spec import AgentSpec
 from detent.core.tools import ToolSpec
-from detent.core.values import evolve, field, frozen
 
 NOW = 0.0
 """It is always now, except when a time is waited for."""

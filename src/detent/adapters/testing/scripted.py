@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Event
 from typing import TypeAlias
 
+from attrs import evolve, field, frozen
+
 from detent.adapters.testing.script import Script, require_line, require_none_left
 from detent.adapters.testing.transcripts import transcript
 from detent.core.frozen import thaw
 from detent.core.messages import ChatMessage, ToolCall
 from detent.core.replies import ChatReply, SchemaMode, StreamingChunk, ToolCallDelta
 from detent.core.tools import ToolSpec
-from detent.core.values import evolve, field, frozen
 from detent.ports.chat import StreamingCallback
 from detent.ports.clock import Clock
 

@@ -10,11 +10,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
+from attrs import frozen
+
 from detent.adapters.stores.directory import DirectoryJournal
 from detent.adapters.stores.memory import MemoryJournal
 from detent.adapters.stores.sqlite import SQLiteJournal
 from detent.adapters.testing.damage import damage
-from detent.core.values import frozen
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalError, StoredRun
 
 Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused"]

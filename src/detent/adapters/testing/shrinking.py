@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from attrs import evolve, frozen
+
 from detent.adapters.testing.insides import innermost, path_of, slots_in
 from detent.adapters.testing.stories import Story
 from detent.adapters.testing.trace import turn_of
@@ -15,7 +17,6 @@ from detent.core.messages import ToolCall
 from detent.core.run import Run
 from detent.core.slots import AwaitingDecision, CallRef, Path
 from detent.core.step import step
-from detent.core.values import evolve, frozen
 
 T = TypeVar("T")
 

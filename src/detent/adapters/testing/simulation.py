@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve, field, frozen
+
 from detent.adapters.testing.diagram import Edge, edges_of, phase_of
 from detent.adapters.testing.insides import Invariant, faults
 from detent.adapters.testing.invariants import INVARIANTS
@@ -31,7 +33,6 @@ from detent.core.events import ModelReplied
 from detent.core.messages import ChatMessage
 from detent.core.slots import CallRef
 from detent.core.spec import AgentSpec
-from detent.core.values import evolve, field, frozen
 from detent.ports.tool_execution import ToolExecutor
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
 from typing import Any
 
+from attrs import define, fields
+
 from detent.core.tools import Tool
-from detent.core.values import define, fields
 
 
 @define

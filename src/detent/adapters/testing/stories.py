@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Generic
 
+from attrs import field, frozen
+
 from detent.adapters.drivers.recording import FORGOTTEN, STOPPED, events_of, loaded
 from detent.adapters.testing.trace import told
 from detent.adapters.testing.transcripts import transcript
@@ -15,7 +17,6 @@ from detent.core.run import Run
 from detent.core.snapshot import AgentSnapshot, run_of, snapshot_of
 from detent.core.spec import AgentSpec
 from detent.core.step import step
-from detent.core.values import field, frozen
 from detent.core.variables import S
 from detent.ports.journal import Journal
 

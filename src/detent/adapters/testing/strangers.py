@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from detent.adapters.testing.drawing import dice, likely
 from detent.core.decisions import Allow, Ask, Policy, Verdict
 from detent.core.delegation import ANSWER, PARAMETERS, agents_in
@@ -19,7 +21,6 @@ from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.core.state import State
 from detent.core.tools import Tool, by_name
-from detent.core.values import evolve
 
 if TYPE_CHECKING:
     from detent.adapters.agent import Agent

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Generic, TypeAlias
 
+from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -45,7 +46,6 @@ from detent.core.state import State
 from detent.core.step import start, step
 from detent.core.tools import Tool
 from detent.core.turns import has_no_answer
-from detent.core.values import frozen
 from detent.core.variables import S
 
 Of: TypeAlias = Agent[S] | AgentSpec[S]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from attrs import asdict
+from attrs import asdict, frozen
 
 from detent.core.decisions import Decision
 from detent.core.effects import AskHuman, Effect, RunTool
@@ -13,7 +13,6 @@ from detent.core.events import Event, HappenedInside, ModelReplied, ToolReturned
 from detent.core.journal import mark_of
 from detent.core.run import Run
 from detent.core.slots import CallRef, Slot
-from detent.core.values import frozen
 from detent.ports.journal import Entry
 
 

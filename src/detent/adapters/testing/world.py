@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from threading import Event as Flag
 from typing import Any
 
+from attrs import define, frozen
+
 from detent.adapters.clocks import JumpingClock
 from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
 from detent.adapters.drivers.session import Session
@@ -43,7 +45,6 @@ from detent.core.run import Run
 from detent.core.slots import AwaitingDecision, is_settled
 from detent.core.spec import AgentSpec
 from detent.core.step import start
-from detent.core.values import define, frozen
 from detent.ports.journal import (
     Entry,
     Journal,

@@ -11,11 +11,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from attrs import frozen
+
 from detent.core.messages import ChatMessage
 from detent.core.records import dump, load
 from detent.core.replies import ChatReply, StreamingChunk
 from detent.core.tools import ToolSpec
-from detent.core.values import frozen
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,

@@ -13,8 +13,9 @@ from inspect import isawaitable
 from threading import Barrier, BrokenBarrierError, Event
 from typing import Any, TypeAlias, cast
 
+from attrs import frozen
+
 from detent.core.tools import Tool
-from detent.core.values import frozen
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
