@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, Generic
 
@@ -150,7 +149,7 @@ class Recorder:
         """The text of an event, or what gives it later: a store in memory may never need it."""
         mark = None if after is None or type(event) is ToolStarted else short_mark_of(after)
         if is_storable(self._spec, event):
-            return partial(_text, self._spec, event, mark)
+            return _Unwritten(self._spec, event, mark)
         return _text(self._spec, event, mark)
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
@@ -171,6 +170,20 @@ class Recorder:
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
+
+
+class _Unwritten:
+    """Gives the text of an event. It stays in memory: for the collector, a partial would be two."""
+
+    __slots__ = ("_event", "_mark", "_spec")
+
+    def __init__(self, spec: AgentSpec[Any], event: Event, mark: str | None) -> None:
+        self._spec = spec
+        self._event = event
+        self._mark = mark
+
+    def __call__(self) -> str:
+        return _text(self._spec, self._event, self._mark)
 
 
 def _text(spec: AgentSpec[Any], event: Event, mark: str | None) -> str:
