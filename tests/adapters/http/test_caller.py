@@ -15,7 +15,8 @@ import pytest
 
 from detent.adapters.agent import Agent
 from detent.adapters.drivers.threads import Inbox
-from detent.adapters.http.caller import Timeouts, as_timeouts, host_of
+from detent.adapters.http.caller import HttpCaller, Request, Timeouts, as_timeouts, host_of
+from detent.adapters.http.clients import Clients
 from detent.adapters.openai.chat import OpenAIChatGenerator
 from detent.core.events import CancelRequested
 from detent.core.messages import ChatMessage
@@ -362,6 +363,89 @@ def test_connections_are_reused_in_both_colours(serve: Serve) -> None:
         asyncio.run(thrice(generator))
         asyncio.run(thrice(generator))
     assert [len(set(ports[at : at + 3])) for at in (3, 6)] == [1, 1]
+
+
+def test_a_client_of_ours_sends_what_a_given_one_sends(serve: Serve) -> None:
+    """The same headers and the same body, though httpx need not look for what it may add."""
+    sent: list[tuple[dict[str, str], bytes]] = []
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        sent.append((headers, vars(handler)["body"]))
+        playing(SAID, SAID_MORE, DONE)(handler)
+
+    url = serve(play)
+
+    async def ask(client: httpx.Client | None, async_client: httpx.AsyncClient | None) -> None:
+        generator = OpenAIChatGenerator(
+            "m",
+            api_base_url=url,
+            api_key="k",
+            headers={"Accept": "text/plain", "x-mine": "1"},
+            http_client=client,
+            async_http_client=async_client,
+        )
+        async with generator:
+            generator.run(QUESTION)
+            await generator.run_async(QUESTION)
+
+    async def ask_through_all() -> None:
+        await ask(None, None)
+        with httpx.Client() as client:
+            async with httpx.AsyncClient() as async_client:
+                await ask(client, async_client)
+
+    asyncio.run(ask_through_all())
+    assert sent == [sent[0]] * 4
+    assert sent[0][0].items() >= {"accept": "text/plain", "x-mine": "1"}.items()
+
+
+def test_a_call_has_the_time_limits_of_the_generator() -> None:
+    """Not those of a client, ours or given: models take longer than other servers."""
+    limits = {"connect": 7.0, "pool": 7.0, "read": 8.0, "write": 8.0}
+    with httpx.Client() as given:
+        for clients in (Clients(), Clients(given)):
+            caller = HttpCaller(clients, Timeouts(connect_s=7.0, read_s=8.0))
+            with clients.blocking() as client:
+                sent = caller._sent(Request("http://h/v1", {}, b""), client)
+            assert sent.extensions["timeout"] == limits
+            clients.close()
+
+
+def test_what_a_given_client_adds_is_sent() -> None:
+    """Its headers and its query: whoever gives one has reasons."""
+    sent: list[httpx.Request] = []
+
+    def play(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200, json=WHOLE)
+
+    client = httpx.Client(
+        transport=httpx.MockTransport(play), headers={"x-mine": "1"}, params={"tenant": "a"}
+    )
+    with client:
+        OpenAIChatGenerator("m", api_base_url="http://h/v1", http_client=client).run(QUESTION)
+    assert sent[0].headers["x-mine"] == "1"
+    assert sent[0].url.params["tenant"] == "a"
+
+
+def test_a_cookie_goes_back_in_both_colours(serve: Serve) -> None:
+    """By it some servers know where the beginning of the conversation is kept."""
+    cookies: list[str | None] = []
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        cookies.append(handler.headers["cookie"])
+        playing(SAID, SAID_MORE, DONE, set_cookie="at=7")(handler)
+
+    async def twice(generator: OpenAIChatGenerator) -> None:
+        await generator.run_async(QUESTION)
+        await generator.run_async(QUESTION)
+
+    with OpenAIChatGenerator("m", api_base_url=serve(play)) as generator:
+        generator.run(QUESTION)
+        generator.run(QUESTION)
+        asyncio.run(twice(generator))
+    assert cookies == [None, "at=7"] * 2
 
 
 def test_one_generator_serves_several_event_loops_at_once(serve: Serve) -> None:

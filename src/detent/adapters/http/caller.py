@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, closing, contextmanager
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
 from detent.adapters.http.answers import Answer
-from detent.adapters.http.clients import Clients, reaches_out, require_httpx
+from detent.adapters.http.clients import AnyClient, Clients, reaches_out, require_httpx
 from detent.core.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 from detent.ports.real_models import require_real_model_allowed
@@ -64,21 +64,13 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-class _Sent(TypedDict):
-    """What httpx is given."""
-
-    url: httpx.URL
-    headers: Mapping[str, str]
-    content: bytes
-    timeout: httpx.Timeout
-
-
 class HttpCaller:
     """Sends requests and folds their answers."""
 
     def __init__(self, clients: Clients, timeouts: Timeouts) -> None:
         self._clients = clients
         self._timeouts = timeouts
+        self._usual: dict[str, str] = {}  # the headers that a client of ours adds
 
     @cached_property
     def _timeout(self) -> httpx.Timeout:
@@ -96,7 +88,7 @@ class HttpCaller:
         with (
             _failures(request, answer),
             self._clients.blocking() as client,
-            client.stream("POST", **self._sent(request, client)) as response,
+            closing(client.send(self._sent(request, client), stream=True)) as response,
         ):
             answer.begin(response.status_code, response.headers)
             for data in response.iter_bytes():
@@ -112,7 +104,7 @@ class HttpCaller:
         with _failures(request, answer):
             async with (
                 self._clients.of_running_loop() as client,
-                client.stream("POST", **self._sent(request, client)) as response,
+                aclosing(await client.send(self._sent(request, client), stream=True)) as response,
             ):
                 answer.begin(response.status_code, response.headers)
                 async for data in response.aiter_bytes():
@@ -120,16 +112,25 @@ class HttpCaller:
                     _show(answer.feed(data), callback)
         return _finished(answer, callback)
 
-    def _sent(self, request: Request, client: httpx.Client | httpx.AsyncClient) -> _Sent:
-        """What is sent, if this client may send it."""
+    def _sent(self, request: Request, client: AnyClient) -> httpx.Request:
+        """What is sent, if this client may send it.
+
+        Looking for what a client adds takes httpx a twentieth of the time of a call. One of ours
+        adds the same to every request, and cookies.
+        """
+        import httpx
+
         if reaches_out(client):
             require_real_model_allowed(host_of(request.url))
-        return {
-            "url": _parsed(request.url),
-            "headers": request.headers,
-            "content": request.body,
-            "timeout": self._timeout,
-        }
+        url, headers, body = _parsed(request.url), request.headers, request.body
+        if not self._clients.is_ours(client) or client.cookies:
+            timeout = self._timeout
+            return client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
+        self._usual = self._usual or dict(client.headers)
+        extensions = {"timeout": self._timeout.as_dict()}
+        return httpx.Request(
+            "POST", url, headers={**self._usual, **headers}, content=body, extensions=extensions
+        )
 
 
 @lru_cache(maxsize=100)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from detent.adapters.http.line import Line
 from detent.ports.stopping import when_stopped
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import httpx
 
 Client = TypeVar("Client")
+AnyClient: TypeAlias = "httpx.Client | httpx.AsyncClient"
 
 KEPT_S = 30.0
 """How long a connection may lie idle."""
@@ -117,6 +118,10 @@ class Clients:
             for old in shelf.lay_back(client):
                 await old.aclose()
 
+    def is_ours(self, client: AnyClient) -> bool:
+        """Whether it was made here, and not given."""
+        return client is not self._given and client is not self._given_async
+
     def close(self) -> None:
         """Close the blocking clients, busy ones after their call. A later call makes new ones."""
         shelf, self._shelf = self._shelf, Shelf()
@@ -152,7 +157,7 @@ class Clients:
                 await client.aclose()
 
 
-def reaches_out(client: httpx.Client | httpx.AsyncClient) -> bool:
+def reaches_out(client: AnyClient) -> bool:
     """Whether the requests of this client leave the process; in doubt they do."""
     import httpx
 
