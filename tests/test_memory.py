@@ -24,7 +24,9 @@ from detent import (
     SQLiteJournal,
     State,
     StreamingChunk,
+    Tool,
     ToolCall,
+    before_tool,
     tool,
 )
 
@@ -39,10 +41,30 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-class OneCall:
-    """A model that calls the tool once, in pieces if that is wanted, and keeps nothing."""
+@tool(name="add")
+async def add_later(a: int, b: int) -> int:
+    """Add two numbers."""
+    await asyncio.sleep(0)
+    return a + b
 
-    def __init__(self, **arguments: object) -> None:
+
+@tool(name="add")
+def fail(a: int, b: int) -> int:
+    """Add two numbers."""
+    raise ValueError(a)
+
+
+@tool(name="add")
+async def fail_later(a: int, b: int) -> int:
+    """Add two numbers."""
+    raise ValueError(b)
+
+
+class OneCall:
+    """A model that calls the tool in one turn, answers in pieces if asked to, and keeps nothing."""
+
+    def __init__(self, calls: int = 1, **arguments: object) -> None:
+        self.calls = calls
         self.arguments = arguments or {"a": 1, "b": 2}
 
     def run(
@@ -57,8 +79,8 @@ class OneCall:
             if streaming_callback is not None:
                 streaming_callback(StreamingChunk("done"))
             return ChatReply(ChatMessage.from_assistant("done"))
-        call = ToolCall("add", self.arguments, "c")
-        return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
+        calls = [ToolCall("add", self.arguments, f"c{n}") for n in range(self.calls)]
+        return ChatReply(ChatMessage.from_assistant(tool_calls=calls))
 
     async def run_async(self, messages: Sequence[ChatMessage], **options: Any) -> ChatReply:
         """As `run`."""
@@ -68,6 +90,11 @@ class OneCall:
 AGENT = Agent(chat_generator=OneCall(), tools=[add])
 SUBORDINATE = AgentTool(AGENT, name="add", description="Add two numbers.")
 HEAD = Agent(chat_generator=OneCall(task="1 + 2"), tools=[SUBORDINATE])
+
+
+def with_tool(one: Tool, *, calls: int = 1, **options: Any) -> Agent[State, None]:
+    """An agent that calls this tool."""
+    return Agent(chat_generator=OneCall(calls), tools=[one], **options)
 
 
 def recorded(journal: Journal) -> Agent[State, None]:
@@ -109,6 +136,13 @@ AGENTS: dict[str, Callable[[Path], Agent[State, None]]] = {
     "with a journal in memory": lambda folder: recorded(MemoryJournal()),
     "with a journal in SQLite": lambda folder: recorded(SQLiteJournal(folder / "runs.db")),
     "with an agent as its tool": lambda folder: HEAD,
+    "with a tool that waits": lambda folder: with_tool(add_later),
+    "with a tool that fails": lambda folder: with_tool(fail),
+    "with a tool that waits and fails": lambda folder: with_tool(fail_later),
+    "with tools that run at once": lambda folder: with_tool(add, calls=5),
+    "with a tool that has hooks": lambda folder: with_tool(
+        add, hooks=[before_tool(lambda effect, run: effect)]
+    ),
 }
 
 
@@ -139,6 +173,18 @@ def test_a_run_that_nobody_holds_is_freed_at_once(
         seen = weakref.ref(result.run)
         del result
         assert seen() is None
+        assert not left()
+
+
+def left() -> list[object]:
+    """What is ours of all that nobody can reach, and that waits for the collector."""
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+        return [one for one in gc.garbage if type(one).__module__.startswith("detent")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
 
 
 def test_many_short_runs_leave_nothing_behind() -> None:

@@ -7,11 +7,13 @@ import inspect
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import copy_context
 from functools import cache, partial
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+from weakref import ref
 
 from detent.core.tools import Tool
 
@@ -22,6 +24,8 @@ IDLE_S = 10.0
 """How long a thread that has nothing to do waits for the next call."""
 
 _idle: list[SimpleQueue[Job]] = []
+_under_way: set[asyncio.Task[Any]] = set()
+"""What runs in the background. Event loops only know their tasks weakly."""
 
 
 class FunctionToolExecutor:
@@ -55,15 +59,19 @@ def in_background(awaitable: Awaitable[T]) -> Future[T]:
     and it does not matter whether the caller's own thread has an event loop. Cancelling the future
     cancels it.
     """
-    return asyncio.run_coroutine_threadsafe(_awaited(awaitable), _background_loop())
+    future: Future[T] = Future()
+    _background_loop().call_soon_threadsafe(_begin, future, awaitable)
+    return future
 
 
 async def in_a_thread(call: Callable[[], T]) -> T:
-    """What `call` returns, from a thread."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # from now on cancelling it means only not to listen
+    """What `call` returns, from a thread. Cancelling it means only not to listen."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     run_in_a_thread(partial(_fulfil, future, call))
-    return await asyncio.wrap_future(future)
+    try:
+        return await future
+    finally:
+        del future  # or an error in it would hold itself, by way of this frame
 
 
 def run_in_a_thread(job: Job) -> None:
@@ -100,17 +108,57 @@ def _carried(error: StopIteration) -> RuntimeError:
     return RuntimeError(f"the function raised StopIteration: {error}")
 
 
-def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
+def _fulfil(future: asyncio.Future[T], call: Callable[[], T]) -> None:
+    settle: Callable[[], None]
     try:
-        future.set_result(call())
+        settle = partial(future.set_result, call())
     except StopIteration as error:
-        future.set_exception(_carried(error))
+        settle = partial(future.set_exception, _carried(error))
     except BaseException as error:  # noqa: BLE001 - it is raised where the future is awaited
-        future.set_exception(error)
+        settle = partial(future.set_exception, error)
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any longer
+        future.get_loop().call_soon_threadsafe(_unless_cancelled, future, settle)
+    del future, settle  # as in `in_a_thread`
+
+
+def _unless_cancelled(future: asyncio.Future[T], settle: Callable[[], None]) -> None:
+    if not future.cancelled():
+        settle()
+
+
+def _begin(future: Future[T], awaitable: Awaitable[T]) -> None:
+    """As `asyncio.run_coroutine_threadsafe`, but the future does not hold the task.
+
+    The task has the caller's context, which may well hold the future, and with it all of a call.
+    """
+    task = asyncio.ensure_future(_awaited(awaitable))
+    _under_way.add(task)
+    task.add_done_callback(partial(_end, future))
+    future.add_done_callback(partial(_cancel, ref(task), task.get_loop()))
 
 
 async def _awaited(awaitable: Awaitable[T]) -> T:
     return await awaitable
+
+
+def _end(future: Future[T], task: asyncio.Task[T]) -> None:
+    _under_way.discard(task)
+    if task.cancelled():
+        future.cancel()
+    if not future.set_running_or_notify_cancel():
+        return
+    error = task.exception()
+    if error is None:
+        future.set_result(task.result())
+    else:
+        future.set_exception(error)
+    del future, task, error  # as in `in_a_thread`
+
+
+def _cancel(task: ref[asyncio.Task[T]], loop: asyncio.AbstractEventLoop, future: Future[T]) -> None:
+    running = task()
+    if future.cancelled() and running is not None:
+        loop.call_soon_threadsafe(running.cancel)
 
 
 @cache
@@ -123,6 +171,7 @@ def _background_loop() -> asyncio.AbstractEventLoop:
 def _forget_threads() -> None:
     _idle.clear()
     _background_loop.cache_clear()
+    _under_way.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from attrs import Factory, evolve, field, frozen
 
@@ -57,6 +57,8 @@ from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
 from detent.ports.stopping import Stop, stopped_by
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+T = TypeVar("T")
 
 
 def _teller_of(purse: Purse) -> Teller | None:
@@ -179,9 +181,7 @@ class Purse:
 
     def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
-            future = in_background(self._answer_async(effect, pieces))
-            stop.then(future.cancel)
-            return future.result()
+            return _awaited(self._answer_async(effect, pieces), stop)
         with stopped_by(stop):
             reply = cast(ChatGenerator, self.chat).run(
                 effect.messages,
@@ -293,14 +293,16 @@ class Purse:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
 
 
-def _awaited(awaitable: Awaitable[object], stop: Stop) -> object:
+def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:
     """What an awaitable gives, awaited in the background and cancelled when `stop` is set."""
     future = in_background(awaitable)
     stop.then(future.cancel)
     try:
         return future.result()
     finally:
+        stop.forget(future.cancel)
         future.cancel()  # does nothing unless the waiting itself was interrupted
+        del future  # or an error in it would hold itself, by way of this frame
 
 
 def _invocation(effect: RunTool | Reconcile) -> Invocation:

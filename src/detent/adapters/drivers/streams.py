@@ -38,7 +38,11 @@ Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], Errand
 def streamed(watch: Watch[S], *, raises: bool) -> Generator[Observation[S, Any]]:
     """What happens to a run, which is driven in a thread. Closing the generator cancels the run."""
     seen: SimpleQueue[Seen[S]] = SimpleQueue()
-    return _observations(watch(seen.put), seen, raises=raises)
+
+    def tell(item: Seen[S]) -> None:  # whose signature is known; that of `put` would be parsed
+        seen.put(item)
+
+    return _observations(watch(tell), seen, raises=raises)
 
 
 def streamed_async(watch: Watch[S], *, raises: bool) -> AsyncGenerator[Observation[S, Any]]:
