@@ -22,6 +22,7 @@ from detent.core.events import (
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import IdempotencyKey
 from detent.core.invocation import Invocation, begun
+from detent.core.keys import Write, new_write
 from detent.core.messages import ToolCallResult, new_result, told
 from detent.core.replies import StreamingChunk, Usage, new_chunk, new_usage
 from detent.core.results import new_result as new_tool_result
@@ -58,6 +59,7 @@ MADE: list[tuple[Callable[..., object], Callable[..., object], tuple[object, ...
     (new_returned, ToolReturned, (REF, 2, ToolResult("text"))),
     (partial(new_chunk, start=True), partial(StreamingChunk, start=True), ("text", "thought")),
     (new_tool_result, ToolResult, ("text", (), ("warning",))),
+    (new_write, Write, ("items", [1, 2], None)),
     (new_usage, Usage, (4, 3, 2, 1)),
     (begun, Invocation, (TOOL, CALL, State({}), KEY)),
     (lambda run: evolve(run, turn=4), lambda run: attrs.evolve(run, turn=4), (RUN,)),

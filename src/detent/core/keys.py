@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -23,6 +23,7 @@ from detent.core.guards import guard, release
 from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.log import Log, bare, is_log
 from detent.core.shown import shown
+from detent.core.twins import twin
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,7 +48,8 @@ def hold(value: object) -> object:
         StateTypeError: the value can be changed and cannot be copied, or contains itself.
     """
     if type(value) is list or type(value) is FrozenList:
-        return Log(cast("list[object]", value))
+        items: Any = value
+        return Log(items)
     return value if type(value) is Log else guard(value)
 
 
@@ -90,6 +92,21 @@ class Write:
     def __repr__(self) -> str:
         by = f", {name_of(self.handler)}" if self.handler else ""
         return f"Write({self.key!r}, {shown(self.held)}{by})"
+
+
+_Write = twin(Write)
+
+
+def new_write(key: str, value: object, handler: Callable[[Any, Any], Any] | None) -> Write:
+    """As ``Write(key, value, handler)``, but quickly."""
+    new = _Write()
+    new.key = key
+    new.held = held_for(key, value)
+    new.handler = handler
+    new.source = None
+    new.__class__ = Write
+    write: Write = new
+    return write
 
 
 class TypedKey(Protocol[P]):

@@ -36,7 +36,9 @@ class Log(Sequence[Item_co]):
         if not plain:
             held = list(map(guard, held))
         guarded = not plain and Guarded in map(type, held)
-        return cls._of(_Piece(None, _Buffer(held), len(held), guarded=guarded))
+        self = object.__new__(cls)
+        self._piece = _Piece(None, _Buffer(held), len(held), guarded=guarded)
+        return self
 
     @classmethod
     def of_frozen(cls, items: list[Item]) -> Log[Item]:
@@ -94,10 +96,10 @@ class Log(Sequence[Item_co]):
         return cast(Item_co, release(_at(self._piece, at)))
 
     def __add__(self, more: Iterable[Item]) -> Log[Item_co | Item]:
-        if not is_log(more) and not isinstance(more, (list, tuple)):
-            return NotImplemented
-        added: Log[Item_co | Item] = more if is_log(more) else Log(more)
-        mine, theirs = self._piece, _piece_of(added)
+        if not is_log(more):
+            return self + Log(more) if isinstance(more, (list, tuple)) else NotImplemented
+        added: Log[Item_co | Item] = more
+        mine, theirs = self._piece, added._piece
         if not mine.length or not theirs.length:
             return added if theirs.length else self
         return Log._of(_grown(mine, list(_items(theirs)), guarded=theirs.guarded))
@@ -159,7 +161,10 @@ def is_log(value: object) -> TypeGuard[Log[Any]]:
 
 def bare(held: object) -> Any:
     """What a state holds, for those who only look at it: nothing is copied."""
-    return [peek(item) for item in held.held()] if is_log(held) else peek(held)
+    if not is_log(held):
+        return peek(held)
+    items = held.held()
+    return list(map(peek, items)) if _piece_of(held).guarded else list(items)
 
 
 def _piece_of(log: Log[Any]) -> _Piece:

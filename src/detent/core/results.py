@@ -15,12 +15,12 @@ from detent.core.conversion import plain
 from detent.core.errors import DetentError
 from detent.core.fields import PARTLESS, field_names
 from detent.core.frozen import ATOMS
-from detent.core.keys import Write
+from detent.core.keys import Write, new_write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
 from detent.core.state import BaseState
 from detent.core.tools import Tool
 from detent.core.twins import twin
-from detent.core.wiring import AS_IT_IS, Output, Reply, TextRule
+from detent.core.wiring import AS_IT_IS, Reply, TextRule
 
 FaultKind: TypeAlias = Literal[
     "unknown_tool",
@@ -40,6 +40,7 @@ FaultKind: TypeAlias = Literal[
 MISSING = object()
 YIELDING = (Iterator, AsyncIterator)
 PARTS = (TextContent, ImageContent, FileContent)
+WHOLE = frozenset({dict, list, tuple, set, frozenset})
 SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -111,14 +112,16 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         value = value.content
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
+    warnings: list[str] = []
+    lacking: list[str] = []
     try:
         _require_whole(value)
-        stored = tuple(_stored(tool.outputs, value))
-        content = _content(tool.text_rules, value)
+        stored = [*_stored(tool, value, lacking), *writes]
+        content = _content(tool, value, warnings)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise ResultError(f"The result of tool '{tool.name}' could not be used: {told}") from error
-    return ToolResult(content, (*stored, *writes), tuple(_warnings(tool, value)))
+    return new_result(content, tuple(stored), (*warnings, *lacking))
 
 
 def text_of(value: object) -> str:
@@ -160,12 +163,15 @@ def _json(value: object) -> object:
     return _json(plain(value))
 
 
-def _content(
-    rules: TextRule | Mapping[str, TextRule], value: object
-) -> str | tuple[ResultPart, ...]:
+def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[ResultPart, ...]:
+    """What the model reads; `warnings` gets what it would have read if the result had it."""
+    rules = tool.text_rules
     if not isinstance(rules, TextRule):
-        return text_of({name: _shown(rule, value) for name, rule in rules.items()})
-    shown = _shown(rules, value)
+        parts = {name: _shown(tool, rule, value, warnings) for name, rule in rules.items()}
+        return text_of(parts)
+    shown = _shown(tool, rules, value, warnings)
+    if type(shown) in SCALARS and not rules.raw:
+        return text_of(shown)
     if _is_content(shown):
         return (shown,)
     if isinstance(shown, list | tuple) and shown and all(map(_is_content, shown)):
@@ -175,33 +181,40 @@ def _content(
     return text_of(shown)
 
 
-def _shown(rule: TextRule, value: object) -> object:
+def _shown(tool: Tool, rule: TextRule, value: object, warnings: list[str]) -> object:
     """What a rule makes of a result. A part that a record lacks is None; text is its own part."""
     shown = value if rule.source is None else _part(value, rule.source)
     if shown is MISSING:
+        warnings.append(f"the result of tool {tool.name!r} has no {rule.source!r} for the model")
         shown = None if _has_parts(value) else value
     return shown if rule.handler is None else rule.handler(shown)
 
 
 def _require_whole(value: object) -> None:
-    if type(value) not in ATOMS and isinstance(value, YIELDING):
-        kind = type(value).__name__
-        raise TypeError(f"a tool returns all at once, as a list, and not a {kind} that yields it")
+    kind = type(value)
+    if kind not in ATOMS and kind not in WHOLE and isinstance(value, YIELDING):
+        name = kind.__name__
+        raise TypeError(f"a tool returns all at once, as a list, and not a {name} that yields it")
 
 
-def _stored(outputs: tuple[Output, ...], value: object) -> Iterator[Write]:
-    for output in outputs:
-        if callable(output.source):
-            part = output.source(value)
+def _stored(tool: Tool, value: object, lacking: list[str]) -> Iterator[Write]:
+    """The writes of the parts that there are; `lacking` gets a sentence about each other one."""
+    for output in tool.outputs:
+        source = output.source
+        if source is None:
+            yield new_write(output.key, value, output.handler)
+        elif not isinstance(source, str):
+            yield new_write(output.key, source(value), output.handler)
+        elif (part := _part(value, source)) is not MISSING:
+            yield new_write(output.key, part, output.handler)
         else:
-            part = value if output.source is None else _part(value, output.source)
-        if part is not MISSING:
-            yield Write(output.key, part, output.handler)
+            lacked = f"the result of tool {tool.name!r} has no {source!r}"
+            lacking.append(f"{lacked} for state key {output.key!r}")
 
 
 def _part(value: Any, source: str) -> object:
     """The key of a dict, or the attribute of an object, that is called `source`."""
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):  # to ask an ABC takes long
         return value.get(source, MISSING)
     found = getattr(value, source, MISSING) if _has_parts(value) else MISSING
     return MISSING if isroutine(found) else found
@@ -210,17 +223,6 @@ def _part(value: Any, source: str) -> object:
 def _has_parts(value: object) -> bool:
     """Whether parts of the value have names; those of a named tuple have, of a tuple not."""
     return not isinstance(value, PARTLESS) or field_names(type(value)) is not None
-
-
-def _warnings(tool: Tool, value: object) -> Iterator[str]:
-    rules = tool.text_rules
-    for rule in (rules,) if isinstance(rules, TextRule) else rules.values():
-        if rule.source is not None and _part(value, rule.source) is MISSING:
-            yield f"the result of tool {tool.name!r} has no {rule.source!r} for the model"
-    for output in tool.outputs:
-        if isinstance(output.source, str) and _part(value, output.source) is MISSING:
-            lacking = f"the result of tool {tool.name!r} has no {output.source!r}"
-            yield f"{lacking} for state key {output.key!r}"
 
 
 def _is_content(value: object) -> TypeGuard[ResultPart]:
