@@ -50,6 +50,28 @@ def test_an_answer_does_not_repeat_its_call() -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (ChatMessage.from_tool("0", evolve(CALLS[0])), {"result": "0"}),  # equal, another object
+        (ChatMessage.from_tool("no", CALLS[0], error=True), {"result": "no", "error": True}),
+        (
+            ChatMessage.from_tool((TextContent("a"),), CALLS[0]),
+            {"result": [{"$type": "TextContent", "text": "a"}]},
+        ),
+    ],
+)
+def test_an_answer_says_its_result_and_whether_it_is_an_error(
+    answer: ChatMessage, told: dict[str, Any]
+) -> None:
+    """And nothing else."""
+    messages = [ASKED, answer]
+    text = conversation_text(messages)
+
+    assert json.loads(text)[1] == told
+    assert conversation_from_json(json.loads(text)) == messages
+
+
+@pytest.mark.parametrize(
     ("data", "told"),
     [
         ([{"result": "3"}], r"answers a call, and there is none before it @ data\[0\]"),

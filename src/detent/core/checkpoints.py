@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from detent.core.errors import StoredDataError
 from detent.core.fingerprint import fingerprint
 from detent.core.journal import run_text
 from detent.core.log import Log
-from detent.core.run import Run
+from detent.core.run import Run, evolve
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
 from detent.core.storable import is_plain_run, is_plain_start

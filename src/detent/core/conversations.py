@@ -22,6 +22,7 @@ from detent.core.messages import (
 )
 from detent.core.records import shape_of
 from detent.core.shapes import RefusedError, an_array, an_object
+from detent.core.texts import quoted
 
 
 @frozen
@@ -38,28 +39,32 @@ def conversation_text(messages: Iterable[ChatMessage]) -> str:
     Raises:
         RefusedError: one of them cannot be stored.
     """
-    whole, short = shape_of(ChatMessage), shape_of(Answer)
+    whole = shape_of(ChatMessage)
     calls: Iterator[ToolCall] = iter(())
     texts: list[str] = []
     for place, message in enumerate(messages):
         try:
             if message.role is ChatRole.TOOL:
-                answer = _answer(message, next(calls, None))
+                text = _answer_text(message, next(calls, None))
             else:
-                calls, answer = iter(message.tool_calls), None
-            texts.append(short.write(answer, None) if answer else whole.write(message, None))
+                calls, text = iter(message.tool_calls), None
+            texts.append(text or whole.write(message, None))
         except RefusedError as error:
             error.path.append(place)
             raise
     return f"[{','.join(texts)}]"
 
 
-def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
+def _answer_text(message: ChatMessage, call: ToolCall | None) -> str | None:
     """What is new in the message, if it answers this call and says nothing else."""
     part = message.content[0] if len(message.content) == 1 else None
     if call is None or type(part) is not ToolCallResult or message.name is not None or message.meta:
         return None
-    return Answer(part.result, part.error) if part.origin == call else None
+    if part.origin is not call and part.origin != call:
+        return None
+    if type(part.result) is str and not part.error:  # most of them
+        return f'{{"result":{quoted(part.result)}}}'
+    return shape_of(Answer).write(Answer(part.result, part.error), None)
 
 
 def conversation_from_json(data: Any) -> list[ChatMessage]:

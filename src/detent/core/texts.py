@@ -38,6 +38,9 @@ def plain_text(value: Any) -> str:
     return write(value)
 
 
+LEAST, MOST = INT64[0], INT64[-1]
+
+
 def _text(value: str) -> str:
     if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
         raise NotPlainError
@@ -45,7 +48,7 @@ def _text(value: str) -> str:
 
 
 def _integer(value: int) -> str:
-    if value not in INT64:
+    if not LEAST <= value <= MOST:  # a range computes more than that
         raise NotPlainError
     return repr(value)
 
@@ -62,7 +65,7 @@ def _object(value: Mapping[Any, Any]) -> str:
         write = _WRITERS.get(type(item))
         if write is None or type(name) is not str or name == TAG:
             raise NotPlainError
-        parts.append(f"{_text(name)}:{write(item)}")
+        parts.append(f"{quoted(name) if name.isascii() else _text(name)}:{write(item)}")
     return f"{{{','.join(parts)}}}"
 
 
