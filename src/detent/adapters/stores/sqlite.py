@@ -123,9 +123,10 @@ class SQLiteJournal:
         start = entries[0].position if entries else 0
         require_next(run_id, entries, start)
         rows = [_row(run_id, entry) for entry in entries]
+        snapshot = None if checkpoint is None else _snapshot_row(run_id, checkpoint)
 
         def write(db: sqlite3.Connection) -> None:
-            if start and checkpoint is None and _is_inserted(db, rows):
+            if start and snapshot is None and _is_inserted(db, rows):
                 return
             db.execute("BEGIN IMMEDIATE")
             length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
@@ -134,10 +135,8 @@ class SQLiteJournal:
                 raise JournalConflictError(run_id, start, length)
             db.execute(LENGTH, (run_id, length))
             db.executemany(INSERT[1], rows)
-            if checkpoint is not None:
-                place, text = checkpoint.position, checkpoint.text
-                kept = (run_id, place, _packed(text), _json_checksum(run_id, place, text))
-                db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", kept)
+            if snapshot is not None:
+                db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", snapshot)
             db.execute("COMMIT")
 
         self._do("written", write)
@@ -310,6 +309,11 @@ def _row(run_id: str, entry: Entry) -> tuple[object, ...]:
     checksum = _checksum(run_id, entry.position, at, kind, status, text)
     code, short = CODES.get(kind, kind), CODES.get(status, status)
     return run_id, entry.position, at, code, short, text, checksum
+
+
+def _snapshot_row(run_id: str, checkpoint: Checkpoint) -> tuple[object, ...]:
+    place, text = checkpoint.position, checkpoint.text
+    return run_id, place, _packed(text), _json_checksum(run_id, place, text)
 
 
 def _told(row: Any) -> tuple[Any, ...]:
