@@ -182,8 +182,10 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
     ) -> Errand[S]:
-        require_callback(streaming_callback)
-        tell = self.streaming_callback if streaming_callback is None else streaming_callback
+        tell = self.streaming_callback
+        if streaming_callback is not None:
+            require_callback(streaming_callback)
+            tell = streaming_callback
         purse = self._purse(spec, tell)
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = holds_of(break_point, spec)
@@ -203,7 +205,8 @@ class Assembly(Generic[S]):
             hooks=self.hooks,
             inner_hooks=_inner_hooks(spec) if spec.agents else None,
         )
-        rules.tell(spec, at.run.decisions)
+        if at.run.decisions:
+            rules.tell(spec, at.run.decisions)
         purses = _purses(spec, purse) if spec.agents else Purses(purse)
         return Errand(session, purses, holds, recorder, rules)
 

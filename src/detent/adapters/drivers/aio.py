@@ -39,13 +39,13 @@ async def drive_async(
                     came = error
                 session.land(fresh[0], came)
                 continue
+            if not session.under_way:
+                return session.close()
             if mail is None:  # most runs never need one
                 mail = asyncio.Queue()
             flights |= _begun(pay, fresh, mail)
             for flight in _working_on(session.void(), flights):
                 flight.cancel()
-            if not session.under_way:
-                return session.close()
             session.hear(_arrived(mail, flights, await mail.get()))
     except Exception:
         await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)

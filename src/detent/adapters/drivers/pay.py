@@ -35,9 +35,9 @@ from detent.core.events import (
     Event,
     Judged,
     ModelFailed,
-    ModelReplied,
     ToolNeverRan,
     ToolRaised,
+    new_replied,
     new_returned,
 )
 from detent.core.frozen import thaw
@@ -214,7 +214,7 @@ class Purse:
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
-        return ModelReplied(effect.turn, effect.attempt, reply, cost)
+        return new_replied(effect.turn, effect.attempt, reply, cost)
 
     def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
         pieces.take_back()
