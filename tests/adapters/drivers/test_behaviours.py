@@ -84,8 +84,9 @@ def played(way: Way, what: Behaviour) -> AgentResult[Any]:
 
 
 def without_times(run: Run[Any]) -> Run[Any]:
-    """The run, whenever its humans have decided."""
-    return evolve(run, decisions=tuple(evolve(one, at=None) for one in run.decisions))
+    """The run, whenever its humans have decided, and whoever was first of two asked at once."""
+    decisions = sorted(run.decisions, key=lambda one: one.ref)
+    return evolve(run, decisions=tuple(evolve(one, at=None) for one in decisions))
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
