@@ -205,8 +205,8 @@ BUGS = (
         "more tools at once than allowed",
         Edit(
             "core/due.py",
-            "_at_work(slots, inner)[: spec.limits.parallel_tool_calls]",
-            "_at_work(slots, inner)",
+            "_in_turn(workable, inner)[: spec.limits.parallel_tool_calls]",
+            "_in_turn(workable, inner)",
         ),
     ),
     Bug(

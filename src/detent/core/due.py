@@ -31,6 +31,7 @@ from detent.core.slots import (
     Resting,
     Running,
     Slot,
+    Status,
     Unjudged,
     Unknown,
 )
@@ -39,6 +40,7 @@ from detent.core.tools import Tool, ToolSpec
 from detent.core.variables import S
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
+WORKABLE: frozenset[type] = frozenset({Ready, Running, Delegated})
 
 
 def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
@@ -68,14 +70,20 @@ def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
 
 
 def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> tuple[Effect, ...]:
-    kinds = {type(slot.status) for slot in slots}
+    kinds: set[type[Status]] = set()
+    workable: list[Slot] = []
+    for slot in slots:
+        kind = type(slot.status)
+        kinds.add(kind)
+        if kind in WORKABLE:
+            workable.append(slot)
     owed: list[Effect] = []
     if Unjudged in kinds:
         owed += _judgements(spec, run)
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run)
     inner = _owed_inside(spec, run) if Delegated in kinds else {}
-    at_work = _at_work(slots, inner)[: spec.limits.parallel_tool_calls]
+    at_work = _in_turn(workable, inner)[: spec.limits.parallel_tool_calls]
     owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
         owed += _lookups(spec, run)
@@ -158,18 +166,17 @@ def _owed_inside(spec: AgentSpec[S], run: Run[S]) -> Inner:
     }
 
 
-def _at_work(slots: tuple[Slot, ...], inner: Inner) -> list[Slot]:
-    """The calls that may be worked on, in the order in which they take the places there are.
+def _in_turn(workable: list[Slot], inner: Inner) -> list[Slot]:
+    """The calls that can be worked on, in the order in which they take the places that there are.
 
     An agent that only waits for a human takes the place of none.
     """
-    open_ = [slot for slot in slots if isinstance(slot.status, (Ready, Running, Delegated))]
     if inner:
-        open_ = [slot for slot in open_ if not _waits_for_a_human(inner.get(slot.ref, ()))]
+        workable = [slot for slot in workable if not _waits_for_a_human(inner.get(slot.ref, ()))]
     # Begun calls first: one that is approved late waits, and takes the place of none.
-    if len(open_) > 1:
-        open_.sort(key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready)))
-    return open_
+    if len(workable) > 1:
+        workable.sort(key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready)))
+    return workable
 
 
 def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:

@@ -239,7 +239,9 @@ class ChatMessage:
             parts.append(thought)
         if text is not None:
             parts.append(TextContent(text))
-        return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or {})
+        if cls is not ChatMessage or name is not None or meta:
+            return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or {})
+        return _said(ChatRole.ASSISTANT, _sealed((*parts, *tool_calls)))
 
     @classmethod
     def from_tool(
@@ -352,10 +354,15 @@ _ChatMessage = twin(ChatMessage)
 
 
 def told(result: ToolCallResult) -> ChatMessage:
-    """The message that tells the model what came of its call, made quickly."""
+    """The message that tells the model what came of its call."""
+    return _said(ChatRole.TOOL, (result,))
+
+
+def _said(role: ChatRole, content: tuple[Content, ...]) -> ChatMessage:
+    """As ``ChatMessage(role, content)``, but quickly."""
     new = _ChatMessage()
-    new.role = ChatRole.TOOL
-    new.content = (result,)
+    new.role = role
+    new.content = content
     new.name = None
     new.meta = EMPTY
     new.__class__ = ChatMessage

@@ -24,6 +24,7 @@ from detent.core.slots import (
     Misfit,
     Slot,
     Unjudged,
+    new_ref,
     new_slot,
 )
 from detent.core.spec import AgentSpec
@@ -32,8 +33,8 @@ from detent.core.variables import S
 
 def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tuple[Slot, ...]:
     """A slot for each call of the reply that has come in this turn."""
-    places = enumerate(calls)
-    return tuple([_opened(spec, run, CallRef(run.turn, place), call) for place, call in places])
+    turn, places = run.turn, enumerate(calls)
+    return tuple([_opened(spec, run, new_ref((turn, place)), call) for place, call in places])
 
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:

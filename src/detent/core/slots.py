@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from attrs import frozen
@@ -21,6 +22,10 @@ class CallRef(NamedTuple):
 
     turn: int
     place: int
+
+
+new_ref: Callable[[tuple[int, int]], CallRef] = partial(tuple.__new__, CallRef)
+"""As `CallRef`, in half the time."""
 
 
 class AgentRef(NamedTuple):
