@@ -32,14 +32,18 @@ from detent import (
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.journal import (
     event_from_json,
+    event_of,
     event_text,
     event_to_json,
     mark_of,
     run_from_json,
     run_to_json,
     short_mark,
+    short_mark_of,
     status_of,
 )
+from detent.core.run import Acting, evolve
+from detent.core.slots import AwaitingDecision, Refused, Slot, moved
 from detent.core.tools import by_name
 
 
@@ -183,7 +187,21 @@ def test_a_run_says_how_far_it_is() -> None:
     assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "done"
     assert status_of(step(SPEC, START, ModelFailed(1, 1, ModelFailure("bug", "")))) == "failed"
     assert mark_of(ACTING) == "turn 1 Acting 1 messages Ready Ready"
-    assert short_mark(mark_of(ACTING)) == "1 Acting 1 Ready Ready"
+    assert short_mark(mark_of(ACTING)) == short_mark_of(ACTING) == "1 Acting 1 Ready Ready"
+
+
+def test_a_run_waits_while_nothing_but_a_human_is_waited_for() -> None:
+    """What has its answer does not count."""
+    assert isinstance(ACTING.phase, Acting)
+    reply, (first, second) = ACTING.phase.reply, ACTING.slots
+    asked, settled = moved(first, AwaitingDecision("d")), moved(second, Refused("no"))
+
+    def status_with(*slots: Slot) -> str:
+        return status_of(evolve(ACTING, phase=Acting(reply, slots)))
+
+    assert status_with(asked, settled) == status_with(settled, asked) == "waiting"
+    assert status_with(asked, second) == status_with(second, asked) == "running"
+    assert status_with(settled, settled) == "running"
 
 
 def test_the_text_of_an_event_says_what_its_json_says() -> None:
@@ -191,3 +209,13 @@ def test_the_text_of_an_event_says_what_its_json_says() -> None:
     told = event_to_json(SPEC, returned(*WRITES))
 
     assert json.loads(event_text(SPEC, returned(*WRITES))) | {"$type": "ToolReturned"} == told
+
+
+def test_an_event_is_read_as_what_its_entry_says_that_it_is() -> None:
+    """A kind that there is not is refused as in data that says its kind."""
+    event = returned(*WRITES)
+    data = json.loads(event_text(SPEC, event))
+
+    assert event_of(SPEC, "ToolReturned", data) == event
+    with pytest.raises(StoredDataError, match=r"must have '\$type', one of .*, got 'Nothing'"):
+        event_of(SPEC, "Nothing", data)

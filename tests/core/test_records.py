@@ -46,7 +46,7 @@ from detent.core.frozen import FrozenDict
 from detent.core.outcomes import Outcome
 from detent.core.records import dump, load
 from detent.core.run import Phase, RunOptions
-from detent.core.slots import Status
+from detent.core.slots import AgentRef, Status
 
 REF = CallRef(1, 0)
 CALL = ToolCall("pay", {"n": [1, {"a": None}], "x": 1.5}, "c1", {"sig": "x"})
@@ -99,6 +99,7 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
         ({"is": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
         ({"is": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
         ({"$type": "ToolStarted", "ref": [1], "attempt": 1}, "an array of turn and place"),
+        ({"$type": "ToolStarted", "ref": [1, "0"]}, "must be int, got str @ data.ref"),
         ({"is": "ToolStarted", "ref": 3, "attempt": 1}, "must be an array, got int @ data.ref"),
         ({"is": "CancelRequested", "reason": "x", "more": 1}, "nothing is called"),
         (
@@ -261,6 +262,17 @@ def test_a_text_of_a_kind_of_its_own_is_stored_as_a_text() -> None:
     told = ToolResult(Loud("hi"))
     assert dump(told) == {"content": "hi"}
     assert through_json(told, ToolResult) == told
+
+
+def test_a_named_tuple_is_an_array_whatever_its_parts_are() -> None:
+    """Numbers, which most have, and others."""
+    inner = AgentRef(1, 0, "ask")
+
+    assert dump(REF) == [1, 0]
+    assert dump(inner) == [1, 0, "ask"]
+    assert (through_json(REF, CallRef), through_json(inner, AgentRef)) == (REF, inner)
+    with pytest.raises(UnstorableError, match="must be int, got str"):
+        dump(CallRef("1", 0))  # type: ignore[arg-type]  # it is what is tested
 
 
 def test_a_record_that_is_none_of_the_union_is_not_written() -> None:

@@ -8,7 +8,7 @@ does not fit exactly is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from math import isfinite
@@ -18,7 +18,6 @@ from typing import (
     Literal,
     TypeVar,
     Union,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -63,7 +62,8 @@ def dump(value: object, declared: Any = None, spec: Spec = None) -> Any:
 def text_of(value: object, declared: Any = None, spec: Spec = None) -> str:
     """The same as JSON text, which is quicker. Raises as above."""
     try:
-        return shape_of(cast(Hashable, declared or type(value))).write(value, spec)
+        kind: Any = declared or type(value)
+        return shape_of(kind).write(value, spec)
     except RefusedError as error:
         raise UnstorableError(f"this cannot be stored: {error}") from None
     except RecursionError:
@@ -78,8 +78,10 @@ def load(data: object, kind: type[T], spec: Spec = None) -> T:
     Raises:
         StoredDataError: it says none; the message says where.
     """
+    known: Any = kind
     try:
-        return cast(T, shape_of(cast(Hashable, kind)).read(data, spec))
+        read: Callable[[Any, Spec], T] = shape_of(known).read
+        return read(data, spec)
     except RefusedError as error:
         raise StoredDataError(f"stored data cannot be read: {error}") from None
     except RecursionError:
