@@ -48,7 +48,7 @@ IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),
     *("now", "today", "utcnow"),
 }
-MAKES_FUNCTIONS = {"record"}
+MAKES_FUNCTIONS = {"quick", "record"}
 """Modules of the core that put functions together from text, as attrs does it."""
 SHARED_ADAPTERS = {"functions", "http"}
 COMPOSING_ADAPTERS = {

@@ -17,7 +17,6 @@ from detent.core.messages import (
     ResultPart,
     ToolCall,
     ToolCallResult,
-    new_result,
     told,
 )
 from detent.core.records import shape_of
@@ -99,5 +98,5 @@ def _answering(answer: Answer, call: ToolCall | None) -> ChatMessage:
     if call is None:
         raise RefusedError("it answers a call, and there is none before it")
     if type(answer.result) is str and not answer.error:  # most of them
-        return told(new_result(answer.result, call))
+        return told(ToolCallResult(answer.result, call))
     return told(ToolCallResult(answer.result, call, answer.error))

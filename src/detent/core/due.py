@@ -16,8 +16,6 @@ from detent.core.effects import (
     Reconcile,
     RunTool,
     WaitUntil,
-    new_ask_model,
-    new_run_tool,
 )
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import key_of_call
@@ -100,7 +98,7 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     offered = _offered(spec, run)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
-    return new_ask_model(run.turn, attempt, run.state.read("messages"), offered, options)
+    return AskModel(run.turn, attempt, run.state.read("messages"), offered, options)
 
 
 def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
@@ -144,7 +142,7 @@ def _ask_human(tool: Tool, run: Run[S], slot: Slot, asked: AwaitingDecision) -> 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
     return [
-        new_run_tool(
+        RunTool(
             slot.ref,
             status.attempt,
             slot.call,

@@ -12,17 +12,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from attrs import field, frozen
 
 from detent.core.decisions import Policy
-from detent.core.events import ModelReplied, ToolReturned, new_replied, new_returned
+from detent.core.events import ModelReplied, ToolReturned
 from detent.core.frozen import FrozenDict
 from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.messages import ChatMessage, ToolCall
+from detent.core.quick import quick
 from detent.core.replies import ChatReply
 from detent.core.results import result_of
 from detent.core.run import Run
 from detent.core.slots import CallRef, Path
 from detent.core.state import BaseState
 from detent.core.tools import Tool, ToolSpec
-from detent.core.twins import twin
 
 
 class EffectKey(NamedTuple):
@@ -39,6 +39,7 @@ _key = partial(tuple.__new__, EffectKey)
 """As `EffectKey`, in half the time."""
 
 
+@quick
 @frozen
 class AskModel:
     """Ask the model to answer the conversation."""
@@ -60,32 +61,10 @@ class AskModel:
         if not isinstance(reply, ChatReply):
             said = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
             reply = ChatReply(said)
-        return new_replied(self.turn, self.attempt, reply, cost)
+        return ModelReplied(self.turn, self.attempt, reply, cost)
 
 
-_AskModel = twin(AskModel)
-
-
-def new_ask_model(
-    turn: int,
-    attempt: int,
-    messages: Sequence[ChatMessage],
-    tools: tuple[ToolSpec, ...],
-    generation_kwargs: FrozenDict[str, object],
-) -> AskModel:
-    """As `AskModel`, but quickly."""
-    new = _AskModel()
-    new.turn = turn
-    new.attempt = attempt
-    new.messages = messages
-    new.tools = tools
-    new.generation_kwargs = generation_kwargs
-    new.path = ()
-    new.__class__ = AskModel
-    effect: AskModel = new
-    return effect
-
-
+@quick
 @frozen
 class RunTool:
     """Run a tool with the model's (or the human's) arguments; `state` fills what is wired to it."""
@@ -109,32 +88,7 @@ class RunTool:
         Raises:
             ResultError: the tool's wiring cannot make anything of it.
         """
-        return new_returned(self.ref, self.attempt, result_of(self.tool, value))
-
-
-_RunTool = twin(RunTool)
-
-
-def new_run_tool(  # noqa: PLR0917 - the fields of the class
-    ref: CallRef,
-    attempt: int,
-    call: ToolCall,
-    tool: Tool,
-    state: BaseState,
-    idempotency_key: IdempotencyKey,
-) -> RunTool:
-    """As `RunTool`, but quickly."""
-    new = _RunTool()
-    new.ref = ref
-    new.attempt = attempt
-    new.call = call
-    new.tool = tool
-    new.state = state
-    new.idempotency_key = idempotency_key
-    new.path = ()
-    new.__class__ = RunTool
-    effect: RunTool = new
-    return effect
+        return ToolReturned(self.ref, self.attempt, result_of(self.tool, value))
 
 
 @frozen

@@ -7,12 +7,13 @@ from typing import TypeAlias
 from attrs import frozen
 
 from detent.core.decisions import Decision, Verdict
+from detent.core.quick import quick
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.results import ToolFault, ToolResult
 from detent.core.slots import CallRef
-from detent.core.twins import twin
 
 
+@quick
 @frozen
 class ModelReplied:
     """The model answered what `AskModel` asked in this turn and attempt.
@@ -24,21 +25,6 @@ class ModelReplied:
     attempt: int
     reply: ChatReply
     cost: float = 0.0
-
-
-_ModelReplied = twin(ModelReplied)
-
-
-def new_replied(turn: int, attempt: int, reply: ChatReply, cost: float) -> ModelReplied:
-    """As `ModelReplied`, but quickly."""
-    new = _ModelReplied()
-    new.turn = turn
-    new.attempt = attempt
-    new.reply = reply
-    new.cost = cost
-    new.__class__ = ModelReplied
-    event: ModelReplied = new
-    return event
 
 
 @frozen
@@ -56,6 +42,7 @@ class ModelFailed:
     chance: float = 0.0
 
 
+@quick
 @frozen
 class ToolStarted:
     """A tool is about to run: recorded first, so that a crash leaves a trace of the intent.
@@ -68,20 +55,7 @@ class ToolStarted:
     at: float | None = None
 
 
-_ToolStarted = twin(ToolStarted)
-
-
-def new_started(ref: CallRef, attempt: int, at: float | None) -> ToolStarted:
-    """As `ToolStarted`, but quickly."""
-    new = _ToolStarted()
-    new.ref = ref
-    new.attempt = attempt
-    new.at = at
-    new.__class__ = ToolStarted
-    event: ToolStarted = new
-    return event
-
-
+@quick
 @frozen
 class ToolReturned:
     """A tool gave a result."""
@@ -89,20 +63,6 @@ class ToolReturned:
     ref: CallRef
     attempt: int
     result: ToolResult
-
-
-_ToolReturned = twin(ToolReturned)
-
-
-def new_returned(ref: CallRef, attempt: int, result: ToolResult) -> ToolReturned:
-    """As `ToolReturned`, but quickly."""
-    new = _ToolReturned()
-    new.ref = ref
-    new.attempt = attempt
-    new.result = result
-    new.__class__ = ToolReturned
-    event: ToolReturned = new
-    return event
 
 
 @frozen

@@ -10,12 +10,12 @@ from detent.core.errors import DetentError, StateError
 from detent.core.idempotency import NO_KEY, IdempotencyKey
 from detent.core.live import Ledger, live_state
 from detent.core.messages import ToolCall
+from detent.core.quick import quick
 from detent.core.redaction import redacted, without_secrets
 from detent.core.results import ResultError, ToolFault, ToolResult, result_of
 from detent.core.secrecy import masked
 from detent.core.state import BaseState, State
 from detent.core.tools import Tool
-from detent.core.twins import twin
 
 
 class MissingInputError(DetentError, LookupError):
@@ -30,6 +30,7 @@ NOTHING_WRITTEN = Ledger(State({}))
 """For all tools that take no state: nobody can write to it."""
 
 
+@quick
 @frozen
 class Invocation:
     """One attempt at `call`, on `state` as it was when the attempt began.
@@ -150,19 +151,3 @@ class Invocation:
         known = {name: value for name, value in sent.items() if name not in self.tool.masked}
         text = without_secrets(text, sent, self.tool.masked)
         return redacted(text, held, known=known)
-
-
-_Invocation = twin(Invocation)
-
-
-def begun(tool: Tool, call: ToolCall, state: BaseState, key: IdempotencyKey) -> Invocation:
-    """As `Invocation`, but quickly."""
-    new = _Invocation()
-    new.tool = tool
-    new.call = call
-    new.state = state
-    new.idempotency_key = key
-    new._ledger = _opened(new)  # noqa: SLF001  # of its own class
-    new.__class__ = Invocation
-    invocation: Invocation = new
-    return invocation

@@ -22,8 +22,8 @@ from detent.core.frozen import ATOMS, FrozenList
 from detent.core.guards import guard, release
 from detent.core.handlers import Handler, merge_lists, replace_values
 from detent.core.log import Log, bare, is_log
+from detent.core.quick import quick
 from detent.core.shown import shown
-from detent.core.twins import twin
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,6 +65,7 @@ Class: TypeAlias = type[Any]
 Classes: TypeAlias = frozenset[type]
 
 
+@quick
 @frozen(repr=False)
 class Write:
     """An update of one key that has been decided but not yet applied: ``Write(key, value)``.
@@ -92,21 +93,6 @@ class Write:
     def __repr__(self) -> str:
         by = f", {name_of(self.handler)}" if self.handler else ""
         return f"Write({self.key!r}, {shown(self.held)}{by})"
-
-
-_Write = twin(Write)
-
-
-def new_write(key: str, value: object, handler: Callable[[Any, Any], Any] | None) -> Write:
-    """As ``Write(key, value, handler)``, but quickly."""
-    new = _Write()
-    new.key = key
-    new.held = held_for(key, value)
-    new.handler = handler
-    new.source = None
-    new.__class__ = Write
-    write: Write = new
-    return write
 
 
 class TypedKey(Protocol[P]):

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from detent.core.frozen import ATOMS, FrozenDict, freeze, frozen_dict, sealed
 from detent.core.guards import frozen_leaf
-from detent.core.twins import twin
+from detent.core.quick import quick
 
 Part = TypeVar("Part")
 
@@ -69,6 +69,7 @@ def _inside(value: object) -> Iterable[object]:
 
 
 @sealed
+@quick
 @frozen
 class TextContent:
     """Plain text."""
@@ -112,6 +113,7 @@ class FileContent:
 
 
 @sealed
+@quick
 @frozen
 class ToolCall:
     """The model asks for a tool to be run.
@@ -142,6 +144,7 @@ def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
 
 
 @sealed
+@quick
 @frozen
 class ToolCallResult:
     """What came of a tool call: text, or parts, for the model to read."""
@@ -156,20 +159,6 @@ class ToolCallResult:
         if isinstance(self.result, str):
             return self.result
         return "\n".join(part.text for part in self.result if isinstance(part, TextContent))
-
-
-_ToolCallResult = twin(ToolCallResult)
-
-
-def new_result(text: str, origin: ToolCall) -> ToolCallResult:
-    """As ``ToolCallResult(text, origin)``, but quickly."""
-    new = _ToolCallResult()
-    new.result = text
-    new.origin = origin
-    new.error = False
-    new.__class__ = ToolCallResult
-    result: ToolCallResult = new
-    return result
 
 
 Content: TypeAlias = (
@@ -187,6 +176,7 @@ def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
 
 
 @sealed
+@quick
 @frozen
 class ChatMessage:
     """One message of a conversation. Make one with a `from_…` constructor."""
@@ -241,7 +231,7 @@ class ChatMessage:
             parts.append(TextContent(text))
         if cls is not ChatMessage or name is not None or meta:
             return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or {})
-        return _said(ChatRole.ASSISTANT, _sealed((*parts, *tool_calls)))
+        return ChatMessage(ChatRole.ASSISTANT, _sealed((*parts, *tool_calls)))
 
     @classmethod
     def from_tool(
@@ -350,21 +340,6 @@ class ChatMessage:
         return content  # has no other parts: the usual case, and the quick one
 
 
-_ChatMessage = twin(ChatMessage)
-
-
 def told(result: ToolCallResult) -> ChatMessage:
     """The message that tells the model what came of its call."""
-    return _said(ChatRole.TOOL, (result,))
-
-
-def _said(role: ChatRole, content: tuple[Content, ...]) -> ChatMessage:
-    """As ``ChatMessage(role, content)``, but quickly."""
-    new = _ChatMessage()
-    new.role = role
-    new.content = content
-    new.name = None
-    new.meta = EMPTY
-    new.__class__ = ChatMessage
-    message: ChatMessage = new
-    return message
+    return ChatMessage(ChatRole.TOOL, (result,))

@@ -25,7 +25,6 @@ from detent.core.slots import (
     Slot,
     Unjudged,
     new_ref,
-    new_slot,
 )
 from detent.core.spec import AgentSpec
 from detent.core.variables import S
@@ -53,7 +52,7 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
         return Slot(ref, call, Faulted(fault))
     status = READY if spec.policy_of(tool.name) is None else Unjudged()
-    return new_slot(ref, call, status)
+    return Slot(ref, call, status)
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeAlias, get_type_hints
 from attrs import NOTHING, Attribute, fields
 
 from detent.core.events import HappenedInside
+from detent.core.quick import twin
 from detent.core.run import Run
 from detent.core.shapes import RefusedError, Shape, Spec, an_object
 from detent.core.slots import Delegated
 from detent.core.texts import TAG, quoted
-from detent.core.twins import twin
 
 ShapeOf: TypeAlias = Callable[[Any], Shape]
 TAG_IN_1 = "is"

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from detent.core.frozen import FrozenDict
 from detent.core.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
-from detent.core.twins import twin
+from detent.core.quick import quick
 
 FinishReason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "refusal", "other"
@@ -20,6 +20,7 @@ SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
 any, or never."""
 
 
+@quick
 @frozen
 class Usage:
     """Tokens spent, in one shape for every provider.
@@ -39,7 +40,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return new_usage(
+        return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
@@ -55,23 +56,7 @@ class Usage:
         )
 
 
-_Usage = twin(Usage)
-
-
-def new_usage(
-    input_tokens: int, output_tokens: int, cached_tokens: int, reasoning_tokens: int
-) -> Usage:
-    """As `Usage`, but quickly."""
-    new = _Usage()
-    new.input_tokens = input_tokens
-    new.output_tokens = output_tokens
-    new.cached_tokens = cached_tokens
-    new.reasoning_tokens = reasoning_tokens
-    new.__class__ = Usage
-    usage: Usage = new
-    return usage
-
-
+@quick
 @frozen
 class ChatReply:
     """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints)."""
@@ -114,6 +99,7 @@ class ModelFailure:
     request_id: str | None = None
 
 
+@quick
 @frozen
 class ToolCallDelta:
     """A piece of a tool call: the name and id come first, then fragments of its JSON arguments."""
@@ -124,6 +110,7 @@ class ToolCallDelta:
     id: str | None = None
 
 
+@quick
 @frozen
 class StreamingChunk:
     """A piece of a run, as it happens: for showing, never part of the run itself.
@@ -144,22 +131,3 @@ class StreamingChunk:
     index: int | None = None
     start: bool = False
     agents: tuple[str, ...] = ()
-
-
-_StreamingChunk = twin(StreamingChunk)
-
-
-def new_chunk(content: str = "", reasoning: str = "", *, start: bool) -> StreamingChunk:
-    """As `StreamingChunk`, but quickly."""
-    new = _StreamingChunk()
-    new.content = content
-    new.reasoning = reasoning
-    new.tool_calls = ()
-    new.tool_call_result = None
-    new.finish_reason = None
-    new.index = None
-    new.start = start
-    new.agents = ()
-    new.__class__ = StreamingChunk
-    chunk: StreamingChunk = new
-    return chunk

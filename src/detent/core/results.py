@@ -15,11 +15,11 @@ from detent.core.conversion import plain
 from detent.core.errors import DetentError
 from detent.core.fields import PARTLESS, field_names
 from detent.core.frozen import ATOMS
-from detent.core.keys import Write, new_write
+from detent.core.keys import Write
 from detent.core.messages import FileContent, ImageContent, ResultPart, TextContent
+from detent.core.quick import quick
 from detent.core.state import BaseState
 from detent.core.tools import Tool
-from detent.core.twins import twin
 from detent.core.wiring import AS_IT_IS, Reply, TextRule
 
 FaultKind: TypeAlias = Literal[
@@ -44,6 +44,7 @@ WHOLE = frozenset({dict, list, tuple, set, frozenset})
 SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
+@quick
 @frozen
 class ToolResult:
     """What a tool gave: content for the model to read, and writes for the state.
@@ -54,24 +55,6 @@ class ToolResult:
     content: str | tuple[ResultPart, ...]
     writes: tuple[Write, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-_ToolResult = twin(ToolResult)
-
-
-def new_result(
-    content: str | tuple[ResultPart, ...],
-    writes: tuple[Write, ...] = (),
-    warnings: tuple[str, ...] = (),
-) -> ToolResult:
-    """As `ToolResult`, but quickly."""
-    new = _ToolResult()
-    new.content = content
-    new.writes = writes
-    new.warnings = warnings
-    new.__class__ = ToolResult
-    result: ToolResult = new
-    return result
 
 
 @frozen
@@ -105,7 +88,7 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         ResultError: the tool's own conversion of its result raised, or made no content of it.
     """
     if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
-        return new_result(text_of(value))  # the usual case, and the quick one
+        return ToolResult(text_of(value))  # the usual case, and the quick one
     writes: tuple[Write, ...] = ()
     if isinstance(value, Reply):
         writes = value.writes
@@ -121,7 +104,7 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise ResultError(f"The result of tool '{tool.name}' could not be used: {told}") from error
-    return new_result(content, tuple(stored), (*warnings, *lacking))
+    return ToolResult(content, tuple(stored), (*warnings, *lacking))
 
 
 def text_of(value: object) -> str:
@@ -202,11 +185,11 @@ def _stored(tool: Tool, value: object, lacking: list[str]) -> Iterator[Write]:
     for output in tool.outputs:
         source = output.source
         if source is None:
-            yield new_write(output.key, value, output.handler)
+            yield Write(output.key, value, output.handler)
         elif not isinstance(source, str):
-            yield new_write(output.key, source(value), output.handler)
+            yield Write(output.key, source(value), output.handler)
         elif (part := _part(value, source)) is not MISSING:
-            yield new_write(output.key, part, output.handler)
+            yield Write(output.key, part, output.handler)
         else:
             lacked = f"the result of tool {tool.name!r} has no {source!r}"
             lacking.append(f"{lacked} for state key {output.key!r}")

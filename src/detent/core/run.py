@@ -11,12 +11,13 @@ from detent.core.frozen import FrozenDict
 from detent.core.grants import Decided, Grant
 from detent.core.messages import ChatMessage, frozen_mapping
 from detent.core.outcomes import Outcome
+from detent.core.quick import quick, twin
 from detent.core.replies import ChatReply, Usage
 from detent.core.slots import Slot
-from detent.core.twins import twin
 from detent.core.variables import S
 
 
+@quick
 @frozen
 class Thinking:
     """The model is to answer. `attempt` counts the tries of this turn, from 1."""
@@ -36,6 +37,7 @@ class Pausing:
     until: float
 
 
+@quick
 @frozen
 class Acting:
     """The model's calls are being answered.
@@ -53,19 +55,6 @@ class Done:
     """The run has ended."""
 
     outcome: Outcome
-
-
-_Acting = twin(Acting)
-
-
-def new_acting(reply: ChatReply, slots: tuple[Slot, ...]) -> Acting:
-    """As `Acting`, but quickly."""
-    new = _Acting()
-    new.reply = reply
-    new.slots = slots
-    new.__class__ = Acting
-    acting: Acting = new
-    return acting
 
 
 Phase: TypeAlias = Thinking | Pausing | Acting | Done

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 from attrs import frozen
 
 from detent.core.decisions import Scope
-from detent.core.messages import ResultPart, TextContent, ToolCall, ToolCallResult, new_result
+from detent.core.messages import ResultPart, TextContent, ToolCall, ToolCallResult
+from detent.core.quick import quick
 from detent.core.results import ToolFault, ToolResult
-from detent.core.twins import twin
 
 if TYPE_CHECKING:
     from detent.core.run import Run
@@ -66,6 +66,7 @@ class AwaitingDecision:
     reveals: tuple[str, ...] = ()
 
 
+@quick
 @frozen
 class Ready:
     """May run; not started."""
@@ -77,25 +78,13 @@ READY = Ready()
 """How most calls begin."""
 
 
+@quick
 @frozen
 class Running:
     """Started, not yet answered. At `deadline`, in seconds since 1970, nobody waits any longer."""
 
     attempt: int = 1
     deadline: float | None = None
-
-
-_Running = twin(Running)
-
-
-def new_running(attempt: int, deadline: float | None) -> Running:
-    """As `Running`, but quickly."""
-    new = _Running()
-    new.attempt = attempt
-    new.deadline = deadline
-    new.__class__ = Running
-    running: Running = new
-    return running
 
 
 @frozen
@@ -121,6 +110,7 @@ class Delegated:
     run: Run[Any]
 
 
+@quick
 @frozen
 class Succeeded:
     """Ran, and gave a result."""
@@ -166,6 +156,7 @@ Open: TypeAlias = Unjudged | AwaitingDecision | Ready | Running | Unknown | Rest
 Status: TypeAlias = Open | Settled
 
 
+@quick
 @frozen
 class Slot:
     """One tool call and its status. `note` tells the model what a human changed about the call."""
@@ -176,24 +167,9 @@ class Slot:
     note: str | None = None
 
 
-_Slot = twin(Slot)
-
-
-def new_slot(ref: CallRef, call: ToolCall, status: Status, note: str | None = None) -> Slot:
-    """As `Slot`, but quickly."""
-    new = _Slot()
-    new.ref = ref
-    new.call = call
-    new.status = status
-    new.note = note
-    new.__class__ = Slot
-    slot: Slot = new
-    return slot
-
-
 def moved(slot: Slot, status: Status) -> Slot:
     """The slot with another status."""
-    return new_slot(slot.ref, slot.call, status, slot.note)
+    return Slot(slot.ref, slot.call, status, slot.note)
 
 
 _OPEN: frozenset[type] = frozenset(get_args(Open))
@@ -221,7 +197,7 @@ def answer(slot: Slot) -> ToolCallResult | None:
             if slot.note is not None:
                 content = _noted(slot.note, content)
             if type(content) is str:
-                return new_result(content, slot.call)
+                return ToolCallResult(content, slot.call)
             return ToolCallResult(content, slot.call)
         case (
             Unjudged()

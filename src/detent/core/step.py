@@ -49,7 +49,6 @@ from detent.core.run import (
     RunOptions,
     Thinking,
     evolve,
-    new_acting,
 )
 from detent.core.slots import (
     AgentRef,
@@ -65,7 +64,6 @@ from detent.core.slots import (
     Unknown,
     are_settled,
     moved,
-    new_running,
 )
 from detent.core.spec import AgentSpec
 from detent.core.state import initial_writes
@@ -180,7 +178,7 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
     run = evolve(
         run,
-        phase=new_acting(reply, slots),
+        phase=Acting(reply, slots),
         usage=usage,
         cost=cost,
         tool_call_counts=frozen_dict(counts),
@@ -201,7 +199,7 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return _change(spec, run, moved(slot, _delegated(spec, run, slot, event.at)))
     limit = tool.timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
-    return _change(spec, run, moved(slot, new_running(event.attempt, deadline)))
+    return _change(spec, run, moved(slot, Running(event.attempt, deadline)))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:

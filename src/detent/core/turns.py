@@ -14,7 +14,7 @@ from detent.core.messages import ChatMessage, told
 from detent.core.opening import with_calls
 from detent.core.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.replies import ChatReply, ModelFailure
-from detent.core.run import THINKING, Acting, Done, Pausing, Run, Thinking, evolve, new_acting
+from detent.core.run import THINKING, Acting, Done, Pausing, Run, Thinking, evolve
 from detent.core.slots import (
     Accepted,
     Faulted,
@@ -35,7 +35,7 @@ def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[S
     """Wait while a slot is open; then fold all results."""
     if are_settled(slots):
         return completed(spec, run, reply, slots)
-    return evolve(run, phase=new_acting(reply, tuple(slots)))
+    return evolve(run, phase=Acting(reply, tuple(slots)))
 
 
 def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:

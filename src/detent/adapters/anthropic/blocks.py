@@ -15,7 +15,7 @@ from detent.adapters.anthropic.encode import PROVIDER
 from detent.adapters.http.parts import Opaque, Part, Said, without
 from detent.adapters.http.wire import read_arguments
 from detent.core.messages import ReasoningContent, ToolCall
-from detent.core.replies import StreamingChunk, ToolCallDelta, new_chunk
+from detent.core.replies import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -60,8 +60,8 @@ class Block:
             return ()
         start, self.shown = not self.shown, True
         if self.kind == "text":
-            return (new_chunk(text, start=start),)
-        return (new_chunk(reasoning=text, start=start),)
+            return (StreamingChunk(text, start=start),)
+        return (StreamingChunk(reasoning=text, start=start),)
 
     def part(self, *, cut: bool) -> Part:
         """The whole block. Where the answer was `cut` off in it, a call is not whole."""

@@ -15,7 +15,7 @@ from detent.adapters.bedrock.encode import PROVIDER
 from detent.adapters.http.parts import Opaque, Part, Said, without
 from detent.adapters.http.wire import read_arguments
 from detent.core.messages import ReasoningContent, ToolCall
-from detent.core.replies import StreamingChunk, ToolCallDelta, new_chunk
+from detent.core.replies import StreamingChunk, ToolCallDelta
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -109,8 +109,8 @@ class Block:
             return ()
         start, self.shown = not self.shown, True
         if thought:
-            return (new_chunk(reasoning=text, start=start),)
-        return (new_chunk(text, start=start),)
+            return (StreamingChunk(reasoning=text, start=start),)
+        return (StreamingChunk(text, start=start),)
 
     def _whole(self) -> dict[str, Any]:
         """The block as it is in an answer that comes whole."""

@@ -24,7 +24,6 @@ from detent.core.replies import (
     StreamingChunk,
     ToolCallDelta,
     Usage,
-    new_chunk,
 )
 
 Json: TypeAlias = Mapping[str, Any]
@@ -106,7 +105,7 @@ class ChatFold:
         pieces: list[StreamingChunk] = []
         for part in _listed(message.get("content")):
             if thinking := part.get("thinking"):
-                pieces.append(new_chunk(reasoning=thinking, start=not self._thinking))
+                pieces.append(StreamingChunk(reasoning=thinking, start=not self._thinking))
                 self._thinking.append(thinking)
             if text := part.get("text"):
                 pieces.append(self._say(text))
@@ -122,7 +121,7 @@ class ChatFold:
     def _say(self, text: str) -> StreamingChunk:
         start = not self._text
         self._text.append(text)
-        return new_chunk(text, start=start)
+        return StreamingChunk(text, start=start)
 
     def _call(self, wire: Json, index: int | None) -> ToolCallDelta:
         """Take in a call, or a piece of the one with this index."""

@@ -35,14 +35,14 @@ from detent.core.events import (
     Event,
     Judged,
     ModelFailed,
+    ModelReplied,
     ToolNeverRan,
     ToolRaised,
-    new_replied,
-    new_returned,
+    ToolReturned,
 )
 from detent.core.frozen import thaw
 from detent.core.idempotency import NeverRan
-from detent.core.invocation import Invocation, begun
+from detent.core.invocation import Invocation
 from detent.core.judging import judge
 from detent.core.replies import ChatReply, ModelFailure
 from detent.core.tools import Tool
@@ -214,7 +214,7 @@ class Purse:
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
-        return new_replied(effect.turn, effect.attempt, reply, cost)
+        return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
     def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
         pieces.take_back()
@@ -232,7 +232,7 @@ class Purse:
         try:
             with stopped_by(stop):
                 value = self._execute(effect.tool, invocation.arguments(), stop)
-            return new_returned(effect.ref, effect.attempt, invocation.result(value))
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
             return self._raised(effect, invocation, error)
         finally:
@@ -253,7 +253,7 @@ class Purse:
             arguments = invocation.arguments()
             with stopped_by(stop):
                 value = await self._executed(effect.tool, arguments, stop)
-            return new_returned(effect.ref, effect.attempt, invocation.result(value))
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:
             if isinstance(error, asyncio.CancelledError):
                 stop.set()  # a thread may go on with it
@@ -306,7 +306,7 @@ def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:
 
 
 def _invocation(effect: RunTool | Reconcile) -> Invocation:
-    return begun(effect.tool, effect.call, effect.state, effect.idempotency_key)
+    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key)
 
 
 def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
@@ -332,7 +332,7 @@ def _found(effect: Reconcile, value: object) -> Event:
     if isinstance(value, NeverRan):
         return ToolNeverRan(effect.ref, effect.attempt)
     result = _invocation(effect).result(value)
-    return new_returned(effect.ref, effect.attempt, result)
+    return ToolReturned(effect.ref, effect.attempt, result)
 
 
 def _is_cancelled() -> bool:

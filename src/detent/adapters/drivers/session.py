@@ -10,7 +10,7 @@ from detent.core.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.delegation import inside, run_at
 from detent.core.due import due
 from detent.core.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
-from detent.core.events import Event, new_started
+from detent.core.events import Event, ToolStarted
 from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
@@ -166,7 +166,7 @@ class Session(Generic[S]):
         """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
         is_timed = effect.tool.timeout_s is not None or effect.tool.agent is not None
         at = self._clock.now() if is_timed else None
-        started = new_started(effect.ref, effect.attempt, at)
+        started = ToolStarted(effect.ref, effect.attempt, at)
         self._fold(inside(effect.path, started) if effect.path else started)
         return is_timed
 

@@ -17,7 +17,7 @@ from detent.adapters.http.neutral import decided_reason
 from detent.adapters.http.parts import Opaque, Part, Said, assistant_message
 from detent.adapters.http.wire import failed, first_choice, first_count
 from detent.core.messages import FileContent, ImageContent, ReasoningContent
-from detent.core.replies import ChatReply, FinishReason, StreamingChunk, Usage, new_chunk
+from detent.core.replies import ChatReply, FinishReason, StreamingChunk, Usage
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -140,8 +140,8 @@ class GenerateFold:
         if start := thought not in self._shown:
             self._shown.add(thought)
         if thought:
-            return (new_chunk(reasoning=text, start=start),)
-        return (new_chunk(text, start=start),)
+            return (StreamingChunk(reasoning=text, start=start),)
+        return (StreamingChunk(text, start=start),)
 
     def _fail(self, *, ended: bool) -> Never:
         if not ended:

@@ -23,7 +23,6 @@ from detent.core.replies import (
     StreamingChunk,
     ToolCallDelta,
     Usage,
-    new_chunk,
 )
 from detent.ports.chat import ChatGeneratorError
 
@@ -124,9 +123,9 @@ def see(received: Received, form: Form) -> Seen:
 def pieces(before: Seen, after: Seen) -> Iterator[StreamingChunk]:
     """What `after` shows that `before` did not."""
     if more := after.reasoning[len(before.reasoning) :]:
-        yield new_chunk(reasoning=more, start=not before.reasoning)
+        yield StreamingChunk(reasoning=more, start=not before.reasoning)
     if more := after.content[len(before.content) :]:
-        yield new_chunk(more, start=not before.content)
+        yield StreamingChunk(more, start=not before.content)
     for index, (name, arguments) in enumerate(after.calls):
         begun = index < len(before.calls)
         more = arguments[len(before.calls[index][1]) :] if begun else arguments

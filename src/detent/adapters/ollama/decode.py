@@ -20,7 +20,6 @@ from detent.core.replies import (
     StreamingChunk,
     ToolCallDelta,
     Usage,
-    new_chunk,
 )
 
 Json: TypeAlias = Mapping[str, Any]
@@ -57,10 +56,10 @@ class ChatFold:
         message = value.get("message") or {}
         pieces: list[StreamingChunk] = []
         if thinking := message.get("thinking"):
-            pieces.append(new_chunk(reasoning=thinking, start=not self._thinking))
+            pieces.append(StreamingChunk(reasoning=thinking, start=not self._thinking))
             self._thinking.append(thinking)
         if text := message.get("content"):
-            pieces.append(new_chunk(text, start=not self._text))
+            pieces.append(StreamingChunk(text, start=not self._text))
             self._text.append(text)
         if wires := message.get("tool_calls"):
             pieces.append(StreamingChunk(tool_calls=tuple(map(self._call, wires))))

@@ -22,7 +22,6 @@ from detent.core.replies import (
     StreamingChunk,
     ToolCallDelta,
     Usage,
-    new_chunk,
 )
 
 Json: TypeAlias = Mapping[str, Any]
@@ -130,13 +129,13 @@ class ChatFold:
     def _say(self, text: str, said: list[str]) -> StreamingChunk:
         start = not said
         said.append(text)
-        return new_chunk(text, start=start)
+        return StreamingChunk(text, start=start)
 
     def _think(self, name: str, text: str) -> StreamingChunk:
         start = not self._reasoning
         self._reasoning.append(text)
         self._reasoning_field = name
-        return new_chunk(reasoning=text, start=start)
+        return StreamingChunk(reasoning=text, start=start)
 
     def _parts(self, parts: Iterable[Json]) -> Iterator[StreamingChunk]:
         """Mistral's form of content: a list of texts and thoughts."""

@@ -21,7 +21,6 @@ from detent.core.replies import (
     StreamingChunk,
     ToolCallDelta,
     Usage,
-    new_chunk,
 )
 
 Json: TypeAlias = Mapping[str, Any]
@@ -169,8 +168,8 @@ class ResponseFold:
         at = (index, event.get("content_index"), event.get("summary_index"))
         start, self._text_at = at != self._text_at, at
         if thought:
-            return (new_chunk(reasoning=text, start=start),)
-        return (new_chunk(text, start=start),)
+            return (StreamingChunk(reasoning=text, start=start),)
+        return (StreamingChunk(text, start=start),)
 
     def _argued(self, index: int, arguments: str | None) -> Sequence[StreamingChunk]:
         if not arguments or index not in self._places:
