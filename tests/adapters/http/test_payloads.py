@@ -62,6 +62,8 @@ def test_a_stream_and_a_whole_body_are_told_apart_by_their_bytes(
         b"Internal Server Error",
         b'{"a": ',
         b"[1]",
+        b"[DONE]",
+        b'{"a": 1}\n[DONE]\n',
         b"42",
         b"data: oops\n\n",
         b"data: 1\n\n",

@@ -88,7 +88,7 @@ class PayloadDecoder:
                 value, end = None, -1
             if end == len(text) and isinstance(value, dict):  # as nearly all are
                 yield value
-            elif text.startswith(END_MARK):
+            elif text.startswith(END_MARK) and isinstance(self._frames, SSEDecoder):
                 self.ended = True
             elif text and not text.isspace():
                 yield from _objects(text)
