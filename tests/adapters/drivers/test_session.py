@@ -383,3 +383,29 @@ def test_what_was_heard_before_nonsense_counts() -> None:
     assert appends.made[1:] == [[ToolReturned]]
     session.hear(items)
     assert session.run.turn == 2
+
+
+def test_events_that_are_fed_together_count_together() -> None:
+    """Nonsense among them: none has happened, what landed before has."""
+    session, appends = recorded("note", "note")
+    first, _ = session.take()
+    begun = session.run
+
+    with pytest.raises(UnknownEffectError):
+        session.feed(returned(first), ToolReturned(CallRef(9, 0), 1, ToolResult("")))
+
+    assert session.run is begun
+    assert appends.made[1:] == []
+
+
+def test_what_is_heard_may_wait_as_what_lands_may() -> None:
+    """A reply for the tools that it starts, a verdict beside other work not."""
+    session = Session(SPEC, START, record=(appends := Appends()))
+    (asked,) = session.take()
+    session.hear([(asked, calling("note", "pay"))])
+    assert appends.made == []
+
+    question, _ = session.take()
+    assert isinstance(question, Judge)
+    session.hear([(question, Judged(question.ref, Ask("money")))])
+    assert appends.made[1:] == [[Judged]]
