@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -17,18 +17,30 @@ from detent import (
     Agent,
     AgentResult,
     AgentTool,
+    AlwaysAskPolicy,
+    ChatGeneratorError,
     ChatMessage,
     ChatReply,
+    Checkpoint,
+    Entry,
+    HITLBreakpointException,
     Journal,
     MemoryJournal,
+    ModelFailure,
+    Run,
     SQLiteJournal,
     State,
+    StreamingCallbackError,
     StreamingChunk,
     Tool,
     ToolCall,
+    ToolInvocationError,
     before_tool,
     tool,
 )
+
+Seen: TypeAlias = dict[str, Any]
+"""An option, which hears of each run."""
 
 RUNS = 200
 BYTES_A_RUN_MAX = 100.0
@@ -185,6 +197,123 @@ def left() -> list[object]:
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+
+
+class Failing:
+    """A model that raises."""
+
+    def __init__(self, kind: Callable[[], Exception]) -> None:
+        self.kind = kind
+
+    def run(self, messages: Sequence[ChatMessage], **options: Any) -> ChatReply:
+        """Nothing."""
+        raise self.kind()
+
+    async def run_async(self, messages: Sequence[ChatMessage], **options: Any) -> ChatReply:
+        """As `run`."""
+        raise self.kind()
+
+
+class Full(MemoryJournal):
+    """A journal that keeps how a run begins, and no more."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Of later entries none."""
+        if entries[0].position:
+            raise OSError(run_id)
+        super().append(run_id, entries, checkpoint)
+
+
+def break_off(piece: StreamingChunk) -> None:
+    """Hear nothing."""
+    raise ValueError(piece)
+
+
+REFUSED = ModelFailure("authentication", "no")
+ENDS_WITH_TOOL = {"raise_on_tool_invocation_failure": True}
+ERRORS: dict[str, tuple[type[Exception], Callable[[Seen], Agent[State, None]]]] = {
+    "a tool": (ToolInvocationError, lambda seen: with_tool(fail, **ENDS_WITH_TOOL, **seen)),
+    "a tool that waits": (
+        ToolInvocationError,
+        lambda seen: with_tool(fail_later, **ENDS_WITH_TOOL, **seen),
+    ),
+    "a model": (
+        ChatGeneratorError,
+        lambda seen: Agent(
+            chat_generator=Failing(
+                lambda: ChatGeneratorError(ModelFailure("authentication", "no"))
+            ),
+            **seen,
+        ),
+    ),
+    "a model's bug": (
+        ChatGeneratorError,
+        lambda seen: Agent(chat_generator=Failing(RuntimeError), **seen),
+    ),
+    "a journal": (OSError, lambda seen: with_tool(add, journal=Full(), **seen)),
+    "a callback": (
+        StreamingCallbackError,
+        lambda seen: with_tool(add, streaming_callback=break_off, **seen),
+    ),
+    "a human who is not there": (
+        HITLBreakpointException,
+        lambda seen: with_tool(add, confirmation_strategies={"*": AlwaysAskPolicy()}, **seen),
+    ),
+}
+
+
+def run_in_a_loop(agent: Agent[State, None], error: type[Exception]) -> None:
+    """It is caught there: what leaves an event loop is held by frames of asyncio."""
+
+    async def go() -> None:
+        with pytest.raises(error):
+            await agent.run_async("go")
+
+    asyncio.run(go())
+
+
+def stream_in_a_loop(agent: Agent[State, None], error: type[Exception]) -> None:
+    """As `run_in_a_loop`."""
+
+    async def go() -> None:
+        with pytest.raises(error):
+            [one async for one in agent.stream_async("go")]
+
+    asyncio.run(go())
+
+
+def run_here(agent: Agent[State, None], error: type[Exception]) -> None:
+    """Blocking."""
+    with pytest.raises(error):
+        agent.run("go")
+
+
+def stream_here(agent: Agent[State, None], error: type[Exception]) -> None:
+    """Blocking, and watched."""
+    with pytest.raises(error):
+        list(agent.stream("go"))
+
+
+@pytest.mark.parametrize(("error", "made"), ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("go", [run_here, run_in_a_loop, stream_here, stream_in_a_loop])
+def test_a_run_that_has_raised_is_freed_at_once(
+    go: Callable[[Agent[State, None], type[Exception]], None],
+    error: type[Exception],
+    made: Callable[[Seen], Agent[State, None]],
+) -> None:
+    """With the error that came of it: no frame in its traceback leads back to it."""
+    runs: list[weakref.ref[Run[State]]] = []
+    agent = made({"observers": [lambda before, event, after: runs.append(weakref.ref(after))]})
+    if error is StreamingCallbackError and "stream" in go.__name__:
+        return  # a stream takes the place of the callback
+    go(agent, error)
+    runs.clear()
+    with without_collector():
+        go(agent, error)
+        assert [one() for one in runs] == [None] * len(runs)
+        assert not left()
 
 
 def test_many_short_runs_leave_nothing_behind() -> None:

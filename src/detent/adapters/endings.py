@@ -35,16 +35,14 @@ def ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any
     if not isinstance(run.outcome, Failed):
         return AgentResult(run, (), None, partial(output_of, spec, run))
     failure = run.outcome.failure
-    if isinstance(failure, ModelFailure):
-        cause = errors.get(failure)
-        if isinstance(cause, ChatGeneratorError):
-            cause.run = run
-            raise cause
-        unanswered = ChatGeneratorError(failure)
-        unanswered.run = run
-        raise unanswered from cause
-    error = ToolInvocationError(failure.message, _failed_tool(run, failure), run)
-    raise error from failure.cause or _cause_of(failure)
+    # RULE: no error that is raised here has a name, or it would hold itself, by way of this frame
+    if isinstance(failure, ToolFault):
+        raise ToolInvocationError(failure.message, _failed_tool(run, failure), run) from (
+            failure.cause or _cause_of(failure)
+        )
+    if isinstance(errors.get(failure), ChatGeneratorError):
+        raise _unanswered(run, errors[failure])
+    raise _unanswered(run, ChatGeneratorError(failure)) from errors.get(failure)
 
 
 def stopped(
@@ -67,6 +65,12 @@ def stopped(
     if held and raises:
         raise BreakpointException(result, held, rule)
     return result
+
+
+def _unanswered(run: Run[Any], error: BaseException) -> BaseException:
+    if isinstance(error, ChatGeneratorError):
+        error.run = run
+    return error
 
 
 def _failed_tool(run: Run[Any], fault: ToolFault) -> str:

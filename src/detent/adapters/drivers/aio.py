@@ -38,6 +38,7 @@ async def drive_async(
                 except Exception as error:  # noqa: BLE001 - the session raises it
                     came = error
                 session.land(fresh[0], came)
+                del came  # an error in it holds this frame
                 continue
             if not session.under_way:
                 return session.close()

@@ -41,8 +41,11 @@ class Errand(Generic[S]):
         from detent.adapters.drivers.threads import drive
 
         purse = self.purse if self.purse.agents else self.purse.own
-        drive(self.session, purse.pay, drop=purse.drop, inbox=inbox)
-        return self.result(raises=raises)
+        try:
+            drive(self.session, purse.pay, drop=purse.drop, inbox=inbox)
+            return self.result(raises=raises)
+        finally:
+            self._leave()
 
     async def go_async(self, inbox: AsyncInbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """As `go`, in the running event loop."""
@@ -52,10 +55,20 @@ class Errand(Generic[S]):
         if teller is not None:
             teller.loop = asyncio.get_running_loop()
         purse = self.purse if self.purse.agents else self.purse.own
-        await drive_async(self.session, purse.pay_async, inbox=inbox)
-        if teller is not None:
-            await teller.told()
-        return self.result(raises=raises)
+        try:
+            await drive_async(self.session, purse.pay_async, inbox=inbox)
+            if teller is not None:
+                await teller.told()
+            return self.result(raises=raises)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Hold neither the run nor an error: an error holds this errand, by way of its frames."""
+        self.session.leave()
+        self.purse.own.errors.clear()
+        if self.purse.own.teller is not None:
+            self.purse.own.teller.error = None
 
     def result(self, *, raises: bool = True) -> AgentResult[S, Any]:
         """What the run has come to, when it is no longer driven.

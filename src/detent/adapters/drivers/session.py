@@ -295,6 +295,12 @@ class Session(Generic[S]):
             raise self._raised[0]
         return run
 
+    def leave(self) -> None:
+        """Hold the run no longer: nothing more is asked of this session."""
+        self.open()
+        self._folded = []
+        del self._run
+
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from queue import SimpleQueue
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, cast
 
 from attrs import frozen
 
@@ -76,7 +76,8 @@ def _observations(
         inbox.put(CLOSED)
         while not isinstance(item, Ended):
             item = seen.get()
-        result = _result(item)
+        ended, item = [item], None
+        result = _result(ended)
     yield result
 
 
@@ -105,7 +106,8 @@ async def _observations_async(
         await task
         while not isinstance(item, Ended):
             item = await seen.get()
-        result = _result(item)
+        ended, item = [item], None
+        result = _result(ended)
     yield result
 
 
@@ -119,7 +121,8 @@ def observing(tell: Callable[[Event], object]) -> Callable[[Run[Any], Event, Run
     return observe
 
 
-def _result(item: Ended[S]) -> AgentResult[S, Any]:
-    if isinstance(item.came, BaseException):
-        raise item.came
-    return item.came
+def _result(ended: list[Ended[S]]) -> AgentResult[S, Any]:
+    """What the stream ends with. It is taken, so that no frame holds the error that it raises."""
+    if isinstance(ended[0].came, BaseException):
+        raise cast(BaseException, ended.pop().came)
+    return ended[0].came
