@@ -63,6 +63,7 @@ EVENTS: list[Event] = [
     ToolReturned(REF, 1, ToolResult((TextContent("a"), ImageContent("b"), FileContent("c", "d")))),
     ToolRaised(REF, 1, ToolFault("raised", "no", retryable=True), 1.0, 0.5),
     ClockTicked(3.0, 0.25),
+    ClockTicked(float("inf")),
     *(HumanDecided(REF, "d", one, "me") for one in (Confirmed(), Rejected("no"), Answered("x"))),
     HumanDecided(REF, "d", Modified({"n": 2}, "less")),
     ToolNeverRan(REF, 1),
@@ -262,6 +263,19 @@ def test_a_text_of_a_kind_of_its_own_is_stored_as_a_text() -> None:
     told = ToolResult(Loud("hi"))
     assert dump(told) == {"content": "hi"}
     assert through_json(told, ToolResult) == told
+
+
+def test_what_is_equal_to_a_default_goes_without_saying_too() -> None:
+    """Not only the default itself."""
+    reply = ChatReply(ChatMessage.from_assistant("hi"), usage=Usage())
+    assert dump(reply).keys() == {"message"}
+
+
+def test_a_free_value_that_looks_flat_may_be_another_one() -> None:
+    """Its tag is heard."""
+    tagged = {"$type": "bytes", "value": "YQ=="}
+    with pytest.raises(StoredDataError, match=r"must be an object, got bytes @ data\.arguments"):
+        load({"tool_name": "pay", "arguments": tagged}, ToolCall)
 
 
 def test_a_named_tuple_is_an_array_whatever_its_parts_are() -> None:

@@ -230,7 +230,7 @@ def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, An
 
 
 def _read_at_once(entries: Sequence[Entry]) -> Sequence[Mapping[str, Any]] | None:
-    """What the entries hold; None where one is no text, or no JSON object by itself."""
+    """What the entries hold; None where one is no text, or they do not say as many objects."""
     texts = [one.body for one in entries if isinstance(one.body, str)]
     try:
         read = json.loads(f"[{','.join(texts)}]")
