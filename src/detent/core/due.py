@@ -148,7 +148,7 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[
             slot.call,
             spec.tools[slot.call.tool_name],
             run.state,
-            key_of_call(run.id, *slot.ref),
+            key_of_call(run.id, slot.ref.turn, slot.ref.place),
         )
         for slot in at_work
         if isinstance(status := slot.status, (Ready, Running))

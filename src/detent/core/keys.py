@@ -167,7 +167,7 @@ class Key(Generic[T, U]):
         if chosen is replace_values:
             self._require(update)
             return held_for(self.name, update)
-        held = held_for(self.name, update)
+        held = update if is_log(update) else held_for(self.name, update)
         if chosen is merge_lists and self._is_list and is_log(current) and is_log(held):
             self._require(held)  # the usual case: all that is new comes from the update
             return current + held
@@ -188,10 +188,12 @@ class Key(Generic[T, U]):
         """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
         if self.type is Any:
             return
+        fitting = self._item_classes
+        if fitting and is_log(value) and fitting.issuperset(map(type, value.held())):
+            return  # without a copy: the usual case
         seen = bare(value)
         if type(seen) in self._classes:
             return
-        fitting = self._item_classes
         if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
             return
         problem = misfit(seen, self.type, self.check)

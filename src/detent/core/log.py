@@ -106,7 +106,11 @@ class Log(Sequence[Item_co]):
 
     def followed_by(self, items: Sequence[Item]) -> Log[Item_co | Item]:
         """The log with more items, of classes whose instances nobody can change."""
-        return Log._of(_grown(self._piece, items, guarded=False)) if items else self
+        if not items:
+            return self
+        grown: Log[Item_co | Item] = object.__new__(Log)
+        grown._piece = _grown(self._piece, items, guarded=False)
+        return grown
 
     def __radd__(self, before: list[Item]) -> list[Item | Item_co]:
         return [*before, *self] if isinstance(before, list) else NotImplemented

@@ -84,8 +84,11 @@ def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[Tool
 
 def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
     """The message with each of its calls, in order, replaced by one of `calls`."""
+    content = message.content
+    if len(content) == len(calls) and all(map(is_, calls, content)):
+        return message  # there is nothing else in it: the usual case
     if all(map(is_, calls, message.tool_calls)):
         return message
     rest = iter(calls)
-    content = [next(rest) if isinstance(part, ToolCall) else part for part in message.content]
-    return evolve(message, content=content)
+    replaced = [next(rest) if isinstance(part, ToolCall) else part for part in content]
+    return evolve(message, content=replaced)

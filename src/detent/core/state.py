@@ -352,7 +352,8 @@ def said(state: B, messages: Sequence[ChatMessage]) -> B:
         StateError: a handler of ``messages`` that is not the usual one raised.
     """
     before = state._values.get("messages")  # noqa: SLF001  # as below
-    if state.fields["messages"].handler is not merge_lists or not is_log(before):
+    usual = state._keys["messages"].handler is merge_lists  # noqa: SLF001  # as below
+    if not usual or not is_log(before):
         return state.update([Write("messages", messages)])
     values = state._values.copy()  # noqa: SLF001  # as below
     values["messages"] = before.followed_by(messages)
