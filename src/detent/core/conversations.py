@@ -72,7 +72,7 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
     Raises:
         RefusedError: the data says none; says where and why.
     """
-    whole, short = shape_of(ChatMessage), shape_of(Answer)
+    whole = shape_of(ChatMessage)
     calls: Iterator[ToolCall] = iter(())
     read: list[ChatMessage] = []
     for place, one in enumerate(an_array(data)):
@@ -84,9 +84,7 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
                 else:
                     calls = iter(message.tool_calls)
             else:
-                text = one.get("result") if len(one) == 1 else None  # most of them
-                answer = Answer(text) if type(text) is str else short.read(one, None)
-                message = _answering(answer, next(calls, None))
+                message = _answering(one, next(calls, None))
         except RefusedError as error:
             error.path.append(place)
             raise
@@ -94,9 +92,11 @@ def conversation_from_json(data: Any) -> list[ChatMessage]:
     return read
 
 
-def _answering(answer: Answer, call: ToolCall | None) -> ChatMessage:
+def _answering(data: dict[str, Any], call: ToolCall | None) -> ChatMessage:
     if call is None:
         raise RefusedError("it answers a call, and there is none before it")
-    if type(answer.result) is str and not answer.error:  # most of them
-        return told(ToolCallResult(answer.result, call))
+    text = data.get("result") if len(data) == 1 else None
+    if type(text) is str:  # most of them
+        return told(ToolCallResult(text, call))
+    answer: Answer = shape_of(Answer).read(data, None)
     return told(ToolCallResult(answer.result, call, answer.error))
