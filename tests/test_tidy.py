@@ -53,7 +53,7 @@ MAKES_FUNCTIONS = {"quick", "record"}
 SHARED_ADAPTERS = {"functions", "http"}
 COMPOSING_ADAPTERS = {
     *("agent", "agent_data", "agent_options", "agent_tool", "assembly", "cli", "drivers"),
-    *("providers", "testing", "deciding", "rules"),
+    *("providers", "testing", "deciding", "rules", "strategies"),
 }
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")

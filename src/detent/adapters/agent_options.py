@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from detent.adapters.rules import Strategies
+    from detent.adapters.strategies import Strategies
     from detent.core.hooks import Hook
     from detent.core.limits import Limits
     from detent.core.retries import Retries

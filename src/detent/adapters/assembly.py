@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
@@ -20,7 +20,7 @@ from detent.adapters.drivers.streams import observing
 from detent.adapters.drivers.telling import Teller
 from detent.adapters.functions import FunctionToolExecutor
 from detent.adapters.given import require_callback, require_conversation
-from detent.adapters.rules import Rules, Strategies, rules_of
+from detent.adapters.rules import NO_RULES, Rules
 from detent.adapters.selection import chosen, up_to_date
 from detent.core.breakpoints import BreakPoints, holds_of
 from detent.core.delegation import is_timed
@@ -54,6 +54,9 @@ from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+if TYPE_CHECKING:
+    from detent.adapters.strategies import Strategies
 
 Messages: TypeAlias = str | ChatMessage | Sequence[ChatMessage]
 """A conversation: its messages, one message, or what the user says as plain text."""
@@ -296,7 +299,7 @@ def assembled(
     hooks: Sequence[Hook] = (),
 ) -> Assembly[S]:
     """The parts that `Agent` is given, put together; see there."""
-    rules = rules_of(confirmation_strategies or {})
+    rules = _rules(confirmation_strategies) if confirmation_strategies else NO_RULES
     spec: AgentSpec[S] = AgentSpec(
         state=blank_state(state_schema),
         tools=by_name(flat(tools)),
@@ -312,6 +315,12 @@ def assembled(
     )
     ports = (tool_executor, clock, observers, journal, chance, hooks, rules.named)
     return Assembly(spec, chat_generator, tools, rules, streaming_callback, *ports)
+
+
+def _rules(strategies: Strategies) -> Rules:
+    from detent.adapters.strategies import rules_of  # with all policies, which most never need
+
+    return rules_of(strategies)
 
 
 def _exits(given: Sequence[str]) -> frozenset[str]:

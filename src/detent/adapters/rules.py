@@ -1,18 +1,14 @@
-"""Rules: what an agent is told under `confirmation_strategies`, taken apart."""
+"""Rules: who is asked about which calls, and what the model and the policies are told of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from inspect import isawaitable
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 from attrs import field, frozen
 
-from detent.adapters.confirmation.strategies import (
-    BlockingConfirmationStrategy,
-    BreakpointConfirmationStrategy,
-)
 from detent.adapters.functions import in_background
 from detent.adapters.snapshots import save_snapshot
 from detent.core.decisions import Policy, Wording
@@ -22,29 +18,16 @@ from detent.core.events import Event
 from detent.core.frozen import FrozenDict, thaw
 from detent.core.grants import Decided
 from detent.core.pending import question
-from detent.core.policies import AlwaysAskPolicy, policy_from
 from detent.core.result import AgentResult
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.ports.confirmation import (
-    ConfirmationPolicy,
     ConfirmationStrategy,
     ConfirmationUI,
     HITLBreakpointException,
     result_for,
 )
 from detent.ports.observer import Observer
-
-Named: TypeAlias = (
-    BlockingConfirmationStrategy | BreakpointConfirmationStrategy | ConfirmationStrategy
-)
-Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy"
-# Each key is a str or a tuple of them. Said so, checkers refuse dicts that have just one kind.
-Strategies: TypeAlias = Mapping[Any, Strategy]
-"""Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.
-
-A policy in place of a strategy stops the run when it asks: a `BreakpointConfirmationStrategy`.
-"""
 
 
 @frozen
@@ -129,67 +112,9 @@ class Rules:
         return self.breakpoints[_key(self.breakpoints, self.policies, tool_name) or tool_name]
 
 
-def rules_of(strategies: Strategies) -> Rules:
-    """The rules that strategies make; a name of its own wins over a tuple, a tuple over "*".
-
-    Raises:
-        TypeError: something among them is no strategy.
-    """
-    named = _by_name(strategies)
-    policies: dict[int, Policy] = {}
-    askers: dict[str, ConfirmationUI | ConfirmationStrategy] = {}
-    breakpoints: dict[str, str | None] = {}
-    for name, rule in named.items():
-        # One strategy has one policy, whatever the number of its tools: it asks in their order.
-        policies.setdefault(id(rule), policy_from(_policy(rule)))
-        if isinstance(rule, BreakpointConfirmationStrategy):
-            breakpoints[name] = rule.snapshot_file_path
-        elif isinstance(rule, BlockingConfirmationStrategy):
-            askers[name] = rule.confirmation_ui
-        else:
-            askers[name] = rule
-            breakpoints[name] = None
-    wordings = {name: rule.wording for name, rule in named.items() if hasattr(rule, "wording")}
-    learners = {
-        name: policy
-        for name, rule in named.items()
-        if hasattr(policy := _policy(rule), "update_after_confirmation")
-    }
-    by_name = FrozenDict({name: policies[id(rule)] for name, rule in named.items()})
-    return Rules(by_name, FrozenDict(wordings), askers, breakpoints, learners, named)
-
-
-def _by_name(strategies: Strategies) -> dict[str, Any]:
-    if not isinstance(strategies, Mapping):
-        raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
-    made = {id(rule): _strategy(names, rule) for names, rule in strategies.items()}
-    single = {name: made[id(rule)] for name, rule in strategies.items() if isinstance(name, str)}
-    for names, rule in strategies.items():
-        for name in () if isinstance(names, str) else names:
-            single.setdefault(name, made[id(rule)])
-    return single
-
-
-def _strategy(names: object, rule: object) -> Any:
-    if hasattr(rule, "run") or hasattr(rule, "run_async"):
-        return rule
-    if hasattr(rule, "should_ask") or callable(rule):
-        return BreakpointConfirmationStrategy(confirmation_policy=cast(Any, rule))
-    raise TypeError(
-        f"confirmation_strategies[{names!r}] must be a strategy, e.g. BlockingConfirmationStrategy("
-        f"AlwaysAskPolicy(), SimpleConsoleUI()), or a policy alone, got {rule!r:.100}"
-    )
-
-
-def _policy(rule: Any) -> Any:
-    return getattr(rule, "confirmation_policy", ALWAYS)
-
-
 def _key(breakpoints: Mapping[str, Any], policies: Mapping[str, Any], name: str) -> str | None:
     key = name if name in policies else "*"
     return key if key in breakpoints else None
 
 
 NO_RULES = Rules()
-ALWAYS = AlwaysAskPolicy()
-"""A strategy of a user's own is asked about every call: it decides by itself."""
