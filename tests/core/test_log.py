@@ -159,6 +159,13 @@ def test_adding_to_a_name_gives_the_name_another_log() -> None:
     assert new == [1, 2]
 
 
+def test_nothing_more_gives_the_log_itself() -> None:
+    """A log that does not grow takes no place."""
+    log = Log([1])
+    assert log.followed_by([]) is log
+    assert log + [] is log
+
+
 def test_copies_of_a_log_are_the_log_itself() -> None:
     """There is nothing to protect; only pickling makes another one."""
     log = Log([1])
