@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import pytest
@@ -27,6 +28,7 @@ from detent import (
     Judge,
     Judged,
     ModelReplied,
+    Run,
     RunTool,
     Session,
     State,
@@ -275,6 +277,34 @@ def test_an_exception_is_raised_when_nothing_is_under_way_any_more() -> None:
         assert [type(slot.status) for slot in mine.run.slots] == [AwaitingDecision, Succeeded]
 
         assert (await drive_async(mine, payer())).phase == DONE
+
+    play(main())
+
+
+@pytest.mark.parametrize("calls", [("note",), ("note", "note")], ids=["alone", "together"])
+def test_a_tool_cannot_keep_a_cancellation_to_itself(calls: tuple[str, ...]) -> None:
+    """What it gives is kept, and the run stops. In a clean-up one can be driven all the same."""
+
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def run(effect: RunTool) -> None:
+            begun.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+        mine = session()
+
+        async def drive() -> Run[State]:
+            with pytest.raises(asyncio.CancelledError):
+                await drive_async(mine, payer(*calls, tool=run))
+            assert mine.run.turn == 2
+            return await drive_async(mine, payer())
+
+        driver = asyncio.create_task(drive())
+        await begun.wait()
+        driver.cancel()
+        assert (await driver).phase == DONE
 
     play(main())
 

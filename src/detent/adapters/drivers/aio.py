@@ -24,7 +24,7 @@ async def drive_async(
     session: Session[S], pay: PayAsync, *, inbox: AsyncInbox | None = None
 ) -> Run[S]:
     """As `drive`, in the running event loop. Work on what is no longer owed is cancelled."""
-    mail = inbox
+    mail, cancelled = inbox, _times_cancelled()
     flights: dict[Flight, Effect] = {}
     session.open()
     try:
@@ -39,6 +39,7 @@ async def drive_async(
                     came = error
                 session.land(fresh[0], came)
                 del came  # an error in it holds this frame
+                _require_uncancelled(cancelled)
                 continue
             if not session.under_way:
                 return session.close()
@@ -64,6 +65,17 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
     for flight in list(flights):
         with suppress(Exception):  # the first one is on its way
             session.hear(_came(flight, flights))
+
+
+def _require_uncancelled(before: int) -> None:
+    """Raise if the task was cancelled in the meantime: what was at work may have swallowed that."""
+    if _times_cancelled() > before:
+        raise asyncio.CancelledError
+
+
+def _times_cancelled() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:
