@@ -91,13 +91,13 @@ def status_of(run: Run[Any]) -> str:
 
 def mark_of(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike."""
-    count = len(run.messages)
+    count = len(run.state.read("messages"))
     return f"turn {run.turn} {type(run.phase).__name__} {count} messages{_words(run, mark_of)}"
 
 
 def short_mark_of(run: Run[Any]) -> str:
     """The same as a journal keeps it."""
-    count = len(run.messages)
+    count = len(run.state.read("messages"))
     return f"{run.turn} {type(run.phase).__name__} {count}{_words(run, short_mark_of)}"
 
 
