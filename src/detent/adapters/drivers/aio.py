@@ -24,7 +24,8 @@ async def drive_async(
     session: Session[S], pay: PayAsync, *, inbox: AsyncInbox | None = None
 ) -> Run[S]:
     """As `drive`, in the running event loop. Work on what is no longer owed is cancelled."""
-    mail, cancelled = inbox, _times_cancelled()
+    mail, task = inbox, asyncio.current_task()
+    cancelled = 0 if task is None else task.cancelling()
     flights: dict[Flight, Effect] = {}
     session.open()
     try:
@@ -39,7 +40,7 @@ async def drive_async(
                     came = error
                 session.land(fresh[0], came)
                 del came  # an error in it holds this frame
-                _require_uncancelled(cancelled)
+                _require_uncancelled(task, cancelled)
                 continue
             if not session.under_way:
                 return session.close()
@@ -67,15 +68,10 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
             session.hear(_came(flight, flights))
 
 
-def _require_uncancelled(before: int) -> None:
+def _require_uncancelled(task: asyncio.Task[Any] | None, before: int) -> None:
     """Raise if the task was cancelled in the meantime: what was at work may have swallowed that."""
-    if _times_cancelled() > before:
+    if task is not None and task.cancelling() > before:
         raise asyncio.CancelledError
-
-
-def _times_cancelled() -> int:
-    task = asyncio.current_task()
-    return 0 if task is None else task.cancelling()
 
 
 def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:
