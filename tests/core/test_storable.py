@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from detent import (
@@ -107,6 +107,7 @@ events: st.SearchStrategy[Event] = st.one_of(
 
 
 @given(events)
+@example(ToolReturned(CallRef(1, 0), 1, ToolResult("x", (Write("any", ["\ud800\udc00"]),))))
 def test_a_storable_event_has_a_text_and_comes_back(event: Event) -> None:
     """Whatever is in it. That others may have one as well does no harm."""
     if is_storable(SPEC, event):

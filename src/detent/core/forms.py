@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -82,8 +83,19 @@ def _from_hex(data: str) -> int:
     return int(data, 16)
 
 
+def _escaped(value: str) -> str | list[str]:
+    """In ASCII; apart where JSON would take two halves of a character for the whole."""
+    parts = [json.dumps(part)[1:-1] for part in HALVES.split(value)]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _unescaped(data: str | list[str]) -> str:
+    return "".join(json.loads(f'"{part}"') for part in ([data] if isinstance(data, str) else data))
+
+
+HALVES = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 ESCAPES: Mapping[type, Form] = {
-    str: Form(lambda value: json.dumps(value)[1:-1], lambda data: json.loads(f'"{data}"')),
+    str: Form(_escaped, _unescaped),
     int: Form(_hex, _from_hex),
     float: Form(repr, float),
     bool: Form(bool, bool),
