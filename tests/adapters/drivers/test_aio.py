@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -371,3 +371,33 @@ def test_what_was_said_before_a_breakpoint_fails_is_recorded() -> None:
     with pytest.raises(ZeroDivisionError):
         play(drive_async(mine, payer("note")))
     assert events == [ModelReplied]
+
+
+@pytest.mark.parametrize("inbox", [False, True], ids=["alone", "with an inbox"])
+def test_a_reply_that_has_come_is_recorded_although_the_run_is_cancelled(*, inbox: bool) -> None:
+    """Its model has swallowed the cancellation: nobody need ask, and pay, again."""
+    appends: list[list[type[Event]]] = []
+
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def stubborn(effect: Effect) -> Event:
+            begun.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            assert isinstance(effect, AskModel)
+            return effect.replied(ChatReply(ChatMessage.from_assistant("bye")))
+
+        def record(happened: Sequence[tuple[Event, Run[Any]]]) -> None:
+            appends.append([type(event) for event, _ in happened])
+
+        mine = Session(SPEC, start(SPEC, [ChatMessage.from_user("hi")], run_id="r"), record=record)
+        mail: asyncio.Queue[Any] | None = asyncio.Queue() if inbox else None
+        driver = asyncio.create_task(drive_async(mine, stubborn, inbox=mail))
+        await begun.wait()
+        driver.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await driver
+        assert appends == [[ModelReplied]]
+
+    play(main())

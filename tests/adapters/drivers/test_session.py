@@ -409,3 +409,51 @@ def test_what_is_heard_may_wait_as_what_lands_may() -> None:
     assert isinstance(question, Judge)
     session.hear([(question, Judged(question.ref, Ask("money")))])
     assert appends.made[1:] == [[Judged]]
+
+
+def test_what_cannot_be_recorded_takes_nothing_with_it() -> None:
+    """A tool's result that no store takes: those that have come at the same time are kept."""
+    appends = Appends()
+
+    def picky(happened: Sequence[tuple[Event, Run[Any]]]) -> None:
+        if any(isinstance(event, ToolReturned) and event.ref.place == 0 for event, _ in happened):
+            raise OSError("this has no text")
+        appends(happened)
+
+    seen: list[Event] = []
+    session = Session(
+        SPEC, START, record=picky, observers=[lambda was, event, now: seen.append(event)]
+    )
+    session.land(session.take()[0], calling("note", "note", "note"))
+    tools = session.take()
+
+    with pytest.raises(OSError, match="no text"):
+        session.hear([(tool, returned(tool)) for tool in tools])
+
+    assert appends.made[1:] == [[ToolReturned], [ToolReturned]]
+    assert seen[-2:] == [returned(tool) for tool in tools[1:]]
+    assert [effect.key for effect in due(SPEC, session.run)] == [tools[0].key]
+
+
+def test_what_was_begun_and_not_given_out_is_not_under_way() -> None:
+    """A `take` that fails half-way: nobody waits for it."""
+
+    def answer(effect: RunTool, run: Run[Any]) -> ToolReturned | None:
+        result = ToolReturned(effect.ref, effect.attempt, ToolResult("x"))
+        return result if effect.ref.place == 0 else None
+
+    class Full(Appends):
+        """Fails once a tool has returned."""
+
+        def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
+            self.full = any(isinstance(event, ToolReturned) for event, _ in happened)
+            super().__call__(happened)
+
+    session = Session(SPEC, START, record=(appends := Full()), hooks=[before_tool(answer)])
+    session.land(session.take()[0], calling("note", "note"))
+    with pytest.raises(OSError, match="full"):
+        session.take()
+
+    assert session.under_way == {}
+    assert session.running() == []
+    assert appends.made == [[ModelReplied], [ToolStarted]]

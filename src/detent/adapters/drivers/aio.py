@@ -40,7 +40,7 @@ async def drive_async(
                     came = error
                 session.land(fresh[0], came)
                 del came  # an error in it holds this frame
-                _require_uncancelled(task, cancelled)
+                _require_uncancelled(session, task, cancelled)
                 continue
             if not session.under_way:
                 return session.close()
@@ -66,11 +66,14 @@ async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
     for flight in list(flights):
         with suppress(Exception):  # the first one is on its way
             session.hear(_came(flight, flights))
+    with suppress(Exception):  # as above
+        session.feed()  # nothing, but what was heard is recorded
 
 
-def _require_uncancelled(task: asyncio.Task[Any] | None, before: int) -> None:
+def _require_uncancelled(session: Session[Any], task: asyncio.Task[Any] | None, was: int) -> None:
     """Raise if the task was cancelled in the meantime: what was at work may have swallowed that."""
-    if task is not None and task.cancelling() > before:
+    if task is not None and task.cancelling() > was:
+        session.feed()  # nothing, but what it gave is recorded
         raise asyncio.CancelledError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeAlias
 
 from detent.adapters.clocks import SystemClock
@@ -101,8 +102,16 @@ class Session(Generic[S]):
         Tools are recorded as started first, with the time if they may only take so long; of a tool
         that is an agent, what that owes then takes its place. Effects
         that are no longer owed are no longer under way. Once something was raised, nothing new is
-        begun.
+        begun. What it raises itself, it raises before anything is under way.
         """
+        known = tuple(self.under_way)
+        try:
+            return self._taken()
+        except BaseException:  # nobody is given what has been begun
+            self.under_way = {key: self.under_way[key] for key in known if key in self.under_way}
+            raise
+
+    def _taken(self) -> list[Effect]:
         fresh = self._begun()
         while self._answers:
             answers, self._answers = self._answers, ()
@@ -221,7 +230,7 @@ class Session(Generic[S]):
             may_wait = all(heard)
         finally:
             if self.under_way or not may_wait:
-                self._settle()
+                self._settle_each()
 
     def feed(self, *events: Event) -> None:
         """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
@@ -287,6 +296,18 @@ class Session(Generic[S]):
         for one in folded:
             for observe in self._observers:
                 observe(*one)
+
+    def _settle_each(self) -> None:
+        """As `_settle`. What cannot be recorded takes nothing with it that has come beside it."""
+        folded = self._folded
+        try:
+            self._settle()
+        except Exception:
+            were_undone = len(folded) > 1 and self._run is not folded[-1][2]
+            for _, event, _ in folded if were_undone else ():
+                with suppress(Exception):  # the first one is on its way
+                    self.feed(event)
+            raise
 
     def close(self) -> Run[S]:
         """End a loop: the run as it is. The first exception that landed is raised."""
