@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ anything = scalars | others | st.text(st.characters(categories=["Cs"]), max_size
 calls = st.builds(
     ToolCall,
     st.sampled_from(["a", Odd("a")]),
-    st.dictionaries(st.text(max_size=3), anything, max_size=2),
+    st.dictionaries(st.text(max_size=3) | st.just(Odd("n")), anything, max_size=2),
     id=st.sampled_from(["1", None, 5]),
     extra=st.sampled_from([{}, {"signature": "x"}]),
     unreadable=st.sampled_from([None, "{"]),
@@ -100,7 +101,7 @@ results = st.builds(
     st.sampled_from([(), ("w",)]),
 )
 events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(ModelReplied, st.just(1), st.just(1), replies),
+    st.builds(ModelReplied, st.just(1), st.just(1), replies, st.sampled_from([0.5, 1, True])),
     st.builds(ToolReturned, st.just(CallRef(1, 0)), st.just(1), results),
     st.just(ToolStarted(CallRef(1, 0), 1, 2.5)),
 )
@@ -140,6 +141,13 @@ def returned(*writes: Write, content: Any = "x", warnings: tuple[str, ...] = ())
         (replied(ChatMessage.from_assistant("x", name="n")), False),
         (replied(ChatMessage.from_assistant(tool_calls=[ToolCall("a", {"n": [1]})])), False),
         (replied(ChatMessage.from_assistant(tool_calls=[ToolCall("a", {}, 1)])), False),  # type: ignore[arg-type]  # as careless
+        (replied(ChatMessage.from_assistant(tool_calls=[ToolCall("a", {Odd("n"): 1})])), False),
+        (replied(ChatMessage.from_assistant(tool_calls=[ToolCall("a", {"n": 10**5000})])), False),
+        (replied(usage=Usage(10**5000)), False),
+        (evolve(replied(), cost=1), True),
+        (evolve(replied(), cost=True), False),
+        (evolve(replied(), cost=Fraction(1, 3)), False),  # type: ignore[arg-type]  # as careless
+        (returned(Write("numbers", [10**5000])), False),
         (returned(), True),
         (returned(content=(TextContent("x"),)), False),
         (returned(warnings=("w",)), False),

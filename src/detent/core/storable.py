@@ -12,14 +12,16 @@ from detent.core.handlers import merge_lists
 from detent.core.log import is_log
 from detent.core.messages import ChatMessage, Content, TextContent, ToolCall
 from detent.core.replies import ChatReply, FinishReason, Usage
-from detent.core.results import SCALARS, ToolResult
+from detent.core.results import ToolResult
 from detent.core.run import Run
 from detent.core.spec import AgentSpec
 from detent.core.state import lists_in
-from detent.core.writes import is_plain_list, is_plain_write
+from detent.core.writes import are_scalars, is_plain_list, is_plain_write
 
+STR = frozenset({str})
 TEXT = frozenset({str, type(None)})
 NUMBER = frozenset({int})
+COST = frozenset({float, int})
 REASONS = frozenset(get_args(FinishReason))
 _numbers = attrgetter(*(one.name for one in fields(Usage)))
 
@@ -29,7 +31,7 @@ def is_storable(spec: AgentSpec[Any], event: Event) -> bool:
     if isinstance(event, ToolStarted):
         return True
     if isinstance(event, ModelReplied):
-        return _is_plain_reply(event.reply)
+        return type(event.cost) in COST and _is_plain_reply(event.reply)
     if isinstance(event, ToolReturned):
         return _is_plain_result(spec, event.result)
     if isinstance(event, HappenedInside):
@@ -58,7 +60,7 @@ def is_plain_start(run: Run[Any]) -> bool:
         and not run.options.generation_kwargs
         and all(map(_is_plain_message, run.messages))
         and all(
-            name == "messages" or SCALARS.issuperset(map(type, items.held()))
+            name == "messages" or are_scalars(items.held())
             for name, items in lists_in(run.state).items()
         )
     )
@@ -69,7 +71,8 @@ def _is_plain_reply(reply: ChatReply) -> bool:
         type(reply.model) is type(reply.raw_finish_reason) is str
         and not reply.extra
         and reply.finish_reason in REASONS
-        and NUMBER.issuperset(map(type, _numbers(reply.usage)))
+        and NUMBER.issuperset(map(type, numbers := _numbers(reply.usage)))
+        and are_scalars(numbers)
         and _is_plain_message(reply.message)
     )
 
@@ -82,9 +85,10 @@ def _is_plain_message(message: ChatMessage) -> bool:
 
 def _is_plain_part(part: Content) -> bool:
     if type(part) is ToolCall:
-        values = part.arguments.values()
+        given = part.arguments
         texts = type(part.tool_name) is str and type(part.id) in TEXT and part.unreadable is None
-        return texts and not part.extra and SCALARS.issuperset(map(type, values))
+        names = STR.issuperset(map(type, given))
+        return texts and names and not part.extra and are_scalars(given.values())
     return type(part) is TextContent and type(part.text) is str
 
 

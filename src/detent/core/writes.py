@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from detent.core.errors import StoredDataError, UnstorableError
@@ -10,7 +11,7 @@ from detent.core.keys import Write
 from detent.core.log import bare, is_log
 from detent.core.results import SCALARS
 from detent.core.spec import AgentSpec
-from detent.core.texts import quoted
+from detent.core.texts import LEAST, MOST, quoted
 
 HANDLERS = {"merge_lists": merge_lists, "replace_values": replace_values}
 """The handlers that everybody has; others are found at the tool or the state key."""
@@ -36,11 +37,20 @@ def is_plain_write(spec: AgentSpec[Any], write: Write) -> bool:
     """Whether what is written is stored as it is, by the usual handler."""
     held = write.held
     items = held.held() if is_log(held) else (held,)
-    if write.handler is not None or not SCALARS.issuperset(map(type, items)):
+    if write.handler is not None or not are_scalars(items):
         return False
     from detent.core.stored import is_plain  # as above
 
     return is_plain(bare(held), _types(spec, write.key)[0])
+
+
+def are_scalars(values: Iterable[object]) -> bool:
+    """Whether all of them have a text by themselves. A number of thousands of digits has none."""
+    every = [*values]
+    kinds = {*map(type, every)}
+    if int in kinds and not all(LEAST <= one <= MOST for one in every if type(one) is int):
+        return False
+    return SCALARS.issuperset(kinds)
 
 
 def is_plain_list(declared: object) -> bool:
