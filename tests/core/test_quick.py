@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import signature
-from typing import Any
+from typing import Any, get_type_hints
 
 import attrs
 import pytest
@@ -169,3 +170,11 @@ def test_a_run_is_evolved_as_attrs_does_it(name: str) -> None:
 def test_a_run_has_only_fields_that_can_be_copied() -> None:
     """No converter would run, and no field is made of others."""
     assert all(field.converter is None and field.init for field in attrs.fields(Run))
+
+
+def test_the_types_that_a_constructor_names_are_found() -> None:
+    """As whoever makes forms or documents of a class asks for them."""
+    hints = get_type_hints(ChatMessage.__init__)
+
+    assert hints["role"] == ChatRole | str
+    assert hints["meta"] == Mapping[str, object]

@@ -48,6 +48,7 @@ def quick(kind: type[T]) -> type[T]:
     exec(compile(source, f"<{kind.__qualname__}>", "exec"), names)  # noqa: S102  # it holds only names of our own
     init = names["__init__"]
     init.__annotations__ = kind.__init__.__annotations__
+    init.__wrapped__ = kind.__init__  # where `typing.get_type_hints` finds what these name
     init.__module__, init.__qualname__ = kind.__module__, f"{kind.__qualname__}.__init__"
     type.__setattr__(kind, "__init__", init)
     return kind

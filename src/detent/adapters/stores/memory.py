@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
+from typing import TypeVar
 
 from attrs import evolve
 
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
+
+Kept = TypeVar("Kept", Entry, Checkpoint)
+
+
+def _written(one: Kept) -> Kept:
+    return one if type(one.body) is str else evolve(one, data=one.text)
 
 
 class MemoryJournal:
@@ -25,12 +32,9 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [
-            one if type(one.body) is str or callable(one.body) else evolve(one, data=one.text)
-            for one in entries
-        ]
+        new = [one if callable(one.body) else _written(one) for one in entries]
         if checkpoint is not None and not callable(checkpoint.body):
-            checkpoint = evolve(checkpoint, data=checkpoint.text)
+            checkpoint = _written(checkpoint)
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
@@ -44,7 +48,9 @@ class MemoryJournal:
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
-            return self._entries.get(run_id, [])[start:]
+            kept = self._entries.get(run_id, [])
+            kept[start:] = map(_written, kept[start:])
+            return kept[start:]
 
     def length(self, run_id: str) -> int:
         """How many entries a run has, 0 when there is no such run."""
@@ -54,7 +60,9 @@ class MemoryJournal:
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:
-            return self._checkpoints.get(run_id, [])[:]
+            kept = self._checkpoints.get(run_id, [])
+            kept[:] = map(_written, kept)
+            return kept[:]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""
