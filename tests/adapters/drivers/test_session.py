@@ -43,7 +43,7 @@ from detent import (
     due,
     start,
 )
-from detent.adapters.drivers.session import Landed
+from detent.adapters.drivers.session import Landed, SessionLeftError
 from detent.core.tools import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -457,3 +457,14 @@ def test_what_was_begun_and_not_given_out_is_not_under_way() -> None:
     assert session.under_way == {}
     assert session.running() == []
     assert appends.made == [[ModelReplied], [ToolStarted]]
+
+
+def test_a_session_that_was_left_says_so() -> None:
+    """Whatever it is asked."""
+    session = Session(SPEC, START)
+    session.leave()
+
+    for ask in (lambda: session.run, session.take, session.close):
+        with pytest.raises(SessionLeftError, match="in another session"):
+            ask()
+    assert not hasattr(session, "nothing")

@@ -37,7 +37,7 @@ class Errand(Generic[S]):
     confirmation: Rules = field(factory=Rules)
 
     def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S, Any]:
-        """Drive the run, blocking. `raises` says whether a breakpoint raises."""
+        """Drive the run, blocking, once. `raises` says whether a breakpoint raises."""
         from detent.adapters.drivers.threads import drive
 
         purse = self.purse if self.purse.agents else self.purse.own

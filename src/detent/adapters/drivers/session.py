@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias
 
 from detent.adapters.clocks import SystemClock
 from detent.core.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.delegation import inside, run_at
 from detent.core.due import due
 from detent.core.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
+from detent.core.errors import DetentError
 from detent.core.events import Event, ToolStarted
 from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.run import Run
@@ -29,6 +30,10 @@ Record: TypeAlias = Callable[[Sequence[tuple[Event, Run[Any]]]], object]
 
 REPEATABLE = (AskModel, Judge)
 """What may be done again without harm if a process ends before it is recorded what came of it."""
+
+
+class SessionLeftError(DetentError, RuntimeError):
+    """A session is asked for its run after it was left."""
 
 
 class Session(Generic[S]):
@@ -321,6 +326,17 @@ class Session(Generic[S]):
         self.open()
         self._folded = []
         del self._run
+
+    if not TYPE_CHECKING:  # a checker would take any name for one of a session
+
+        def __getattr__(self, name: str) -> Never:
+            """Say why there is no run."""
+            if name != "_run":
+                raise AttributeError(f"a session has no {name!r}")
+            raise SessionLeftError(
+                "this session holds its run no longer: whoever drove it has given its result, or "
+                "raised; go on with that result's run, or with Agent.resume, in another session"
+            )
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
