@@ -30,7 +30,7 @@ from detent.adapters.drivers.runs import Runs
 from detent.adapters.stores.memory import MemoryJournal
 from detent.core.decisions import Verdict
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.ports.journal import Entry
+from detent.ports.journal import Entry, Journal
 
 
 @tool(outputs_to_state={"seen": {}})
@@ -47,7 +47,7 @@ def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
     return ChatMessage.from_assistant(tool_calls=[ToolCall("look", {"n": seen}, f"c{seen}")])
 
 
-def agent_of(*script: Any, journal: MemoryJournal | None = None) -> Agent[Any]:
+def agent_of(*script: Any, journal: Journal | None = None) -> Agent[Any]:
     return Agent(
         chat_generator=ScriptedChatGenerator(*(script or [answer] * 9)),
         tools=[look],
@@ -135,19 +135,19 @@ def test_a_run_is_tried_again_with_another_model_and_state(runs: Runs[Any]) -> N
 
 
 class Watched(MemoryJournal):
-    """Notes which runs are read."""
+    """Notes from where on runs are read."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.reads: list[str] = []
+        self.reads: list[int] = []
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As any other."""
-        self.reads.append(run_id)
+        self.reads.append(start)
         return super().read(run_id, start)
 
 
-def watched() -> tuple[Runs[Any], list[str]]:
+def watched() -> tuple[Runs[Any], list[int]]:
     """The runs of a journal with one run, and what is read from then on."""
     journal = Watched()
     agent = agent_of(journal=journal)
@@ -163,8 +163,8 @@ def test_a_fork_is_read_when_somebody_goes_on_with_it(length: int | None) -> Non
     reads.clear()
 
     fork = runs.fork("r", length)
-    assert reads == []
     ended = runs.list()[0].length
+    assert reads == [ended - 1]
     runs.journal.append("r", [Entry(ended, 1.0, "Stopped", "done", {"held": []})])
     assert fork.messages == tuple(messages)
     assert fork.run_id not in ("r", runs.fork("r").run_id)
@@ -172,6 +172,18 @@ def test_a_fork_is_read_when_somebody_goes_on_with_it(length: int | None) -> Non
     reads.clear()
     assert agent_of("stopped").run(snapshot=fork).messages[: len(messages)] == messages
     assert reads == []
+
+
+def test_a_fork_of_a_run_that_was_begun_anew_is_none_of_the_new_one() -> None:
+    """An id can be used again once its run is deleted."""
+    runs, _ = watched()
+    fork = runs.fork("r", 3)
+
+    runs.delete("r")
+    agent_of(journal=runs.journal).run("look again", run_id="r")
+
+    with pytest.raises(RunNotFoundError, match="deleted since"):
+        agent_of().run(snapshot=fork)
 
 
 def test_the_agent_of_a_fork_goes_on_with_the_run_itself() -> None:

@@ -10,7 +10,7 @@ from typing import Generic
 from attrs import field, frozen
 
 from detent.adapters.chances import SystemChance
-from detent.adapters.drivers.recording import FORGOTTEN, loaded
+from detent.adapters.drivers.recording import FORGOTTEN, RunNotFoundError, loaded
 from detent.core.keys import Write
 from detent.core.messages import ChatMessage
 from detent.core.recovery import rebound, unconfirmed
@@ -87,7 +87,8 @@ class Runs(Generic[S]):
 
         Any agent with the same tools and state goes on with it, one with another model as well:
         ``agent.run(snapshot=runs.fork("run-1", 5))``. When nothing is given that must fit the run,
-        it is read once somebody goes on with the fork or looks at it, and not before.
+        it is read once somebody goes on with the fork or looks at it, and not before: until then,
+        it must not be deleted.
 
         Args:
             run_id: the run to begin from; it stays as it is.
@@ -104,8 +105,9 @@ class Runs(Generic[S]):
                 raised when the run is read.
         """
         new_id = self.chance.new_id()
-        if not messages and not state and (known := self._known(run_id, length)):
-            return unread_snapshot(self.spec, partial(self._copy, run_id, known, new_id))
+        if not messages and not state and (last := self._last(run_id, length)):
+            wanted = last.position + 1 if length is None else length
+            return unread_snapshot(self.spec, partial(self._late, run_id, wanted, new_id, last))
         run = self._copy(run_id, length, new_id)
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
@@ -119,13 +121,22 @@ class Runs(Generic[S]):
         run = next_turn(run, written) if goes_on else evolve(run, state=written)
         return unread_snapshot(self.spec, lambda: run)
 
-    def _known(self, run_id: str, length: int | None) -> int | None:
-        """How many entries a fork begins with; None when only reading them can tell."""
+    def _last(self, run_id: str, length: int | None) -> Entry | None:
+        """The run's last entry, if it has as many as wanted; None when only reading can tell."""
         with suppress(JournalDamagedError):
             there = length_of(self.journal, run_id)
-            wanted = there if length is None else length
-            return wanted if 0 < wanted <= there else None
+            if 0 < (there if length is None else length) <= there:
+                return next(iter(self.journal.read(run_id, there - 1)), None)
         return None
+
+    def _late(self, run_id: str, length: int, new_id: str, last: Entry) -> Run[S]:
+        """The copy, if the run is still the one that has been forked."""
+        if next(iter(self.journal.read(run_id, last.position)), None) != last:
+            raise RunNotFoundError(
+                f"the journal has no run {run_id!r} any more as it was when it was forked: it has "
+                "been deleted since"
+            )
+        return self._copy(run_id, length, new_id)
 
     def _copy(self, run_id: str, length: int | None, new_id: str) -> Run[S]:
         return rebound(self.spec, unconfirmed(self.spec, self.at(run_id, length)), new_id)
