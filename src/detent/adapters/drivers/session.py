@@ -326,6 +326,15 @@ class Session(Generic[S]):
         self.open()
         self._folded = []
         del self._run
+        left: Any = _LeftSession
+        self.__class__ = left
+
+    def _must_wait(self, effect: Effect) -> bool:
+        return place_of(effect) not in self._passed and self._hold(self.run, effect)
+
+
+class _LeftSession(Session[S]):
+    """One that has been left. It is a class of its own, as `__getattr__` makes all reading slow."""
 
     if not TYPE_CHECKING:  # a checker would take any name for one of a session
 
@@ -337,9 +346,6 @@ class Session(Generic[S]):
                 "this session holds its run no longer: whoever drove it has given its result, or "
                 "raised; go on with that result's run, or with Agent.resume, in another session"
             )
-
-    def _must_wait(self, effect: Effect) -> bool:
-        return place_of(effect) not in self._passed and self._hold(self.run, effect)
 
 
 def performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
