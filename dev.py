@@ -46,6 +46,7 @@ SPACE_NEEDED_MB = 1000
 CHECKS = {
     "ruff check": ("ruff", "check"),
     "ruff format": ("ruff", "format", "--check"),
+    "floors": ("lint-imports", "--no-cache"),
     "mypy": ("mypy",),
     "pyright": ("pyright", "--pythonpath", PYTHON),
     "docs": ("zensical", "build", "--clean", "--strict"),
@@ -257,7 +258,8 @@ def hidden(command: list[str]) -> None:
 def passes(name: str) -> bool:
     """Run one of the checks and say whether it passes; show its output only if it does not."""
     started = time.monotonic()
-    command = [PYTHON, "-m", *CHECKS[name]]
+    program, *options = CHECKS[name]
+    command = [str(BIN / program), *options]
     done = subprocess.run(command, check=False, cwd=ROOT, env=QUIET, capture_output=True, text=True)
     good = done.returncode == 0
     if not good:

@@ -300,10 +300,10 @@ def times(act: Callable[[], object], count: int) -> None:
 
 def codec_figures() -> dict[str, dict[str, float]]:
     """What it costs to read a streamed piece, without a network, in microseconds."""
-    from detent.adapters.anthropic.decode import MessageFold
-    from detent.adapters.gemini.decode import GenerateFold
-    from detent.adapters.http.answers import Answer
-    from detent.adapters.openai.decode import ChatFold
+    from detent.adapters.providers.anthropic.decode import MessageFold
+    from detent.adapters.providers.gemini.decode import GenerateFold
+    from detent.adapters.providers.http.answers import Answer
+    from detent.adapters.providers.openai.decode import ChatFold
 
     folds: Mapping[str, Callable[[], Any]] = {
         "openai": ChatFold,

@@ -1,8 +1,9 @@
 """Breaks the core in small ways, with mutmut, and tells which breaks its own tests do not see.
 
 ``python tests/mutants.py --sample 1000 --seed 1`` tries a thousand breaks, drawn from every module
-in proportion; a pattern, as ``"detent.core.step.*"``, tries those that it names. Without either it
-tries all, which takes hours. One that was found is not tried again until its function changes.
+in proportion; a pattern, as ``"detent.core.machine.step.*"``, tries those that it names. Without
+either it tries all, which takes hours. One that was found is not tried again until its function
+changes.
 
 It fails when fewer than nine of ten are found. Survivors that somebody has judged are in
 ``judged_mutants.toml``, each with the reason why no test has to see it; the others are new.
@@ -73,8 +74,8 @@ class Mutant:
 
 
 def module_of(name: str) -> str:
-    """``step`` of ``detent.core.step.x_step__mutmut_1``."""
-    return name.split(".")[2]
+    """``machine.step`` of ``detent.core.machine.step.x_step__mutmut_1``."""
+    return name.removeprefix("detent.core.").rpartition(".")[0]
 
 
 def chosen(
@@ -123,7 +124,7 @@ def report(tried: Sequence[Mutant], known: Mapping[Change, str]) -> Iterator[str
         yield f"new survivor {name}\n  - {change.was}\n  + {change.now}".replace("\n    ", "\n  ")
     found = Counter(one.module for one in tried if one.is_found)
     for module, count in sorted(Counter(one.module for one in tried).items()):
-        yield f"{module:20}{found[module]:5} of {count:5}  {found[module] / count:6.1%}"
+        yield f"{module:26}{found[module]:5} of {count:5}  {found[module] / count:6.1%}"
     outcomes = Counter(one.outcome for one in tried)
     yield ", ".join(f"{outcome}: {count}" for outcome, count in outcomes.most_common())
     yield (
@@ -135,7 +136,7 @@ def report(tried: Sequence[Mutant], known: Mapping[Change, str]) -> Iterator[str
 def main(arguments: Sequence[str]) -> int:
     """Try mutants; the exit code is 1 when too few of them are found."""
     parser = argparse.ArgumentParser("mutate", description=__doc__)
-    parser.add_argument("patterns", nargs="*", help="which mutants, e.g. detent.core.step.*")
+    parser.add_argument("patterns", nargs="*", help="which mutants, e.g. detent.core.run.*")
     parser.add_argument("--sample", type=int, help="how many to draw, from every module")
     parser.add_argument("--seed", type=int, default=1, help="of the dice that draw them")
     parser.add_argument("--children", type=int, default=os.cpu_count(), help="at once")
@@ -195,7 +196,7 @@ def leave_out_slow_tests() -> None:
 
 
 def tried_again(names: frozenset[str], children: int) -> None:
-    """Try those that were not killed by all the tests of their module, in a fresh process.
+    """Try those that were not killed by all the tests of their package, in a fresh process.
 
     mutmut has imported the modules before it breaks them, counts what runs at that time to no test,
     leaves slow tests out, and calls it a time-out when it does not find a test again.
@@ -214,9 +215,10 @@ def tried_again(names: frozenset[str], children: int) -> None:
 
 
 def fresh(name: str) -> int:
-    """The exit code of the tests of its module, in a process that begins with the mutant."""
+    """The exit code of the tests of its package, in a process that begins with the mutant."""
     options = ["-x", "-q", "--rootdir=.", "-pno:cacheprovider", "-pno:xdist"]
-    tests = f"tests/core/test_{module_of(name)}.py"
+    package, _, module = module_of(name).rpartition(".")
+    tests = f"tests/core/{package}" if package else f"tests/core/test_{module}.py"
     try:
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", *options, "--hypothesis-profile=ci", tests],

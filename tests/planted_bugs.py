@@ -45,13 +45,13 @@ BUGS = (
     Bug(
         "results are merged in the order of arrival",
         Edit(
-            "core/step.py",
+            "core/machine/step.py",
             "_change(spec, run, moved(slot, Succeeded(event.result)))",
             "_change(spec, evolve(run, state=run.state.update(event.result.writes)),"
             " moved(slot, Succeeded(event.result)))",
         ),
         Edit(
-            "core/turns.py",
+            "core/machine/turns.py",
             "return state.update(slot.status.result.writes), slot",
             "return state, slot",
         ),
@@ -59,7 +59,7 @@ BUGS = (
     Bug(
         "a decision is matched by its place, not by its digest",
         Edit(
-            "core/refusals.py",
+            "core/machine/refusals.py",
             "if event.digest != status.digest:",
             "if not event.digest:",
         ),
@@ -75,7 +75,7 @@ BUGS = (
     Bug(
         "one step more than the limit",
         Edit(
-            "core/limits.py",
+            "core/run/limits.py",
             "turn >= self.max_agent_steps",
             "turn > self.max_agent_steps",
         ),
@@ -83,10 +83,10 @@ BUGS = (
     Bug(
         "a policy is asked again when the run is resumed",
         Edit(
-            "core/recovery.py",
+            "core/machine/recovery.py",
             "    if not isinstance(slot.status, Running):\n",
             "    if isinstance(slot.status, AwaitingDecision):\n"
-            "        from detent.core.slots import Unjudged\n"
+            "        from detent.core.run.run import Unjudged\n"
             "        return evolve(slot, status=Unjudged())\n"
             "    if not isinstance(slot.status, Running):\n",
         ),
@@ -94,7 +94,7 @@ BUGS = (
     Bug(
         "the journal accepts a stale position",
         Edit(
-            "adapters/stores/memory.py",
+            "adapters/journals/memory.py",
             "            require_next(",
             "            len(",
         ),
@@ -102,12 +102,12 @@ BUGS = (
     Bug(
         "a retry forgets to count",
         Edit(
-            "core/calls.py",
+            "core/machine/calls.py",
             "return Ready(event.attempt + 1)",
             "return Ready(event.attempt)",
         ),
         Edit(
-            "core/calls.py",
+            "core/machine/calls.py",
             "Resting(event.attempt + 1,",
             "Resting(event.attempt,",
         ),
@@ -115,7 +115,7 @@ BUGS = (
     Bug(
         "a call of unknown outcome is run again though its tool does not say so",
         Edit(
-            "core/recovery.py",
+            "core/machine/recovery.py",
             'case "rerun":',
             'case "rerun" | "ask":',
         ),
@@ -123,7 +123,7 @@ BUGS = (
     Bug(
         "a cancelled run loses what was settled",
         Edit(
-            "core/turns.py",
+            "core/machine/turns.py",
             "slot if is_settled(slot) else given_up(",
             "given_up(",
         ),
@@ -131,7 +131,7 @@ BUGS = (
     Bug(
         "a late answer overwrites a settled one",
         Edit(
-            "core/step.py",
+            "core/machine/step.py",
             "    if slot is None or not isinstance(slot.status, BEGUN):",
             "    if slot is not None and isinstance(slot.status, Succeeded):\n        return slot\n"
             "    if slot is None or not isinstance(slot.status, BEGUN):",
@@ -140,7 +140,7 @@ BUGS = (
     Bug(
         "a checkpoint misses how often tools were called",
         Edit(
-            "core/journal.py",
+            "core/storage/journal.py",
             "text_of(run, Run, spec)",
             "text_of(type(run)(run.id, run.state, run.phase, run.turn, run.usage), Run, spec)",
         ),
@@ -148,7 +148,7 @@ BUGS = (
     Bug(
         "a line that a crash has cut off is written on to",
         Edit(
-            "adapters/stores/directory.py",
+            "adapters/journals/directory.py",
             "extend(file, end.offset, text)",
             "extend(file, file.seek(0, os.SEEK_END), text)",
         ),
@@ -156,7 +156,7 @@ BUGS = (
     Bug(
         "nobody looks at the checksums of a file",
         Edit(
-            "adapters/stores/lines.py",
+            "adapters/journals/lines.py",
             "return start[len(START) : -2].decode() if line.startswith(start) else None",
             "return line[len(START) : BODY - 2].decode(errors='replace')",
         ),
@@ -164,7 +164,7 @@ BUGS = (
     Bug(
         "an approval from before a crash counts after it",
         Edit(
-            "core/recovery.py",
+            "core/machine/recovery.py",
             "AwaitingDecision(bound(first, event.by), REASON, attempt + 1)",
             "AwaitingDecision(first, REASON, attempt + 1)",
         ),
@@ -172,7 +172,7 @@ BUGS = (
     Bug(
         "what a human has changed about a call is not what runs",
         Edit(
-            "core/calls.py",
+            "core/machine/calls.py",
             "evolve(slot, call=call, status=Ready(attempt), note=note)",
             "evolve(slot, status=Ready(attempt), note=note)",
         ),
@@ -180,7 +180,7 @@ BUGS = (
     Bug(
         "an agent's calls have the keys of the calls around it",
         Edit(
-            "core/step.py",
+            "core/machine/step.py",
             'run_id=f"{run.id}/{slot.ref.turn}.{slot.ref.place}"',
             "run_id=run.id",
         ),
@@ -188,7 +188,7 @@ BUGS = (
     Bug(
         "an agent inside does not hear that its process has ended",
         Edit(
-            "core/step.py",
+            "core/machine/step.py",
             "if not isinstance(slot.status, Delegated):\n        return recovered(",
             "if True:\n        return recovered(",
         ),
@@ -196,7 +196,7 @@ BUGS = (
     Bug(
         "a word about one attempt counts for the next one",
         Edit(
-            "core/step.py",
+            "core/machine/step.py",
             "Ready(event.attempt + 1)",
             "Ready(event.attempt)",
         ),
@@ -204,7 +204,7 @@ BUGS = (
     Bug(
         "more tools at once than allowed",
         Edit(
-            "core/due.py",
+            "core/machine/due.py",
             "_in_turn(workable, inner)[: spec.limits.parallel_tool_calls]",
             "_in_turn(workable, inner)",
         ),
@@ -212,7 +212,7 @@ BUGS = (
     Bug(
         "an exit tool ends the run though it has failed",
         Edit(
-            "core/turns.py",
+            "core/machine/turns.py",
             "if isinstance(slot.status, Succeeded):\n            if slot.call.tool_name in",
             "if is_settled(slot):\n            if slot.call.tool_name in",
         ),

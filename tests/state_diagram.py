@@ -9,8 +9,8 @@ import re
 import sys
 from pathlib import Path
 
-from detent.adapters.testing.diagram import mermaid
-from detent.adapters.testing.simulation import STRANGERS
+from detent.adapters.testing.simulation.diagram import mermaid
+from detent.adapters.testing.simulation.simulate import STRANGERS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "explanation" / "why-trust-it.md"
 DIAGRAM = re.compile(r"(?<=```mermaid\n).*?(?=\n```)", re.DOTALL)

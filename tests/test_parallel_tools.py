@@ -15,9 +15,13 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detent.adapters.agent import Agent
-from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.events import (
+from detent.adapters.agent.agent import Agent
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply
+from detent.core.machine.step import replay, start
+from detent.core.result import AgentResult
+from detent.core.run.events import (
     ClockTicked,
     Event,
     ModelReplied,
@@ -25,20 +29,17 @@ from detent.core.events import (
     ToolReturned,
     ToolStarted,
 )
-from detent.core.invocation import Invocation
-from detent.core.keys import Write
-from detent.core.messages import ChatMessage, ToolCall
-from detent.core.replies import ChatReply
-from detent.core.result import AgentResult
-from detent.core.results import ToolFault, ToolResult
-from detent.core.retries import Retries
-from detent.core.run import Run
-from detent.core.slots import CallRef
-from detent.core.spec import AgentSpec
-from detent.core.state import State
-from detent.core.step import replay, start
-from detent.core.tools import Tool, by_name, tool
-from detent.core.wiring import Reply
+from detent.core.run.refs import CallRef
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec
+from detent.core.state.keys import Write
+from detent.core.state.state import State
+from detent.core.tools.decorator import tool
+from detent.core.tools.invocation import Invocation
+from detent.core.tools.result import ToolFault, ToolResult
+from detent.core.tools.retries import Retries
+from detent.core.tools.tool import Tool, by_name
+from detent.core.tools.wiring import Reply
 
 SCHEDULES = 1000
 KINDS = ("stored", "live", "lone", "replied", "later")

@@ -37,8 +37,10 @@ def test_a_bug_can_be_planted(bug: object, tmp_path: Path) -> None:
 def test_code_that_has_moved_is_told(tmp_path: Path) -> None:
     """A bug that is no longer planted is no success."""
     shutil.copytree(planted_bugs.PACKAGE / "core", tmp_path / "core")
-    bug = planted_bugs.Bug("b", planted_bugs.Edit("core/step.py", "xyz", ""))
-    with pytest.raises(planted_bugs.CodeHasMovedError, match=r"'b': core/step.py has 'xyz' 0"):
+    bug = planted_bugs.Bug("b", planted_bugs.Edit("core/machine/step.py", "xyz", ""))
+    with pytest.raises(
+        planted_bugs.CodeHasMovedError, match=r"'b': core/machine/step.py has 'xyz' 0"
+    ):
         planted_bugs.plant(bug, tmp_path)
 
 

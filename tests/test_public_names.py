@@ -109,4 +109,4 @@ def test_a_first_run_loads_no_library_but_attrs() -> None:
     libraries = {"cattrs", "docstring_parser", "returns", "typeguard", "typing_extensions"}
     loaded = done.stdout.split()
     assert not libraries & {name.split(".")[0] for name in loaded}
-    assert not {"detent.core.policies", "detent.core.described"} & set(loaded)
+    assert not {"detent.core.control.policies", "detent.core.control.described"} & set(loaded)

@@ -12,13 +12,14 @@ import pytest
 
 from detent import AgentBreakpoint, AlwaysAskPolicy, NeverAskPolicy
 from detent import BlockingConfirmationStrategy as HumanInTheLoopStrategy
-from detent.adapters.agent import Agent
+from detent.adapters.agent.agent import Agent
 from detent.adapters.confirmation.console import SimpleConsoleUI
-from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.breakpoints import Breakpoint, BreakpointException, ToolBreakpoint
-from detent.core.messages import ChatMessage, ToolCall
-from detent.core.snapshot import AgentSnapshot
-from detent.core.tools import Tool
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.control.breakpoints import Breakpoint, ToolBreakpoint
+from detent.core.result import BreakpointException
+from detent.core.storage.snapshot import AgentSnapshot
+from detent.core.tools.tool import Tool
 
 PARAMETERS = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 

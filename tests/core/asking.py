@@ -23,9 +23,9 @@ from detent import (
     start,
     step,
 )
-from detent.core.decisions import Policy
-from detent.core.policies import AlwaysAskPolicy
-from detent.core.tools import by_name
+from detent.core.control.policies import AlwaysAskPolicy
+from detent.core.run.effects import Policy
+from detent.core.tools.tool import by_name
 
 
 def pay(to: str, amount: int, pin: Annotated[str, Masked] = "", user: str = "") -> str:

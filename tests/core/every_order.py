@@ -48,13 +48,14 @@ from detent import (
     start,
     step,
 )
-from detent.core.decisions import Verdict, digest
-from detent.core.delegation import ANSWER, PARAMETERS, runs_in
-from detent.core.recovery import bound
-from detent.core.results import result_of
-from detent.core.run import Thinking
-from detent.core.slots import AgentRef, Path, Ready, Running, Unjudged
-from detent.core.tools import by_name
+from detent.core.machine.delegation import ANSWER, PARAMETERS, runs_in
+from detent.core.machine.recovery import bound
+from detent.core.run.decisions import Verdict, digest
+from detent.core.run.refs import AgentRef, Path
+from detent.core.run.run import Ready, Running, Thinking, Unjudged
+from detent.core.run.spec import Delegate
+from detent.core.tools.result import result_of
+from detent.core.tools.tool import by_name
 
 NOW, LATE, EXPIRES_S = 10.0, 99.0, 60.0
 CRASHES = ("p1", "p2")
@@ -85,7 +86,7 @@ SPEC = AgentSpec(State({}), by_name([PAY]), policies=FrozenDict({"pay": policy})
 def nested() -> AgentSpec[State]:
     """An agent that pays, and has another one pay."""
     rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}}
-    buyer = Tool("buyer", "", PARAMETERS, lambda task: {ANSWER: task}, agent=SPEC, **rule)
+    buyer = Delegate("buyer", "", PARAMETERS, lambda task: {ANSWER: task}, agent=SPEC, **rule)
     return AgentSpec(State({}), by_name([PAY, buyer]), policies=SPEC.policies)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from detent.adapters.providers import PROVIDERS, chat_generator
-from detent.core.messages import ChatMessage, FileContent, ImageContent, UserPart
-from detent.core.tools import ToolSpec
+from detent.adapters.providers.registry import PROVIDERS, chat_generator
+from detent.core.chat.messages import ChatMessage, FileContent, ImageContent, UserPart
+from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import ChatGeneratorError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "providers" / "index.md"

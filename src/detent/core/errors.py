@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from detent.core.result import AgentResult
-    from detent.core.run import Run
 
 
 class DetentError(Exception):
@@ -47,37 +42,8 @@ class UnknownEffectError(DetentError, LookupError):
     """An event answers something that this run never asked for: it belongs to another run."""
 
 
-class StreamingCallbackError(DetentError, RuntimeError):
-    """A streaming callback has raised; the run has gone on without it. The cause is what it raised.
-
-    `result` is the result of the run.
-    """
-
-    def __init__(self, result: AgentResult[Any]) -> None:
-        super().__init__(
-            "the streaming callback raised an error, and was told nothing more; the run itself is "
-            "not touched by it: see .result"
-        )
-        self.result = result
-
-
 class ToolDefinitionError(DetentError, ValueError):
     """A function or a description cannot be made into a tool."""
-
-
-class ToolInvocationError(DetentError, RuntimeError):
-    """A tool failed in a run that ends when one does. `tool_name` says which.
-
-    `run` is the run as it ended.
-    """
-
-    def __init__(self, message: str, tool_name: str, run: Run[Any] | None = None) -> None:
-        super().__init__(message, tool_name)
-        self.tool_name = tool_name
-        self.run = run
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class OutputError(DetentError, ValueError):

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from attrs import field, frozen
 
-from detent.core.effects import Effect
-from detent.core.frozen import FrozenDict
-from detent.core.messages import ChatMessage, ChatRole
-from detent.core.replies import Usage
-from detent.core.run import Pausing, Run, Thinking
-from detent.core.variables import S, T
+from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.chat.replies import Usage
+from detent.core.control.breakpoints import Hold, told
+from detent.core.errors import DetentError
+from detent.core.run.effects import Effect
+from detent.core.run.run import Pausing, Run, Thinking
+from detent.core.state.typevars import S, T
+from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from detent.core.snapshot import AgentSnapshot
+    from detent.core.storage.snapshot import AgentSnapshot
 
 
 def _nothing() -> Any:
@@ -140,3 +142,62 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
 
     def __len__(self) -> int:
         return len(self.state.fields) + bool(self.messages)
+
+
+class StreamingCallbackError(DetentError, RuntimeError):
+    """A streaming callback has raised; the run has gone on without it. The cause is what it raised.
+
+    `result` is the result of the run.
+    """
+
+    def __init__(self, result: AgentResult[Any]) -> None:
+        super().__init__(
+            "the streaming callback raised an error, and was told nothing more; the run itself is "
+            "not touched by it: see .result"
+        )
+        self.result = result
+
+
+class ToolInvocationError(DetentError, RuntimeError):
+    """A tool failed in a run that ends when one does. `tool_name` says which.
+
+    `run` is the run as it ended.
+    """
+
+    def __init__(self, message: str, tool_name: str, run: Run[Any] | None = None) -> None:
+        super().__init__(message, tool_name)
+        self.tool_name = tool_name
+        self.run = run
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class BreakpointException(DetentError):  # noqa: N818 - the name that users know
+    """A run has stopped at a breakpoint.
+
+    `effects` were about to happen, `break_point` held the first of them, and `result` is the run so
+    far.
+    """
+
+    def __init__(
+        self, result: AgentResult[Any], effects: Sequence[Effect], break_point: Hold | None
+    ) -> None:
+        super().__init__(f"stopped at a breakpoint ({break_point}), before: {told(effects)}")
+        self.result = result
+        self.effects = tuple(effects)
+        self.break_point = break_point
+
+    @property
+    def run(self) -> Run[Any]:
+        """The run as it stands."""
+        return self.result.run
+
+    @property
+    def snapshot(self) -> AgentSnapshot:
+        """What any process with the same agent can go on with.
+
+        Raises:
+            UnstorableError: a value in the run cannot be written as JSON.
+        """
+        return self.result.snapshot

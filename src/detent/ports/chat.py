@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from detent.core.messages import ChatMessage, ChatRole
-from detent.core.replies import ChatReply, ModelFailure, SchemaMode, StreamingChunk
-from detent.core.tools import ToolSpec
+from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode, StreamingChunk
+from detent.core.tools.tool import ToolSpec
 
 if TYPE_CHECKING:  # a provider alone needs no run
-    from detent.core.run import Run
+    from detent.core.run.run import Run
 
 StreamingCallback: TypeAlias = Callable[[StreamingChunk], object]
 """Receives the pieces of a reply as they come. It must not keep the generator waiting.

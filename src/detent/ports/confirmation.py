@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import frozen
 
-from detent.core.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.errors import DetentError
-from detent.core.pending import PendingCall, ToolExecutionDecision
+from detent.core.run.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult
-    from detent.core.snapshot import AgentSnapshot
+    from detent.core.storage.snapshot import AgentSnapshot
 
 
 @frozen

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from attrs import field, frozen
 
 from detent.core.errors import DetentError
-from detent.core.quick import quick
+from detent.core.values.quick import quick
 
 Body: TypeAlias = str | Mapping[str, Any] | Callable[[], str]
 """What is kept: plain JSON, its text, or what gives the text, ever the same, once it is needed."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from detent.core.events import Event
-from detent.core.run import Run
+from detent.core.run.events import Event
+from detent.core.run.run import Run
 
 
 class Observer(Protocol):

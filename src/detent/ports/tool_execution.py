@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from detent.core.tools import Tool
+from detent.core.tools.tool import Tool
 
 
 class ToolExecutor(Protocol):

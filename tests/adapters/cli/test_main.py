@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from detent.adapters.cli.main import main
-from detent.adapters.providers import PROVIDERS
+from detent.adapters.providers.registry import PROVIDERS
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
 Message = Mapping[str, object]
@@ -35,7 +35,7 @@ def calls(name: str, **arguments: object) -> Message:
 PROGRAM = """
 import signal
 from detent.adapters.cli.main import main
-from detent.adapters.providers import PROVIDERS
+from detent.adapters.providers.registry import PROVIDERS
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """

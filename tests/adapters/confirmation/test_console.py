@@ -20,8 +20,8 @@ from attrs import evolve, field, frozen
 
 from detent import ConfirmationUIResult, PendingCall, RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation import console
-from detent.core.secrecy import MASK
-from detent.core.visible import visible
+from detent.core.tools.masking import MASK
+from detent.core.values.terminal import visible
 
 SIMPLE = SimpleConsoleUI()
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")

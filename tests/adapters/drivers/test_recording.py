@@ -31,7 +31,7 @@ from detent import (
 )
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.recording import loaded
-from detent.core.breakpoints import every_step
+from detent.core.control.breakpoints import every_step
 from detent.ports.journal import Checkpoint
 
 KILOBYTE = 1000

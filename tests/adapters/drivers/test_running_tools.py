@@ -11,22 +11,23 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from detent.adapters.agent import Agent
-from detent.adapters.clocks import ManualClock
-from detent.adapters.functions import FunctionToolExecutor
-from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.conversion import ConversionError
-from detent.core.errors import StateError, ToolInvocationError
-from detent.core.events import CancelRequested, Event, ToolRaised, ToolStarted
-from detent.core.invocation import MissingInputError
-from detent.core.messages import ChatMessage, ToolCall
-from detent.core.result import AgentResult
-from detent.core.results import ResultError, ToolResult
-from detent.core.retries import Retries
-from detent.core.run import Run
-from detent.core.state import State
-from detent.core.tools import Tool, tool
-from detent.core.toolsets import Toolset
+from detent.adapters.agent.agent import Agent
+from detent.adapters.system.clocks import ManualClock
+from detent.adapters.system.threads_and_loops import FunctionToolExecutor
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.errors import StateError
+from detent.core.result import AgentResult, ToolInvocationError
+from detent.core.run.events import CancelRequested, Event, ToolRaised, ToolStarted
+from detent.core.run.run import Run
+from detent.core.schema.conversion import ConversionError
+from detent.core.state.state import State
+from detent.core.tools.decorator import tool
+from detent.core.tools.invocation import MissingInputError
+from detent.core.tools.result import ResultError, ToolResult
+from detent.core.tools.retries import Retries
+from detent.core.tools.tool import Tool
+from detent.core.tools.toolsets import Toolset
 from detent.ports.stopping import when_stopped
 from detent.ports.tool_execution import ToolExecutor
 

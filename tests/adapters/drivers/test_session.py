@@ -44,7 +44,7 @@ from detent import (
     start,
 )
 from detent.adapters.drivers.session import Landed, SessionLeftError
-from detent.core.tools import by_name
+from detent.core.tools.tool import by_name
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 SPEC = AgentSpec(

@@ -41,8 +41,8 @@ from detent import (
     drive,
     start,
 )
-from detent.core.slots import AwaitingDecision, Succeeded
-from detent.core.tools import by_name
+from detent.core.run.run import AwaitingDecision, Succeeded
+from detent.core.tools.tool import by_name
 
 PATIENCE = 10
 """Seconds after which something that should have happened has not."""

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from detent import ManualClock, SystemClock, check_clock
-from detent.adapters.clocks import JumpingClock
+from detent.adapters.system.clocks import JumpingClock
 from detent.ports.clock import Clock
 from detent.ports.laws import breaking
 

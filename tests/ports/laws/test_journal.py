@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent.adapters.stores.directory import DirectoryJournal
-from detent.adapters.stores.memory import MemoryJournal
-from detent.adapters.stores.sqlite import SQLiteJournal
+from detent.adapters.journals.directory import DirectoryJournal
+from detent.adapters.journals.memory import MemoryJournal
+from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.ports.journal import (
     Checkpoint,
     Entry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from detent.core.messages import ChatMessage, TextContent, ToolCall
+from detent.core.chat.messages import ChatMessage, TextContent, ToolCall
 
 message = ChatMessage.from_user("How many?")
 message.name = "Ada"  # E

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from detent.adapters.agent import Agent
-from detent.adapters.testing.scripted import ScriptedChatGenerator
+from detent.adapters.agent.agent import Agent
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 
 
 @frozen

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from detent.core.declarations import Added, Appended, Field, Highest, Merged, Replaced, United
-from detent.core.keys import Write
-from detent.core.state import State, TypedState
+from detent.core.state.fields import Added, Appended, Field, Highest, Merged, Replaced, United
+from detent.core.state.keys import Write
+from detent.core.state.state import State, TypedState
 
 
 def longest(current: str, update: str) -> str:

@@ -6,12 +6,12 @@ from typing import TypedDict
 
 from attrs import frozen
 
-from detent.adapters.agent import Agent
-from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.declarations import Appended, Replaced
-from detent.core.state import TypedState
-from detent.core.tools import tool
-from detent.core.wiring import Reply, inject, stores
+from detent.adapters.agent.agent import Agent
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.core.state.fields import Appended, Replaced
+from detent.core.state.state import TypedState
+from detent.core.tools.decorator import tool
+from detent.core.tools.wiring import Reply, inject, stores
 
 
 @frozen

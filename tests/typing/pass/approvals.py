@@ -18,7 +18,7 @@ from detent import (
     Tool,
     ToolCall,
 )
-from detent.core.decisions import Verdict
+from detent.core.run.decisions import Verdict
 
 
 def mine(call: ToolCall, tool: Tool, run: Run[State]) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from detent.core.messages import ChatMessage, ChatRole, TextContent, ToolCall, ToolCallResult
+from detent.core.chat.messages import ChatMessage, ChatRole, TextContent, ToolCall, ToolCallResult
 
 question = ChatMessage.from_user("How many?")
 assert_type(question.role, ChatRole)

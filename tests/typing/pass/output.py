@@ -7,12 +7,12 @@ from typing import TypedDict, assert_type
 
 from attrs import frozen
 
-from detent.adapters.agent import Agent
-from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.declarations import Replaced
-from detent.core.output_type import OutputType
+from detent.adapters.agent.agent import Agent
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.core.result import AgentResult
-from detent.core.state import State, TypedState
+from detent.core.run.output_type import OutputType
+from detent.core.state.fields import Replaced
+from detent.core.state.state import State, TypedState
 
 
 @frozen

@@ -8,7 +8,8 @@ from typing import Literal, assert_type
 
 from attrs import frozen
 
-from detent.core.declarations import (
+from detent.core.chat.messages import ChatMessage
+from detent.core.state.fields import (
     Added,
     Appended,
     Field,
@@ -20,9 +21,8 @@ from detent.core.declarations import (
     Unique,
     United,
 )
-from detent.core.keys import Key, Write
-from detent.core.messages import ChatMessage
-from detent.core.state import BaseState, State, TypedState, class_schema
+from detent.core.state.keys import Key, Write
+from detent.core.state.state import BaseState, State, TypedState, class_schema
 
 
 @frozen

@@ -7,14 +7,15 @@ from typing import TypedDict, assert_type
 
 from attrs import frozen
 
-from detent.adapters.agent import Agent
-from detent.adapters.testing.scripted import ScriptedChatGenerator
-from detent.core.components import ComponentTool, component
-from detent.core.declarations import Appended, Replaced
-from detent.core.state import State, TypedState
-from detent.core.tools import Tool, create_tool_from_function, tool
-from detent.core.toolsets import Toolset
-from detent.core.wiring import Reply, inject, stores
+from detent.adapters.agent.agent import Agent
+from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.core.state.fields import Appended, Replaced
+from detent.core.state.state import State, TypedState
+from detent.core.tools.components import ComponentTool, component
+from detent.core.tools.decorator import create_tool_from_function, tool
+from detent.core.tools.tool import Tool
+from detent.core.tools.toolsets import Toolset
+from detent.core.tools.wiring import Reply, inject, stores
 
 
 @frozen

@@ -12,9 +12,10 @@ from typing import Annotated, TypedDict
 from attrs import field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
-from detent.core.declarations import Unique
-from detent.core.state import TypedState
-from detent.core.tools import Tool, create_tool_from_function
+from detent.core.state.fields import Unique
+from detent.core.state.state import TypedState
+from detent.core.tools.decorator import create_tool_from_function
+from detent.core.tools.tool import Tool
 
 SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}

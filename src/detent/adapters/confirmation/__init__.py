@@ -1,1 +1,1 @@
-"""Confirmation: who asks a human, and when."""
+"""Who asks a human, when, and how it looks on a terminal."""

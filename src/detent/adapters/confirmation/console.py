@@ -11,11 +11,11 @@ from unicodedata import east_asian_width
 
 from attrs import frozen
 
-from detent.core.decisions import Scope
-from detent.core.described import Described
-from detent.core.frozen import thaw
-from detent.core.pending import PendingCall
-from detent.core.visible import visible
+from detent.core.control.described import Described
+from detent.core.control.pending import PendingCall
+from detent.core.run.decisions import Scope
+from detent.core.values.frozen import thaw
+from detent.core.values.terminal import visible
 from detent.ports.confirmation import ConfirmationUIResult
 
 ONE_AT_A_TIME = Lock()

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-from detent.core.decisions import Policy, Wording
-from detent.core.described import Classes, Described
-from detent.core.pending import ToolExecutionDecision
-from detent.core.policies import (
+from detent.core.control.described import Classes, Described
+from detent.core.control.pending import ToolExecutionDecision
+from detent.core.control.policies import (
     AllOf,
     AlwaysAskPolicy,
     AnyOf,
@@ -22,6 +21,8 @@ from detent.core.policies import (
     NeverAskPolicy,
     Not,
 )
+from detent.core.run.decisions import Wording
+from detent.core.run.effects import Policy
 from detent.ports.confirmation import (
     ConfirmationPolicy,
     ConfirmationUI,

@@ -1,1 +1,1 @@
-"""Drivers: the loops that pay what a run is owed."""
+"""Loops that perform what is due."""

@@ -8,12 +8,18 @@ from typing import Any, Generic
 
 from attrs import evolve, frozen
 
-from detent.core.breakpoints import key_from_json, place_of, told
-from detent.core.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
-from detent.core.effects import Effect, EffectKey
+from detent.core.codec.json_text import TAG, encoded, quoted
+from detent.core.control.breakpoints import key_from_json, place_of, told
 from detent.core.errors import DetentError, StoredDataError
-from detent.core.events import Event, ModelReplied, Resumed, ToolStarted
-from detent.core.journal import (
+from detent.core.machine.step import step
+from detent.core.run.effects import Effect, EffectKey
+from detent.core.run.events import Event, ModelReplied, Resumed, ToolStarted
+from detent.core.run.run import Run, is_settled
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import lists_in
+from detent.core.state.typevars import S
+from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
+from detent.core.storage.journal import (
     event_from_json,
     event_of,
     event_text,
@@ -21,20 +27,13 @@ from detent.core.journal import (
     short_mark_of,
     status_of,
 )
-from detent.core.run import Run
-from detent.core.slots import is_settled
-from detent.core.snapshot import (
+from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
     run_of,
 )
-from detent.core.spec import AgentSpec
-from detent.core.state import lists_in
-from detent.core.step import step
-from detent.core.storable import is_storable
-from detent.core.texts import TAG, encoded, quoted
-from detent.core.upgrades import FORMAT, upgraded_events
-from detent.core.variables import S
+from detent.core.storage.storable import is_storable
+from detent.core.storage.upgrades import FORMAT, upgraded_events
 from detent.ports.journal import (
     Checkpoint,
     Entry,

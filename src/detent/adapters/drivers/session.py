@@ -6,18 +6,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias
 
-from detent.adapters.clocks import SystemClock
-from detent.core.breakpoints import NO_HOLD, Hold, place_of
-from detent.core.delegation import inside, run_at
-from detent.core.due import due
-from detent.core.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
+from detent.adapters.system.clocks import SystemClock
+from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
+from detent.core.control.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.errors import DetentError
-from detent.core.events import Event, ToolStarted
-from detent.core.hooks import Hook, HookError, incoming, outgoing, sent_back
-from detent.core.run import Run
-from detent.core.spec import AgentSpec
-from detent.core.step import step
-from detent.core.variables import S
+from detent.core.machine.delegation import inside, run_at
+from detent.core.machine.due import due
+from detent.core.machine.step import step
+from detent.core.run.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
+from detent.core.run.events import Event, ToolStarted
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.state.typevars import S
 from detent.ports.clock import Clock
 from detent.ports.observer import Observer
 
@@ -178,7 +178,7 @@ class Session(Generic[S]):
 
     def _start(self, effect: RunTool) -> bool:
         """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
-        is_timed = effect.tool.timeout_s is not None or effect.tool.agent is not None
+        is_timed = effect.tool.timeout_s is not None or isinstance(effect.tool, Delegate)
         at = self._clock.now() if is_timed else None
         started = ToolStarted(effect.ref, effect.attempt, at)
         self._fold(inside(effect.path, started) if effect.path else started)
@@ -358,4 +358,4 @@ def performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
 
 def _is_delegated(effect: Effect) -> bool:
     """Whether it is the call of a tool that is an agent."""
-    return isinstance(effect, RunTool) and effect.tool.agent is not None
+    return isinstance(effect, RunTool) and isinstance(effect.tool, Delegate)

@@ -9,11 +9,11 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from detent.adapters.drivers.session import Landed, Pay, Session, performed
-from detent.adapters.functions import run_in_a_thread
-from detent.core.effects import AskHuman, Effect
-from detent.core.events import Event
-from detent.core.run import Run
-from detent.core.variables import S
+from detent.adapters.system.threads_and_loops import run_in_a_thread
+from detent.core.run.effects import AskHuman, Effect
+from detent.core.run.events import Event
+from detent.core.run.run import Run
+from detent.core.state.typevars import S
 
 Inbox: TypeAlias = SimpleQueue[Event | Landed]
 """Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""

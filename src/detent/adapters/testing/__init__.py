@@ -1,1 +1,1 @@
-"""Doubles that are adapters: they stand in for the world in tests, ours and yours."""
+"""What users test their agents with."""

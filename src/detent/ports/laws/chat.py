@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from detent.core.messages import ChatMessage
-from detent.core.records import dump, load
-from detent.core.replies import ChatReply, StreamingChunk
-from detent.core.tools import ToolSpec
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import ChatReply, StreamingChunk
+from detent.core.codec.records import dump, load
+from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,

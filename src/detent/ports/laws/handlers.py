@@ -11,8 +11,8 @@ from copy import deepcopy
 from itertools import product
 from typing import Any
 
-from detent.core.handlers import Handler
-from detent.core.shown import shown
+from detent.core.state.handlers import Handler
+from detent.core.values.short_repr import shown
 from detent.ports.laws.breaking import expect
 
 NO_IDENTITY = object()

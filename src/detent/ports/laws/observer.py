@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from detent.core.decisions import Ask, Confirmed, Verdict, digest
-from detent.core.delegation import PARAMETERS
-from detent.core.events import (
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply, ModelFailure, Usage
+from detent.core.machine.delegation import PARAMETERS
+from detent.core.machine.step import start, step
+from detent.core.run.decisions import Ask, Confirmed, Verdict, digest
+from detent.core.run.events import (
     CancelRequested,
     ClockTicked,
     Event,
@@ -28,17 +31,14 @@ from detent.core.events import (
     ToolReturned,
     ToolStarted,
 )
-from detent.core.frozen import FrozenDict
-from detent.core.messages import ChatMessage, ToolCall
-from detent.core.replies import ChatReply, ModelFailure, Usage
-from detent.core.results import ToolFault, ToolResult
-from detent.core.retries import Retries
-from detent.core.run import Run
-from detent.core.slots import CallRef
-from detent.core.spec import AgentSpec
-from detent.core.state import State
-from detent.core.step import start, step
-from detent.core.tools import Tool
+from detent.core.run.refs import CallRef
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.state.state import State
+from detent.core.tools.result import ToolFault, ToolResult
+from detent.core.tools.retries import Retries
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import FrozenDict
 from detent.ports.observer import Observer
 
 
@@ -86,7 +86,7 @@ def _spec() -> AgentSpec[State]:
     def ask(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         return Ask("it costs money")
 
-    helper = Tool("help", "Help.", PARAMETERS, lambda task: task, agent=AgentSpec(State({})))
+    helper = Delegate("help", "Help.", PARAMETERS, lambda task: task, agent=AgentSpec(State({})))
     tools = FrozenDict(pay=pay, look=look, help=helper)
     return AgentSpec(State({}), tools, policies=FrozenDict(pay=ask))
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 
 from attrs import frozen
 
-from detent.core.tools import Tool
+from detent.core.tools.tool import Tool
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 

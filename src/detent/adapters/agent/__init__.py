@@ -1,0 +1,1 @@
+"""The agent as people use it: its facade, its assembly and its parts."""

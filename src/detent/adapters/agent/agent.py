@@ -1,0 +1,400 @@
+"""The agent as people use it: the core, a driver and the ports, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+
+from detent.adapters.agent.deciding import Deciding
+from detent.adapters.agent.options import AgentOptions
+from detent.core.state.state import BaseState
+from detent.core.state.typevars import S, T
+
+if TYPE_CHECKING:
+    from detent.adapters.agent.assembly import Assembly, Messages
+    from detent.adapters.drivers.asyncio import AsyncInbox
+    from detent.adapters.drivers.observations import Observation
+    from detent.adapters.drivers.run_handle import Errand
+    from detent.adapters.drivers.threads import Inbox
+    from detent.core.chat.replies import StreamingChunk
+    from detent.core.control.breakpoints import BreakPoints
+    from detent.core.result import AgentResult
+    from detent.core.run.events import Event
+    from detent.core.run.output_type import OutputType
+    from detent.core.run.spec import AgentSpec
+    from detent.core.state.state import State
+    from detent.core.storage.snapshot import AgentSnapshot
+    from detent.core.tools.toolsets import Tools
+    from detent.ports.chat import (
+        AsyncChatGenerator,
+        ChatGenerator,
+        StreamingCallback,
+    )
+
+
+NewS = TypeVar("NewS", bound=BaseState)
+NewT = TypeVar("NewT")
+
+
+class Agent(Deciding, Generic[S, T]):
+    """A model with tools, run until it is done.
+
+    Args:
+        chat_generator: who answers the conversation; it has `run`, `run_async` or both.
+        tools: what the model may call: a list of tools and toolsets, or a toolset.
+        state_schema: the keys that tools share: a dict ``{"key": {"type": …, "handler": …}}`` or a
+            subclass of `TypedState`.
+        output_type: what the answer is: an attrs class, a dataclass, a typed dict, a pydantic model
+            or any other type that JSON can carry; an `OutputType` says more. None is text.
+        options: see `AgentOptions`.
+
+    Raises:
+        TypeError: `chat_generator` cannot answer, or not with tools; or no JSON Schema describes
+            `output_type`.
+        WiringError: tools, state and rules do not fit together; every misfit is named.
+        SchemaError: `state_schema` is not one.
+    """
+
+    @overload
+    def __init__(
+        self: Agent[State, None],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[State] = (),
+        state_schema: Mapping[str, object] | None = None,
+        output_type: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[State, NewT],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[State] = (),
+        state_schema: Mapping[str, object] | None = None,
+        output_type: type[NewT] | OutputType[NewT],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[NewS, None],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[NewS] = (),
+        state_schema: type[NewS],
+        output_type: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[S] = (),
+        state_schema: type[S],
+        output_type: type[T] | OutputType[T],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    def __init__(
+        self,
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[Any] = (),
+        state_schema: Any = None,
+        output_type: Any = None,
+        **options: Unpack[AgentOptions],
+    ) -> None:
+        from detent.adapters.agent.assembly import (
+            assembled,  # loads the machine: with the first agent
+        )
+        from detent.adapters.agent.inputs import require_options
+
+        require_options(options, AgentOptions.__annotations__)
+        self._assembly: Assembly[S] = assembled(
+            chat_generator, tools, state_schema, output_type, **options
+        )
+        self._is_warm = False
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, types: object) -> object:
+            """`T` has a default, as it has for type checkers."""
+            return super().__class_getitem__(types if isinstance(types, tuple) else (types, None))
+
+    @property
+    def assembly(self) -> Assembly[S]:
+        """The agent's rules and its ports, for what is built on agents."""
+        return self._assembly
+
+    @property
+    def spec(self) -> AgentSpec[S]:
+        """The agent's rules, for the core's own functions."""
+        return self._assembly.spec
+
+    @property
+    def chat_generator(self) -> ChatGenerator | AsyncChatGenerator:
+        """Who answers the conversation."""
+        return self._assembly.chat_generator
+
+    def warm_up(self) -> None:
+        """Load what the chat generator and the tools need, once; `run` would else do it."""
+        if not self._is_warm:
+            self._assembly.warm_up()
+            self._is_warm = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The agent as plain JSON: parts by their names, keys by their environment variables.
+
+        Raises:
+            AgentDataError: an option is no JSON, or a key is not in the environment.
+        """
+        from detent.adapters.agent.data import to_data
+
+        return to_data(self._assembly)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **parts: Any) -> Agent[Any, Any]:
+        """The agent that `to_dict` gave, with `parts` in the place of what it names.
+
+        Nothing is imported because `data` says so. Tools, hooks, classes and strategies are found
+        by name among `parts`, which are the arguments of `Agent`; of a provider, the chat generator
+        is made by its name. What `to_dict` does not keep (journal, clock …) can be passed as well.
+
+        Raises:
+            AgentDataError: it is no agent's, or names what is not at hand; every fault is named.
+        """
+        from detent.adapters.agent.data import parts_of
+
+        return cls(**parts_of(data, parts))
+
+    def run(
+        self,
+        messages: Messages = (),
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        inbox: Inbox | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> AgentResult[S, T]:
+        """Run until the agent is done, or until it waits for a human whom nobody here can ask.
+
+        Args:
+            messages: the conversation so far.
+            streaming_callback: as for the agent; it takes that one's place.
+            break_point: where to stop: a breakpoint, a function of the run and an effect, or
+                several.
+            snapshot: a run that has stopped, to go on with: an object, a dict or JSON text. It has
+                its own messages, options and state.
+            raise_at_break_point: whether a run that stops raises; otherwise its result has `held`.
+            generation_kwargs: options for this run's model calls; they win over the agent's.
+            system_prompt: instructions for this run, in place of the agent's.
+            tools: the tools of this run: names of the agent's tools, or tools in place of them.
+            inbox: where events from outside come in, e.g. `CancelRequested` from another thread.
+            run_id: what the run is called in the journal; without one it gets a new one.
+            state: initial values of state keys.
+
+        Raises:
+            BreakpointException: the run has stopped at a breakpoint.
+            HITLBreakpointException: calls wait for a human whom nobody here can ask.
+            DecisionRefusedError: a decision in the snapshot does not count.
+            StoredDataError: the snapshot is damaged, or this agent cannot go on with it.
+            ChatGeneratorError: the model gave no answer.
+            ToolInvocationError: a tool failed, and `raise_on_tool_invocation_failure` is set.
+            StreamingCallbackError: the streaming callback has raised; the run has gone on.
+            RunExistsError: the journal already has a run called `run_id`.
+            JournalError: the journal could not be written; what is in it stands.
+            StateError: `state` has an unknown key or a value of the wrong type.
+        """
+        if inbox is not None:
+            from detent.adapters.agent.inputs import require_inbox
+
+            require_inbox(inbox)
+        errand = self._assembly.begun(
+            messages,
+            streaming_callback,
+            break_point,
+            snapshot=snapshot,
+            generation_kwargs=generation_kwargs,
+            system_prompt=system_prompt,
+            tools=tools,
+            run_id=run_id,
+            state=state,
+        )
+        return errand.go(inbox, raises=raise_at_break_point)
+
+    async def run_async(
+        self,
+        messages: Messages = (),
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        inbox: AsyncInbox | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> AgentResult[S, T]:
+        """As `run`, in the running event loop."""
+        if inbox is not None:
+            from detent.adapters.agent.inputs import require_async_inbox
+
+            require_async_inbox(inbox)
+        errand = self._assembly.begun(
+            messages,
+            streaming_callback,
+            break_point,
+            snapshot=snapshot,
+            generation_kwargs=generation_kwargs,
+            system_prompt=system_prompt,
+            tools=tools,
+            run_id=run_id,
+            state=state,
+        )
+        return await errand.go_async(inbox, raises=raise_at_break_point)
+
+    def begin(
+        self,
+        messages: Messages = (),
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> Errand[S]:
+        """As `run`, for a loop of one's own: the run's session and what it is paid from."""
+        return self._assembly.begun(
+            messages,
+            streaming_callback,
+            break_point,
+            snapshot=snapshot,
+            generation_kwargs=generation_kwargs,
+            system_prompt=system_prompt,
+            tools=tools,
+            run_id=run_id,
+            state=state,
+        )
+
+    def stream(
+        self,
+        messages: Messages = (),
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> Generator[Observation[S, T]]:
+        """As `run`, as an iterator of what happens: pieces, events, and last the result.
+
+        The run is driven in a thread and does not wait for the reader. Closing the iterator before
+        its end cancels the run. What `run` raises is raised at the end.
+        """
+
+        def watch(tell: Callable[[StreamingChunk | Event], object]) -> Errand[S]:
+            return self._assembly.watched(tell).begun(
+                messages,
+                tell,
+                break_point,
+                snapshot=snapshot,
+                generation_kwargs=generation_kwargs,
+                system_prompt=system_prompt,
+                tools=tools,
+                run_id=run_id,
+                state=state,
+            )
+
+        from detent.adapters.drivers.observations import streamed
+
+        return streamed(watch, raises=raise_at_break_point)
+
+    def stream_async(
+        self,
+        messages: Messages = (),
+        *,
+        break_point: BreakPoints | None = None,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
+        raise_at_break_point: bool = True,
+        generation_kwargs: Mapping[str, object] | None = None,
+        system_prompt: str | None = None,
+        tools: Tools[S] | Sequence[str] | None = None,
+        run_id: str | None = None,
+        **state: object,
+    ) -> AsyncGenerator[Observation[S, T]]:
+        """As `stream`, in the running event loop."""
+
+        def watch(tell: Callable[[StreamingChunk | Event], object]) -> Errand[S]:
+            return self._assembly.watched(tell).begun(
+                messages,
+                tell,
+                break_point,
+                snapshot=snapshot,
+                generation_kwargs=generation_kwargs,
+                system_prompt=system_prompt,
+                tools=tools,
+                run_id=run_id,
+                state=state,
+            )
+
+        from detent.adapters.drivers.observations import streamed_async
+
+        return streamed_async(watch, raises=raise_at_break_point)
+
+    def resume(
+        self,
+        run_id: str,
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        raise_at_break_point: bool = True,
+        tools: Tools[S] | None = None,
+        inbox: Inbox | None = None,
+    ) -> AgentResult[S, T]:
+        """Go on with a run of the journal, wherever its process has ended or stopped.
+
+        What is settled stays. A call that was under way is of unknown outcome, and its tool's
+        `on_unknown` says what happens. A run that failed because the model gave no answer asks it
+        again; any other run that has ended gives its result again.
+
+        Raises:
+            RunNotFoundError: the journal has no such run.
+            JournalConflictError: another process is working on the run.
+            StoredDataError: what is stored is damaged, or this agent cannot go on with it.
+        """
+        from detent.adapters.agent.inputs import require_inbox
+
+        require_inbox(inbox)
+        errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
+        return errand.go(inbox, raises=raise_at_break_point)
+
+    async def resume_async(
+        self,
+        run_id: str,
+        streaming_callback: StreamingCallback | None = None,
+        *,
+        break_point: BreakPoints | None = None,
+        raise_at_break_point: bool = True,
+        tools: Tools[S] | None = None,
+        inbox: AsyncInbox | None = None,
+    ) -> AgentResult[S, T]:
+        """As `resume`, in the running event loop."""
+        from detent.adapters.agent.inputs import require_async_inbox
+
+        require_async_inbox(inbox)
+        errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
+        return await errand.go_async(inbox, raises=raise_at_break_point)

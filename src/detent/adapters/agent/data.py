@@ -1,0 +1,234 @@
+"""An agent as data and back: parts are named, and found again among what is at hand.
+
+What stands behind a name (a tool, a handler, a policy, a class) is never imported because data says
+so: it is one of those that are passed in, or one that Detent has itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
+
+from attrs import asdict, fields
+
+from detent.adapters.agent.assembly import Assembly
+from detent.adapters.confirmation.console import SimpleConsoleUI
+from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
+from detent.adapters.providers.registry import described, from_description
+from detent.core.control.policies import AlwaysAskPolicy, NeverAskPolicy
+from detent.core.errors import DetentError
+from detent.core.run.limits import Limits
+from detent.core.run.output_type import OutputType
+from detent.core.schema.type_checks import type_name
+from detent.core.state.dict_schema import entries_of
+from detent.core.state.handlers import merge_lists, replace_values, unite_sets
+from detent.core.state.state import State
+from detent.core.tools.retries import Retries
+from detent.core.tools.tool import by_name
+from detent.core.tools.toolsets import flat
+from detent.core.values.frozen import thaw
+from detent.ports.chat import schema_mode_of
+
+Json: TypeAlias = dict[str, Any]
+Part = TypeVar("Part")
+
+FORMAT = 1
+TYPES: Mapping[str, Any] = {
+    type_name(one): one
+    for one in (
+        *(str, int, float, bool, list, dict, set),
+        *(list[str], list[int], list[float], dict[str, Any], set[str]),
+    )
+}
+HANDLERS = {one.__name__: one for one in (merge_lists, replace_values, unite_sets)}
+POLICIES = {one.__name__: one for one in (AlwaysAskPolicy, NeverAskPolicy)}
+UIS = {one.__name__: one for one in (SimpleConsoleUI,)}
+"""What is found without being passed in."""
+
+RETRIES = ("times", "backoff_s", "backoff_max_s")
+
+
+class AgentDataError(DetentError, ValueError):
+    """An agent cannot become data, or be made of it. `faults` has a sentence for each reason."""
+
+    def __init__(self, what: str, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join([what, *(f"  - {fault}" for fault in self.faults)]))
+
+
+def to_data(assembly: Assembly[Any]) -> Json:
+    """The agent as plain JSON, without any of the ports that it works with.
+
+    Raises:
+        AgentDataError: an option is no JSON, or a key is not in the environment.
+    """
+    spec = assembly.spec
+    try:
+        data: Json = {
+            "detent": "agent",
+            "format": FORMAT,
+            "chat_generator": described(assembly.chat_generator),
+            "tools": list(spec.tools),
+            "system_prompt": spec.system_prompt,
+            "exit_conditions": sorted(spec.exit_conditions),
+            "state": {name: _told(entry) for name, entry in entries_of(spec.state.fields).items()},
+            "state_class": None if isinstance(spec.state, State) else type(spec.state).__name__,
+            "output_type": None if spec.output is None else type_name(spec.output.kind),
+            "output_tries": None if spec.output is None else spec.output.tries,
+            "output_native": _native_of(assembly),
+            "output_name": None if spec.output is None else spec.output.name,
+            "limits": asdict(spec.limits) | {"price": spec.limits.price is not None},
+            "model_retries": {name: getattr(spec.model_retries, name) for name in RETRIES},
+            "raise_on_tool_invocation_failure": spec.fail_on_tool_fault,
+            "generation_kwargs": thaw(spec.generation_kwargs),
+            "confirmation_strategies": {
+                name: {
+                    "policy": type(getattr(rule, "confirmation_policy", rule)).__name__,
+                    "ui": type(getattr(rule, "confirmation_ui", rule)).__name__,
+                }
+                for name, rule in assembly.strategies.items()
+            },
+            "hooks": [_name(hook.function) for hook in assembly.hooks],
+        }
+        return cast(Json, json.loads(json.dumps(data, allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise AgentDataError("this agent cannot be written as data:", [str(error)]) from error
+
+
+def parts_of(data: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
+    """The arguments of the `Agent` that `data` says, with what it names taken from `given`.
+
+    Raises:
+        AgentDataError: it is no agent's, or names what is not at hand; every fault is named.
+    """
+    if data.get("detent") != "agent" or data.get("format") != FORMAT:
+        raise AgentDataError(
+            "this is no agent:", [f"one has 'detent': 'agent' and 'format': {FORMAT}"]
+        )
+    faults: list[str] = []
+    made: Json = dict(given)
+    readers = (_generator, _tools, _state, _output, _limits, _strategies, _hooks)
+    try:
+        for read in readers:
+            made |= read(data, given, faults)
+        for name in ("system_prompt", "exit_conditions", "generation_kwargs"):
+            made.setdefault(name, data[name])
+        made.setdefault("model_retries", Retries(**data["model_retries"]))
+        failing = "raise_on_tool_invocation_failure"
+        made.setdefault(failing, data[failing])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        faults.append(f"the data is damaged: {error!r}")
+    if faults:
+        raise AgentDataError("the agent cannot be made of this data:", faults)
+    return made
+
+
+def _generator(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    told = data["chat_generator"]
+    if given.get("chat_generator") is not None:
+        return {}
+    if told.get("name") is None:
+        faults.append(f"it has a {told['class']}; pass one: chat_generator=…")
+        return {}
+    try:
+        return {"chat_generator": from_description(told)}
+    except ValueError as error:
+        faults.append(f"its chat generator cannot be made: {error}")
+        return {}
+
+
+def _tools(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    known = by_name(flat(given.get("tools") or ()))
+    return {"tools": _found("tool", data["tools"], known, "tools=[…]", faults)}
+
+
+def _found(
+    what: str, names: Sequence[str], known: Mapping[str, Part], how: str, faults: list[str]
+) -> list[Part]:
+    for name in names:
+        if name not in known:
+            there = ", ".join(map(repr, known)) or "none"
+            faults.append(f"it needs the {what} {name!r}; given: {there}; pass {how}")
+    return [known[name] for name in names if name in known]
+
+
+def _state(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    told = data["state"]
+    if given.get("state_schema") is not None:
+        return {}
+    if data["state_class"] is not None:
+        faults.append(f"its state is a {data['state_class']}; pass it: state_schema=…")
+        return {}
+    schema: Json = {}
+    for name, entry in told.items():
+        if name == "messages":
+            continue
+        if entry["type"] not in TYPES or entry["handler"] not in HANDLERS:
+            faults.append(
+                f"its state key {name!r} holds {entry['type']}, merged by {entry['handler']}; "
+                "pass the schema: state_schema=…"
+            )
+            continue
+        parts = {"type": TYPES[entry["type"]], "handler": HANDLERS[entry["handler"]]}
+        schema[name] = parts | {key: entry[key] for key in entry if key == "default"}
+    return {"state_schema": schema}
+
+
+def _output(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    told, wanted = data["output_type"], given.get("output_type")
+    if told is None:
+        return {}
+    if wanted is None:
+        faults.append(f"its answer is a {told}; pass the type: output_type=…")
+        return {}
+    if isinstance(wanted, OutputType):
+        return {}
+    how = {key: data[f"output_{key}"] for key in ("tries", "name", "native")}
+    return {"output_type": OutputType(wanted, **how)}
+
+
+def _native_of(assembly: Assembly[Any]) -> str | None:
+    """When the provider holds the model to the schema; None is what the generator says itself."""
+    output = assembly.spec.output
+    own = schema_mode_of(assembly.chat_generator)
+    return None if output is None or output.native == own else output.native
+
+
+def _limits(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    told = data["limits"]
+    if given.get("limits") is not None:
+        return {}
+    if told["price"]:
+        faults.append("its limits have a price list; pass them: limits=Limits(…, price=…)")
+        return {}
+    names = {one.name for one in fields(Limits)} - {"price"}
+    return {"limits": Limits(**{name: told[name] for name in told if name in names})}
+
+
+def _strategies(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    known = dict(given.get("confirmation_strategies") or {})
+    for name, rule in data["confirmation_strategies"].items():
+        if name not in known and rule["policy"] in POLICIES and rule["ui"] in UIS:
+            policy, ui = POLICIES[rule["policy"]](), UIS[rule["ui"]]()
+            known[name] = BlockingConfirmationStrategy(policy, ui)
+        elif name not in known:
+            faults.append(
+                f"its tool {name!r} is guarded by {rule['policy']} and {rule['ui']}; pass the "
+                "strategy: confirmation_strategies={…}"
+            )
+    return {"confirmation_strategies": known}
+
+
+def _hooks(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
+    known = {_name(hook.function): hook for hook in given.get("hooks") or ()}
+    return {"hooks": _found("hook", data["hooks"], known, "hooks=[…]", faults)}
+
+
+def _told(entry: Mapping[str, Any]) -> Json:
+    told = {"type": type_name(entry["type"]), "handler": _name(entry["handler"])}
+    return told | {name: thaw(entry[name]) for name in entry if name == "default"}
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))

@@ -1,0 +1,126 @@
+"""Deciding: what a human says about a run in a journal, from any process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from detent.adapters.agent.assembly import Assembly
+    from detent.core.control.pending import PendingCall, ToolExecutionDecision
+    from detent.core.run.events import Event
+    from detent.core.run.grants import Grant
+    from detent.core.run.run import Run
+
+TRIES = 20
+"""So often decisions are written again, when other processes write to the same run."""
+
+Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
+
+
+class Deciding:
+    """What an agent with a journal lets humans do with its runs while nobody drives them."""
+
+    _assembly: Assembly[Any]
+
+    def pending(self, run_id: str) -> tuple[PendingCall, ...]:
+        """The calls of a run of the journal that wait for a human, in the model's order.
+
+        Raises:
+            RunNotFoundError: the journal has no such run.
+            StoredDataError: what is stored is damaged, or this agent cannot go on with it.
+        """
+        from detent.core.control.pending import pending
+
+        spec, run = self._found(run_id)
+        return pending(spec, run)
+
+    def decide(self, run_id: str, *decisions: ToolExecutionDecision) -> tuple[PendingCall, ...]:
+        """Write decisions about calls of a run to the journal; `resume` goes on with it later.
+
+        Several processes may decide about one run. Make a decision of what was shown:
+        ``agent.decide(run_id, call.confirm(by="Ada"))``, with a call of `pending`. Gives the calls
+        that still wait.
+
+        Raises:
+            DecisionRefusedError: one of them does not count; then none has been written.
+            ValueError: one of them has no digest, so that it is not known what was shown.
+            RunNotFoundError: the journal has no such run.
+            JournalConflictError: another process is driving the run.
+        """
+        from detent.core.control.pending import decided_run, pending
+
+        for one in decisions:
+            if not one.digest:
+                raise ValueError(
+                    f"a decision about {one.tool_name!r} in a journal needs the digest of what was "
+                    "shown: make it of a call of agent.pending(run_id)"
+                )
+        now, spec = self._assembly.clock.now(), self._found(run_id)[0]
+        return pending(
+            spec, self._write(run_id, lambda run: decided_run(spec, run, decisions, now))
+        )
+
+    def grants(self, run_id: str) -> tuple[Grant, ...]:
+        """The confirmations that count for further calls of a run of the journal.
+
+        Those of the agents at work in it, too.
+        """
+        from attrs import evolve
+
+        from detent.core.machine.delegation import runs_in
+
+        runs = runs_in(self._found(run_id)[1])
+        return tuple(evolve(one, path=path) for path, run in runs for one in run.grants)
+
+    def revoke(self, run_id: str, grant: Grant, *, by: str | None = None) -> None:
+        """Write to the journal that a confirmation counts for no further calls.
+
+        Raises:
+            ValueError: the run has no such grant.
+        """
+        from detent.core.machine.delegation import inside, runs_in
+        from detent.core.machine.step import step
+        from detent.core.run.events import GrantRevoked
+
+        event = inside(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
+
+        def revoked(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
+            after = (
+                step(self._assembly.spec, run, event) if grant.path in dict(runs_in(run)) else run
+            )
+            if after is run:
+                raise ValueError(f"run {run_id!r} has no grant of the call {tuple(grant.ref)}")
+            return after, [event]
+
+        self._write(run_id, revoked)
+
+    def _found(self, run_id: str) -> tuple[Any, Run[Any]]:
+        from detent.adapters.agent.selection import up_to_date
+        from detent.adapters.drivers.recording import loaded
+
+        ours = self._assembly
+        spec = up_to_date(ours.spec, ours.tools)
+        return spec, loaded(ours.kept(), spec, run_id).run
+
+    def _write(self, run_id: str, change: Change) -> Run[Any]:
+        """Read, change and append, again where somebody was faster."""
+        from detent.adapters.agent.selection import up_to_date
+        from detent.adapters.drivers.recording import Recorder, loaded
+        from detent.ports.journal import JournalConflictError
+
+        ours = self._assembly
+        spec, journal = up_to_date(ours.spec, ours.tools), ours.kept()
+        for left in reversed(range(TRIES)):
+            at = loaded(journal, spec, run_id)
+            run, events = change(at.run)
+            try:
+                if events:
+                    happened = [(event, run) for event in events]  # one mark, of the last, for all
+                    Recorder(journal, spec, ours.clock.now, at)(happened)
+            except JournalConflictError:
+                if not left:
+                    raise
+            else:
+                return run
+        raise AssertionError("the last try has returned or raised")

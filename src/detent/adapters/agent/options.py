@@ -1,0 +1,63 @@
+"""The options of an agent, and what each means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from detent.adapters.agent.strategies import Strategies
+    from detent.core.control.hooks import Hook
+    from detent.core.run.limits import Limits
+    from detent.core.tools.retries import Retries
+    from detent.ports.chance import Chance
+    from detent.ports.chat import StreamingCallback
+    from detent.ports.clock import Clock
+    from detent.ports.journal import Journal
+    from detent.ports.observer import Observer
+    from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+
+class AgentOptions(TypedDict, total=False):
+    """The options of `Agent` that are the same whatever its state and its output.
+
+    Attributes:
+        system_prompt: instructions that open every conversation.
+        exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
+            without tool calls, which always ends it.
+        max_agent_steps: how often the model is asked at most; 100 without.
+        limits: what else a run may spend: tokens, cost, time.
+        streaming_callback: receives the pieces of replies, and tool results, as they come; a
+            function or a coroutine function.
+        raise_on_tool_invocation_failure: raise `ToolInvocationError` when a tool fails, in place of
+            telling the model.
+        confirmation_strategies: by tool name, tuple of names, or "*", who is asked before the tool
+            runs: see `Strategies`.
+        generation_kwargs: options for every model call.
+        model_retries: how often the model is asked again after a failure that may pass (a rate
+            limit, an overloaded server, a time-out, a stream that was cut), and when.
+        tool_executor: who runs the tools' functions.
+        parallel_tool_calls: how many tools run at once; 32 without.
+        clock: tells the time where a tool has a time-out, or a call is tried again.
+        observers: each sees every event of every run.
+        journal: keeps what happens, so that `resume` can go on after a crash.
+        chance: gives new ids, and spreads further attempts; tests have one with a seed.
+        hooks: functions around model calls and tools and before the end: the first is outermost.
+    """
+
+    system_prompt: str | None
+    exit_conditions: Sequence[str]
+    max_agent_steps: int | None
+    limits: Limits | None
+    streaming_callback: StreamingCallback | None
+    raise_on_tool_invocation_failure: bool
+    confirmation_strategies: Strategies | None
+    generation_kwargs: Mapping[str, object] | None
+    model_retries: Retries | int
+    tool_executor: ToolExecutor | AsyncToolExecutor | None
+    parallel_tool_calls: int | None
+    clock: Clock | None
+    observers: Sequence[Observer]
+    journal: Journal | None
+    chance: Chance | None
+    hooks: Sequence[Hook]

@@ -1,0 +1,50 @@
+"""Which tools a run gets: what the agent's toolsets hold by now, or what the caller chose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+
+from attrs import evolve
+
+from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
+from detent.core.tools.tool import Tool, by_name
+from detent.core.tools.toolsets import Tools, Toolset, flat
+from detent.core.values.frozen import FrozenDict
+
+
+def chosen(
+    spec: AgentSpec[S], tools: Tools[S] | Sequence[str] | None
+) -> tuple[AgentSpec[S], tuple[str, ...] | None]:
+    """The spec and the tool names that a run was given: its own tools, or some of the agent's."""
+    if tools is None:
+        return spec, None
+    names = tuple(name for name in tools if isinstance(name, str))
+    if not names:
+        return _with_tools(spec, flat(tools)), None
+    if len(names) < len(tools):
+        raise TypeError(f"tools must be all Tool objects or all tool names, got {list(tools)!r}")
+    if unknown := [name for name in names if name not in spec.tools]:
+        raise ValueError(f"the agent has no tools {unknown}; it has {sorted(spec.tools)}")
+    return spec, names
+
+
+def up_to_date(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
+    """The spec with what the toolsets hold by now."""
+    if not isinstance(tools, Toolset) and not any(isinstance(item, Toolset) for item in tools):
+        return spec
+    listed = flat(tools)
+    if len(listed) == len(spec.tools) and all(map(is_, listed, spec.tools.values())):
+        return spec
+    return _with_tools(spec, listed)
+
+
+def _with_tools(spec: AgentSpec[S], tools: Sequence[Tool]) -> AgentSpec[S]:
+    """The spec with these tools in place of its own; rules about others say nothing."""
+    given = by_name(tools)
+    rules = FrozenDict(
+        {name: rule for name, rule in spec.policies.items() if name in {"*", *given}}
+    )
+    exits = spec.exit_conditions & {"text", *given}
+    return evolve(spec, tools=given, policies=rules, exit_conditions=exits)

@@ -1,0 +1,90 @@
+"""Strategies: what an agent is told under `confirmation_strategies`, as rules.
+
+This is loaded where there are any: the policies are a tenth of what else a first run loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
+
+from detent.adapters.confirmation.rules import Rules
+from detent.adapters.confirmation.strategies import (
+    BlockingConfirmationStrategy,
+    BreakpointConfirmationStrategy,
+)
+from detent.core.control.policies import AlwaysAskPolicy, policy_from
+from detent.core.run.effects import Policy
+from detent.core.values.frozen import FrozenDict
+from detent.ports.confirmation import ConfirmationPolicy, ConfirmationStrategy, ConfirmationUI
+
+Named: TypeAlias = (
+    BlockingConfirmationStrategy | BreakpointConfirmationStrategy | ConfirmationStrategy
+)
+Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy"
+# Each key is a str or a tuple of them. Said so, checkers refuse dicts that have just one kind.
+Strategies: TypeAlias = Mapping[Any, Strategy]
+"""Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.
+
+A policy in place of a strategy stops the run when it asks: a `BreakpointConfirmationStrategy`.
+"""
+
+
+def rules_of(strategies: Strategies) -> Rules:
+    """The rules that strategies make; a name of its own wins over a tuple, a tuple over "*".
+
+    Raises:
+        TypeError: something among them is no strategy.
+    """
+    named = _by_name(strategies)
+    policies: dict[int, Policy] = {}
+    askers: dict[str, ConfirmationUI | ConfirmationStrategy] = {}
+    breakpoints: dict[str, str | None] = {}
+    for name, rule in named.items():
+        # One strategy has one policy, whatever the number of its tools: it asks in their order.
+        policies.setdefault(id(rule), policy_from(_policy(rule)))
+        if isinstance(rule, BreakpointConfirmationStrategy):
+            breakpoints[name] = rule.snapshot_file_path
+        elif isinstance(rule, BlockingConfirmationStrategy):
+            askers[name] = rule.confirmation_ui
+        else:
+            askers[name] = rule
+            breakpoints[name] = None
+    wordings = {name: rule.wording for name, rule in named.items() if hasattr(rule, "wording")}
+    learners = {
+        name: policy
+        for name, rule in named.items()
+        if hasattr(policy := _policy(rule), "update_after_confirmation")
+    }
+    by_name = FrozenDict({name: policies[id(rule)] for name, rule in named.items()})
+    return Rules(by_name, FrozenDict(wordings), askers, breakpoints, learners, named)
+
+
+def _by_name(strategies: Strategies) -> dict[str, Any]:
+    if not isinstance(strategies, Mapping):
+        raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
+    made = {id(rule): _strategy(names, rule) for names, rule in strategies.items()}
+    single = {name: made[id(rule)] for name, rule in strategies.items() if isinstance(name, str)}
+    for names, rule in strategies.items():
+        for name in () if isinstance(names, str) else names:
+            single.setdefault(name, made[id(rule)])
+    return single
+
+
+def _strategy(names: object, rule: object) -> Any:
+    if hasattr(rule, "run") or hasattr(rule, "run_async"):
+        return rule
+    if hasattr(rule, "should_ask") or callable(rule):
+        return BreakpointConfirmationStrategy(confirmation_policy=cast(Any, rule))
+    raise TypeError(
+        f"confirmation_strategies[{names!r}] must be a strategy, e.g. BlockingConfirmationStrategy("
+        f"AlwaysAskPolicy(), SimpleConsoleUI()), or a policy alone, got {rule!r:.100}"
+    )
+
+
+def _policy(rule: Any) -> Any:
+    return getattr(rule, "confirmation_policy", ALWAYS)
+
+
+ALWAYS = AlwaysAskPolicy()
+"""A strategy of a user's own is asked about every call: it decides by itself."""

@@ -1,0 +1,120 @@
+"""Rules: who is asked about which calls, and what the model and the policies are told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from inspect import isawaitable
+from typing import Any
+
+from attrs import field, frozen
+
+from detent.adapters.system.snapshot_files import save_snapshot
+from detent.adapters.system.threads_and_loops import in_background
+from detent.core.control.pending import question
+from detent.core.machine.due import due
+from detent.core.result import AgentResult
+from detent.core.run.decisions import Wording
+from detent.core.run.effects import AskHuman, Policy
+from detent.core.run.events import Event
+from detent.core.run.grants import Decided
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec
+from detent.core.values.frozen import FrozenDict, thaw
+from detent.ports.confirmation import (
+    ConfirmationStrategy,
+    ConfirmationUI,
+    HITLBreakpointException,
+    result_for,
+)
+from detent.ports.observer import Observer
+
+
+@frozen
+class Rules:
+    """The confirmation rules of an agent, each by tool name or "*".
+
+    Attributes:
+        policies: who says whether a human is asked.
+        wordings: what the model is told.
+        askers: who asks the human.
+        breakpoints: where nobody does, and the run stops; the folder for its snapshot, if any.
+        learners: the policies that are told what was decided.
+        named: the strategies themselves.
+        inner: those of the agents among the tools, by the tools' names.
+    """
+
+    policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
+    wordings: FrozenDict[str, Wording] = field(factory=FrozenDict)
+    askers: Mapping[str, ConfirmationUI | ConfirmationStrategy] = field(factory=dict)
+    breakpoints: Mapping[str, str | None] = field(factory=dict)
+    learners: Mapping[str, Any] = field(factory=dict)
+    named: Mapping[str, Any] = field(factory=dict)
+    inner: Mapping[str, Rules] = field(factory=dict)
+
+    def observer(self, spec: AgentSpec[Any]) -> Observer:
+        """Tells the policies of each decision that has just counted."""
+
+        def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
+            self.tell(spec, after.decisions[len(before.decisions) :])
+
+        return observe
+
+    def tell(self, spec: AgentSpec[Any], decisions: Iterable[Decided]) -> None:
+        """Tell the policies what was decided, each of the calls of its own agent."""
+        for done in decisions:
+            rules, agent = self, spec
+            for at in done.path:
+                rules = rules.inner.get(at.tool_name, NO_RULES)
+                agent = agent.agents.get(at.tool_name, agent)
+            name = done.call.tool_name
+            policy = rules.learners.get(name, rules.learners.get("*"))
+            if policy is not None and name in agent.tools:
+                said = result_for(done.decision, done.by)
+                told = (agent.tools[name].description, thaw(done.call.arguments), said)
+                later = policy.update_after_confirmation(name, *told)
+                if isawaitable(later):
+                    in_background(later).result()
+
+    def stop(self, spec: AgentSpec[Any], result: AgentResult[Any, Any]) -> None:
+        """Raise when calls wait for humans whom nobody here can ask.
+
+        Raises:
+            HITLBreakpointException: they do.
+        """
+        asks = [one for one in due(spec, result.run) if isinstance(one, AskHuman)]
+        stopping = [one for one in asks if self._stops_for(one)]
+        if not stopping:
+            return
+        first = stopping[0]
+        folder = self._at(first).folder(first.tool.name)
+        path = None if folder is None else str(save_snapshot(result.snapshot, folder))
+        names = ", ".join(dict.fromkeys(f"'{one.tool.name}'" for one in stopping))
+        raise HITLBreakpointException(
+            f"Tool execution for {names} requires user confirmation.",
+            first.tool.name,
+            path,
+            first.call.id,
+            result=result,
+            pending=tuple(map(question, asks)),
+        )
+
+    def _stops_for(self, ask: AskHuman) -> bool:
+        rules = self._at(ask)
+        return _key(rules.breakpoints, rules.policies, ask.tool.name) is not None
+
+    def _at(self, ask: AskHuman) -> Rules:
+        """The rules of the agent whose call it is."""
+        return reduce(lambda rules, at: rules.inner[at.tool_name], ask.path, self)
+
+    def folder(self, tool_name: str) -> str | None:
+        """Where the snapshot goes that a call of the tool stops for."""
+        return self.breakpoints[_key(self.breakpoints, self.policies, tool_name) or tool_name]
+
+
+def _key(breakpoints: Mapping[str, Any], policies: Mapping[str, Any], name: str) -> str | None:
+    key = name if name in policies else "*"
+    return key if key in breakpoints else None
+
+
+NO_RULES = Rules()

@@ -1,0 +1,116 @@
+"""The asyncio driver: effects that are owed together run as tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from detent.adapters.drivers.session import Landed, Session
+from detent.core.run.effects import Effect
+from detent.core.run.events import Event
+from detent.core.run.run import Run
+from detent.core.state.typevars import S
+
+PayAsync: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
+Flight: TypeAlias = asyncio.Task[Event | Exception | None]
+AsyncInbox: TypeAlias = asyncio.Queue[Event | Flight]
+"""Where events from outside reach a run: ``inbox.put_nowait(…)``, in the event loop's own thread;
+from another one by ``loop.call_soon_threadsafe``."""
+
+
+async def drive_async(
+    session: Session[S], pay: PayAsync, *, inbox: AsyncInbox | None = None
+) -> Run[S]:
+    """As `drive`, in the running event loop. Work on what is no longer owed is cancelled."""
+    mail, task = inbox, asyncio.current_task()
+    cancelled = 0 if task is None else task.cancelling()
+    flights: dict[Flight, Effect] = {}
+    session.open()
+    try:
+        while True:
+            if mail is not None:
+                session.hear(_arrived(mail, flights))
+            fresh = session.take()
+            if inbox is None and len(fresh) == len(session.under_way) == 1:
+                try:
+                    came: Event | Exception | None = await pay(fresh[0])
+                except Exception as error:  # noqa: BLE001 - the session raises it
+                    came = error
+                session.land(fresh[0], came)
+                del came  # an error in it holds this frame
+                _require_uncancelled(session, task, cancelled)
+                continue
+            if not session.under_way:
+                return session.close()
+            if mail is None:  # most runs never need one
+                mail = asyncio.Queue()
+            flights |= _begun(pay, fresh, mail)
+            for flight in _working_on(session.void(), flights):
+                flight.cancel()
+            session.hear(_arrived(mail, flights, await mail.get()))
+    except Exception:
+        await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)
+        raise
+    finally:
+        if flights:  # nothing to wait for is no reason to give up the event loop
+            await _ended(session, flights)
+
+
+async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
+    """Cancel what is still under way, wait for its end, and hear it."""
+    for flight in flights:
+        flight.cancel()
+    await asyncio.gather(*flights, return_exceptions=True)
+    for flight in list(flights):
+        with suppress(Exception):  # the first one is on its way
+            session.hear(_came(flight, flights))
+    with suppress(Exception):  # as above
+        session.feed()  # nothing, but what was heard is recorded
+
+
+def _require_uncancelled(session: Session[Any], task: asyncio.Task[Any] | None, was: int) -> None:
+    """Raise if the task was cancelled in the meantime: what was at work may have swallowed that."""
+    if task is not None and task.cancelling() > was:
+        session.feed()  # nothing, but what it gave is recorded
+        raise asyncio.CancelledError
+
+
+def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:
+    flights: dict[Flight, Effect] = {}
+    for effect in effects:
+        flight = asyncio.create_task(_performed(pay, effect))
+        flight.add_done_callback(mail.put_nowait)
+        flights[flight] = effect
+    return flights
+
+
+async def _performed(pay: PayAsync, effect: Effect) -> Event | Exception | None:
+    try:
+        return await pay(effect)
+    except Exception as error:  # noqa: BLE001 - the driver raises it again
+        return error
+
+
+def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> list[Flight]:
+    keys = {effect.key for effect in effects}
+    return [flight for flight, effect in flights.items() if effect.key in keys]
+
+
+def _arrived(
+    mail: AsyncInbox, flights: dict[Flight, Effect], *first: Event | Flight
+) -> Iterator[Event | Landed]:
+    """All that has come by now."""
+    for item in first:
+        yield from _came(item, flights)
+    while not mail.empty():
+        yield from _came(mail.get_nowait(), flights)
+
+
+def _came(item: Event | Flight, flights: dict[Flight, Effect]) -> Iterator[Event | Landed]:
+    if not isinstance(item, asyncio.Task):
+        yield item
+    elif item in flights:
+        came = asyncio.CancelledError() if item.cancelled() else item.result()
+        yield flights.pop(item), came

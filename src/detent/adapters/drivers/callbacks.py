@@ -1,0 +1,155 @@
+"""Telling: the pieces of a run go to whoever listens, and whoever listens cannot break the run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from inspect import isawaitable
+
+from attrs import evolve
+
+from detent.adapters.system.threads_and_loops import in_background
+from detent.core.chat.replies import StreamingChunk, ToolCallDelta
+from detent.core.tools.masking import MASK, masked
+from detent.core.tools.tool import ToolSpec
+from detent.ports.chat import StreamingCallback
+
+
+class Teller:
+    """Hands pieces to a streaming callback, one after another.
+
+    What the callback raises is kept as `error`, and from then on it is told nothing more. Where it
+    is a coroutine function, it is awaited in `loop`, or without one in the background.
+    """
+
+    def __init__(self, callback: StreamingCallback) -> None:
+        self._callback = callback
+        self._last: asyncio.Task[None] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.error: Exception | None = None
+
+    def __call__(self, chunk: StreamingChunk) -> None:
+        """Tell one piece. Never raises."""
+        if self.error is not None:
+            return
+        try:
+            later = self._callback(chunk)
+            if later is not None and isawaitable(later):
+                self._await(later)
+        except Exception as error:  # noqa: BLE001 - the listener's, which is none of the run's
+            self.error = error
+
+    async def told(self) -> None:
+        """Wait until the callback has dealt with all that it was told."""
+        if self._last is not None:
+            await self._last
+
+    def _await(self, later: Awaitable[object]) -> None:
+        if self.loop is None:
+            in_background(later).result()
+        elif self.loop is _running_loop():
+            self._last = self.loop.create_task(self._after(self._last, later))
+        else:
+            asyncio.run_coroutine_threadsafe(self._after(None, later), self.loop).result()
+
+    async def _after(self, before: asyncio.Task[None] | None, later: Awaitable[object]) -> None:
+        if before is not None:
+            await before
+        try:
+            await later
+        except Exception as error:  # noqa: BLE001 - as above
+            self.error = self.error or error
+
+
+class UnheardError(Exception):
+    """Nobody waits for an answer any longer. It stops the chat generator that still gives it."""
+
+
+class Pieces:
+    """The pieces of one attempt to get an answer, until nobody waits for it any longer.
+
+    `tools` are those that the model may call.
+    """
+
+    def __init__(self, tell: Teller | None, tools: Iterable[ToolSpec] = ()) -> None:
+        self._tell = tell
+        secret = {tool.name: tool.masked for tool in tools if tool.masked}
+        self._veil = Veil(secret) if secret else None
+        self._were_told = self._ended = False
+
+    @property
+    def callback(self) -> StreamingCallback | None:
+        """What a chat generator is given; without anybody to tell, nothing."""
+        return None if self._tell is None else self
+
+    def __call__(self, chunk: StreamingChunk) -> None:
+        """Pass a piece on.
+
+        Raises:
+            UnheardError: nobody waits any longer, so that the generator gives its connection up.
+        """
+        if self._ended:
+            raise UnheardError("nobody waits for this answer any longer")
+        if self._tell is None:
+            return
+        self._were_told = True
+        for shown in (chunk,) if self._veil is None else self._veil(chunk):
+            self._tell(shown)
+
+    def end(self) -> None:
+        """Nobody waits from now on."""
+        self._ended = True
+
+    def take_back(self) -> None:
+        """Tell that what was passed on does not count: the attempt has failed."""
+        if self._were_told and not self._ended:
+            self(StreamingChunk(finish_reason="discarded"))
+
+
+class Veil:
+    """Pieces as people may see them: arguments with secrets come at once, masked, when complete.
+
+    `masked` are the secret parameters by the names of their tools.
+    """
+
+    def __init__(self, masked: Mapping[str, frozenset[str]]) -> None:
+        self._masked = masked
+        self._held: dict[int, tuple[str, str]] = {}
+
+    def __call__(self, chunk: StreamingChunk) -> Iterator[StreamingChunk]:
+        """What may be shown now."""
+        deltas = tuple(map(self._veiled, chunk.tool_calls))
+        still = {delta.index for delta in deltas}
+        for index in [one for one in self._held if one not in still]:
+            name, text = self._held.pop(index)
+            whole = ToolCallDelta(index, arguments=_masked_json(text, self._masked[name]))
+            yield StreamingChunk(tool_calls=(whole,))
+        yield evolve(chunk, tool_calls=deltas) if deltas != chunk.tool_calls else chunk
+
+    def _veiled(self, delta: ToolCallDelta) -> ToolCallDelta:
+        if delta.tool_name is not None and delta.tool_name in self._masked:
+            self._held[delta.index] = (delta.tool_name, "")
+        if delta.index not in self._held:
+            return delta
+        name, text = self._held[delta.index]
+        self._held[delta.index] = (name, text + delta.arguments)
+        return evolve(delta, arguments="")
+
+
+def _masked_json(text: str, names: frozenset[str]) -> str:
+    try:
+        return json.dumps(masked(json.loads(text or "{}"), names), ensure_ascii=False)
+    except (ValueError, AttributeError, RecursionError):  # no object: no tool runs with it
+        return MASK
+
+
+UNTOLD = Pieces(None)
+"""The pieces of all attempts that nobody listens to."""
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

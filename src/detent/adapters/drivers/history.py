@@ -1,0 +1,171 @@
+"""The runs of a journal: looked at as they were at any entry, tried again from there, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Generic
+
+from attrs import field, frozen
+
+from detent.adapters.drivers.recording import FORGOTTEN, RunNotFoundError, loaded
+from detent.adapters.system.chance import SystemChance
+from detent.core.chat.messages import ChatMessage
+from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.machine.turns import next_turn
+from detent.core.run.run import Acting, Done, Run, evolve
+from detent.core.run.spec import AgentSpec
+from detent.core.state.keys import Write
+from detent.core.state.state import initial_writes, lists_in
+from detent.core.state.stored import state_parts
+from detent.core.state.typevars import S
+from detent.core.storage.snapshot import AgentSnapshot, unread_snapshot
+from detent.ports.chance import Chance
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalConflictError,
+    JournalDamagedError,
+    StoredRun,
+    length_of,
+)
+
+ENDED = frozenset({"done", "failed"})
+
+
+@frozen
+class Runs(Generic[S]):
+    """The runs of a journal, read with the rules of an agent: ``Runs(journal, agent.spec)``."""
+
+    journal: Journal
+    spec: AgentSpec[S] = field(repr=False)
+    chance: Chance = field(factory=SystemChance, repr=False)
+
+    def list(self, status: str | None = None) -> Sequence[StoredRun]:
+        """The runs with their lengths, statuses and times, the one last written to first.
+
+        Args:
+            status: only those that are "running", "waiting", "failed" or "done".
+
+        Raises:
+            JournalError: they cannot be read.
+        """
+        return [run for run in self.journal.runs() if status in {None, run.status}]
+
+    def at(self, run_id: str, length: int | None = None) -> Run[S]:
+        """The run as it was after its first `length` entries; None is all.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            StoredDataError: what is stored is damaged, or these rules make another run of it.
+        """
+        return loaded(self.journal, self.spec, run_id, length).run
+
+    def replay(self, run_id: str) -> Run[S]:
+        """The run, made again of all its events from the first, without a checkpoint.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            StoredDataError: it is another run than the stored one; the message says from which
+                entry on.
+        """
+        return loaded(self.journal, self.spec, run_id, from_start=True).run
+
+    def fork(
+        self,
+        run_id: str,
+        length: int | None = None,
+        *,
+        messages: Sequence[ChatMessage] = (),
+        **state: object,
+    ) -> AgentSnapshot:
+        """A new run that begins as this one was after its first `length` entries.
+
+        Nothing that was confirmed for this one counts for it: a guarded call without an answer is
+        judged anew.
+
+        Any agent with the same tools and state goes on with it, one with another model as well:
+        ``agent.run(snapshot=runs.fork("run-1", 5))``. When nothing is given that must fit the run,
+        it is read once somebody goes on with the fork or looks at it, and not before: until then,
+        it must not be deleted.
+
+        Args:
+            run_id: the run to begin from; it stays as it is.
+            length: how many of its entries; None is all.
+            messages: what is said next. A run that has ended goes on with it.
+            state: values that take the place of the state's.
+
+        Raises:
+            ValueError: there are messages, and calls of the model that are not answered yet.
+            StateError: `state` has an unknown key or a value of the wrong type.
+            UnstorableError: something in `messages` or `state` cannot be written as JSON.
+            RunNotFoundError: there is no such run.
+            StoredDataError: what is stored is damaged, or these rules make another run of it. It is
+                raised when the run is read.
+        """
+        new_id = self.chance.new_id()
+        if not messages and not state and (last := self._last(run_id, length)):
+            wanted = last.position + 1 if length is None else length
+            return unread_snapshot(self.spec, partial(self._late, run_id, wanted, new_id, last))
+        run = self._copy(run_id, length, new_id)
+        writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
+        if messages and isinstance(run.phase, Acting):
+            raise ValueError(
+                f"after {length} entries run {run_id!r} has calls that are not answered; fork it "
+                "where the model is to be asked, or without messages"
+            )
+        written = run.state.update(writes)
+        state_parts(written, lists_in(run.state))  # what is new can be stored
+        goes_on = messages and isinstance(run.phase, Done)
+        run = next_turn(run, written) if goes_on else evolve(run, state=written)
+        return unread_snapshot(self.spec, lambda: run)
+
+    def _last(self, run_id: str, length: int | None) -> Entry | None:
+        """The run's last entry, if it has as many as wanted; None when only reading can tell."""
+        with suppress(JournalDamagedError):
+            there = length_of(self.journal, run_id)
+            if 0 < (there if length is None else length) <= there:
+                return next(iter(self.journal.read(run_id, there - 1)), None)
+        return None
+
+    def _late(self, run_id: str, length: int, new_id: str, last: Entry) -> Run[S]:
+        """The copy, if the run is still the one that has been forked."""
+        if next(iter(self.journal.read(run_id, last.position)), None) != last:
+            raise RunNotFoundError(
+                f"the journal has no run {run_id!r} any more as it was when it was forked: it has "
+                "been deleted since"
+            )
+        return self._copy(run_id, length, new_id)
+
+    def _copy(self, run_id: str, length: int | None, new_id: str) -> Run[S]:
+        return rebound(self.spec, unconfirmed(self.spec, self.at(run_id, length)), new_id)
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run, whatever its status; nothing happens when there is no such run.
+
+        Whoever works on it gets a `JournalConflictError` with the next thing that happens.
+
+        Raises:
+            JournalError: it cannot be deleted.
+        """
+        self.journal.delete(run_id)
+
+    def forget(self, before: float) -> Sequence[str]:
+        """Delete the runs that have ended, and were last written to before a time since 1970.
+
+        Those that have failed count as ended. One that somebody goes on with in the meantime stays:
+        a last entry is written first, and whoever comes second is refused. Gives their ids.
+
+        Raises:
+            JournalError: one cannot be deleted; those before it are.
+        """
+        forgotten: list[str] = []
+        for run in self.list():
+            if run.status in ENDED and run.at < before:
+                last = Entry(run.length, run.at, FORGOTTEN, run.status, {})
+                with suppress(JournalConflictError):
+                    self.journal.append(run.run_id, [last])
+                    self.delete(run.run_id)
+                    forgotten.append(run.run_id)
+        return forgotten

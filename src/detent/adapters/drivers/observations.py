@@ -1,0 +1,128 @@
+"""Streams: a run that is watched by going through what it shows, one observation after another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from queue import SimpleQueue
+from typing import Any, Generic, TypeAlias, cast
+
+from attrs import frozen
+
+from detent.adapters.drivers.run_handle import Errand
+from detent.adapters.system.threads_and_loops import run_in_a_thread
+from detent.core.chat.replies import StreamingChunk
+from detent.core.result import AgentResult
+from detent.core.run.events import CancelRequested, Event
+from detent.core.run.run import Run
+from detent.core.state.typevars import S, T
+
+Observation: TypeAlias = StreamingChunk | Event | AgentResult[S, T]
+"""A piece of a reply, a tool's result, an event that the run has taken in, or last, the result."""
+
+CLOSED = CancelRequested("nobody watches the run any longer")
+
+
+@frozen
+class Ended(Generic[S]):
+    """The last of a stream: the run's result, or what it has raised."""
+
+    came: AgentResult[S, Any] | BaseException
+
+
+Seen: TypeAlias = StreamingChunk | Event | Ended[S]
+Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], Errand[S]]
+"""Makes the errand of a run that tells a function what happens."""
+
+
+def streamed(watch: Watch[S], *, raises: bool) -> Generator[Observation[S, Any]]:
+    """What happens to a run, which is driven in a thread. Closing the generator cancels the run."""
+    seen: SimpleQueue[Seen[S]] = SimpleQueue()
+
+    def tell(item: Seen[S]) -> None:  # whose signature is known; that of `put` would be parsed
+        seen.put(item)
+
+    return _observations(watch(tell), seen, raises=raises)
+
+
+def streamed_async(watch: Watch[S], *, raises: bool) -> AsyncGenerator[Observation[S, Any]]:
+    """As `streamed`, in the running event loop."""
+    loop = asyncio.get_running_loop()
+    seen: asyncio.Queue[Seen[S]] = asyncio.Queue()
+
+    def tell(item: Seen[S]) -> None:  # perhaps from a thread, in which a generator blocks
+        loop.call_soon_threadsafe(seen.put_nowait, item)
+
+    return _observations_async(watch(tell), seen, tell, raises=raises)
+
+
+def _observations(
+    errand: Errand[S], seen: SimpleQueue[Seen[S]], *, raises: bool
+) -> Generator[Observation[S, Any]]:
+    inbox: SimpleQueue[Any] = SimpleQueue()
+
+    def go() -> None:
+        try:
+            seen.put(Ended(errand.go(inbox, raises=raises)))
+        except BaseException as error:  # noqa: BLE001 - raised where the stream is read
+            seen.put(Ended(error))
+
+    run_in_a_thread(go)
+    item: Seen[S] | None = None
+    try:
+        while not isinstance(item := seen.get(), Ended):
+            yield item
+    finally:
+        inbox.put(CLOSED)
+        while not isinstance(item, Ended):
+            item = seen.get()
+        ended, item = [item], None
+        result = _result(ended)
+    yield result
+
+
+async def _observations_async(
+    errand: Errand[S],
+    seen: asyncio.Queue[Seen[S]],
+    tell: Callable[[Seen[S]], None],
+    *,
+    raises: bool,
+) -> AsyncGenerator[Observation[S, Any]]:
+    inbox: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def go() -> None:
+        try:
+            tell(Ended(await errand.go_async(inbox, raises=raises)))
+        except BaseException as error:  # noqa: BLE001 - as above
+            tell(Ended(error))
+
+    task = asyncio.create_task(go())
+    item: Seen[S] | None = None
+    try:
+        while not isinstance(item := await seen.get(), Ended):
+            yield item
+    finally:
+        inbox.put_nowait(CLOSED)
+        await task
+        while not isinstance(item, Ended):
+            item = await seen.get()
+        ended, item = [item], None
+        result = _result(ended)
+    yield result
+
+
+def observing(tell: Callable[[Event], object]) -> Callable[[Run[Any], Event, Run[Any]], None]:
+    """An observer that passes on each event that has changed the run."""
+
+    def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
+        if after is not before:
+            tell(event)
+
+    return observe
+
+
+def _result(ended: list[Ended[S]]) -> AgentResult[S, Any]:
+    """What the stream ends with. It is taken, so that no frame holds the error that it raises."""
+    if isinstance(ended[0].came, BaseException):
+        raise cast(BaseException, ended.pop().came)
+    return ended[0].came

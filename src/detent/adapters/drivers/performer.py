@@ -1,0 +1,347 @@
+"""Paying: an effect is handed to a port that performs it, and what came of it becomes an event.
+
+The two colours differ only in who waits; what an answer or an exception means is said once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from inspect import isawaitable
+from typing import Any, TypeVar, cast
+
+from attrs import Factory, evolve, field, frozen
+
+from detent.adapters.drivers.callbacks import UNTOLD, Pieces, Teller
+from detent.adapters.drivers.questions import asked, asked_async
+from detent.adapters.system.clocks import SystemClock
+from detent.adapters.system.threads_and_loops import in_a_thread, in_background
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.control.judging import judge
+from detent.core.run.decisions import Ask
+from detent.core.run.effects import (
+    AskHuman,
+    AskModel,
+    Effect,
+    EffectKey,
+    Judge,
+    Reconcile,
+    RunTool,
+    WaitUntil,
+)
+from detent.core.run.events import (
+    ClockTicked,
+    Event,
+    Judged,
+    ModelFailed,
+    ModelReplied,
+    ToolNeverRan,
+    ToolRaised,
+    ToolReturned,
+)
+from detent.core.tools.idempotency import NeverRan
+from detent.core.tools.invocation import Invocation
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import thaw
+from detent.ports.chat import (
+    AsyncChatGenerator,
+    ChatGenerator,
+    ChatGeneratorError,
+    StreamingCallback,
+    require_reply,
+)
+from detent.ports.clock import Clock
+from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
+from detent.ports.stopping import Stop, stopped_by
+from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+T = TypeVar("T")
+
+
+def _teller_of(purse: Purse) -> Teller | None:
+    return None if purse.streaming_callback is None else Teller(purse.streaming_callback)
+
+
+@frozen
+class Purse:
+    """The ports that one run's effects are paid from.
+
+    `uis` says by tool name, or "*", who is asked; any other question stays unpaid. `price` says
+    what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
+    ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
+    read where a call may be tried again. `teller` hands pieces to the callback and knows what that
+    has raised.
+    """
+
+    chat: ChatGenerator | AsyncChatGenerator
+    tools: ToolExecutor | AsyncToolExecutor
+    uis: Mapping[str, ConfirmationUI | ConfirmationStrategy] = field(factory=dict)
+    streaming_callback: StreamingCallback | None = None
+    errors: dict[ModelFailure, BaseException] = field(factory=dict)
+    clock: Clock = field(factory=SystemClock)
+    chance: Callable[[], float] = random.random
+    price: Callable[[ChatReply], float] | None = None
+    teller: Teller | None = field(
+        init=False, repr=False, default=Factory(_teller_of, takes_self=True)
+    )
+    _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
+
+    def pay(self, effect: Effect) -> Event | None:
+        """Perform `effect`, blocking. None says that nobody here can."""
+        match effect:
+            case AskModel():
+                return self._ask(effect)
+            case RunTool():
+                return self._run(effect)
+            case Reconcile():
+                return _reconciled(effect)
+            case WaitUntil():
+                return self._wait(effect)
+            case Judge():
+                return self._timed(_judged(judge(effect)))
+            case AskHuman():
+                ui = self.uis.get(effect.tool.name, self.uis.get("*"))
+                return None if ui is None else asked(ui, effect, self.clock)
+
+    def pay_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
+        """As `pay`, without blocking the event loop."""
+        match effect:
+            case AskModel():
+                return self._ask_async(effect)
+            case RunTool():
+                return self._run_async(effect)
+            case Reconcile():
+                return _reconciled_async(effect)
+            case WaitUntil():
+                return self._wait_async(effect)
+            case Judge():
+                return self._judge_async(effect)
+            case AskHuman():
+                return self._consult_async(effect)
+
+    async def _judge_async(self, effect: Judge) -> Event:
+        said = await in_a_thread(partial(judge, effect))
+        return self._timed(said if isinstance(said, Judged) else await said)
+
+    async def _consult_async(self, effect: AskHuman) -> Event | None:
+        ui = self.uis.get(effect.tool.name, self.uis.get("*"))
+        return None if ui is None else await asked_async(ui, effect, self.clock)
+
+    def _timed(self, judged: Judged) -> Judged:
+        """The verdict with the time, where the question may expire."""
+        may_expire = isinstance(judged.verdict, Ask) and judged.verdict.expires_s is not None
+        return evolve(judged, at=self.clock.now()) if may_expire else judged
+
+    def drop(self, effect: Effect) -> None:
+        """Nobody waits any longer for an effect that `pay` is performing.
+
+        A coroutine is cancelled. A thread cannot be stopped, but it may heed `when_stopped`, and
+        what it does to its state is void.
+        """
+        self._stops.setdefault(effect.key, Stop()).set()
+
+    def _ask(self, effect: AskModel) -> Event:
+        pieces, key = self._pieces(effect, None), effect.key
+        stop = self._stops.setdefault(key, Stop())
+        stop.then(pieces.end)
+        try:
+            reply = self._answer(effect, pieces, stop)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
+            return self._unanswered(effect, error, pieces)
+        finally:
+            pieces.end()
+            del self._stops[key]
+        return self._replied(effect, reply)
+
+    async def _ask_async(self, effect: AskModel) -> Event:
+        pieces = UNTOLD
+        if self.teller is not None:
+            pieces = self._pieces(effect, asyncio.get_running_loop())
+        try:
+            if hasattr(self.chat, "run_async"):
+                reply = require_reply(await self._asked(effect, pieces), self.chat)
+            else:
+                reply = await self._answer_in_a_thread(effect, pieces)
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            return self._unanswered(effect, error, pieces)
+        finally:
+            pieces.end()
+        return self._replied(effect, reply)
+
+    def _pieces(self, effect: AskModel, loop: asyncio.AbstractEventLoop | None) -> Pieces:
+        if self.teller is None:
+            return UNTOLD
+        self.teller.loop = loop
+        return Pieces(self.teller, effect.tools)
+
+    def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
+        if not hasattr(self.chat, "run"):
+            return _awaited(self._answer_async(effect, pieces), stop)
+        with stopped_by(stop):
+            reply = cast(ChatGenerator, self.chat).run(
+                effect.messages,
+                tools=effect.tools,
+                generation_kwargs=effect.generation_kwargs,
+                streaming_callback=pieces.callback,
+            )
+        return require_reply(reply, self.chat)
+
+    async def _answer_async(self, effect: AskModel, pieces: Pieces) -> ChatReply:
+        return require_reply(await self._asked(effect, pieces), self.chat)
+
+    async def _answer_in_a_thread(self, effect: AskModel, pieces: Pieces) -> ChatReply:
+        stop = Stop()
+        try:
+            return await in_a_thread(partial(self._answer, effect, pieces, stop))
+        except asyncio.CancelledError:
+            stop.set()  # a thread may go on with it
+            raise
+
+    def _asked(self, effect: AskModel, pieces: Pieces) -> Awaitable[ChatReply]:
+        chat: Any = self.chat
+        reply: Awaitable[ChatReply] = chat.run_async(
+            effect.messages,
+            tools=effect.tools,
+            generation_kwargs=effect.generation_kwargs,
+            streaming_callback=pieces.callback,
+        )
+        return reply
+
+    def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
+        cost = 0.0 if self.price is None else self.price(reply)
+        return ModelReplied(effect.turn, effect.attempt, reply, cost)
+
+    def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
+        pieces.take_back()
+        failure = _failure(error)
+        self.errors[failure] = error
+        if not failure.retryable:
+            return ModelFailed(effect.turn, effect.attempt, failure)
+        now, chance = self.clock.now(), self.chance()
+        return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
+
+    def _run(self, effect: RunTool) -> Event:
+        invocation, key = _invocation(effect), effect.key
+        stop = self._stops.setdefault(key, Stop())
+        stop.then(invocation.end)
+        try:
+            with stopped_by(stop):
+                value = self._execute(effect.tool, invocation.arguments(), stop)
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+        except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
+            return self._raised(effect, invocation, error)
+        finally:
+            invocation.end()
+            del self._stops[key]
+
+    def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
+        is_async = tool.signature.is_async or not hasattr(self.tools, "execute")
+        if is_async and hasattr(self.tools, "execute_async"):
+            value: object = cast(AsyncToolExecutor, self.tools).execute_async(tool, arguments)
+        else:
+            value = cast(ToolExecutor, self.tools).execute(tool, arguments)
+        return _awaited(value, stop) if isawaitable(value) else value
+
+    async def _run_async(self, effect: RunTool) -> Event:
+        invocation, stop = _invocation(effect), Stop()
+        try:
+            arguments = invocation.arguments()
+            with stopped_by(stop):
+                value = await self._executed(effect.tool, arguments, stop)
+            return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+        except (Exception, asyncio.CancelledError, SystemExit) as error:
+            if isinstance(error, asyncio.CancelledError):
+                stop.set()  # a thread may go on with it
+                if _is_cancelled():
+                    raise
+            return self._raised(effect, invocation, error)
+        finally:
+            invocation.end()
+
+    def _executed(
+        self, tool: Tool, arguments: Mapping[str, object], stop: Stop
+    ) -> Awaitable[object]:
+        if not hasattr(self.tools, "execute_async"):
+            return in_a_thread(partial(self._execute, tool, arguments, stop))
+        tools: Any = self.tools
+        value: Awaitable[object] = tools.execute_async(tool, arguments)
+        return value
+
+    def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
+        fault = invocation.fault(error)
+        if not (fault.retryable and effect.tool.retries.times):
+            return ToolRaised(effect.ref, effect.attempt, fault)
+        return ToolRaised(effect.ref, effect.attempt, fault, self.clock.now(), self.chance())
+
+    def _wait(self, effect: WaitUntil) -> Event:
+        dropped = threading.Event()
+        self._stops.setdefault(effect.key, Stop()).then(dropped.set)
+        self.clock.wait(effect.at, dropped)
+        del self._stops[effect.key]
+        return self._ticked(effect)
+
+    async def _wait_async(self, effect: WaitUntil) -> Event:
+        await self.clock.wait_async(effect.at)
+        return self._ticked(effect)
+
+    def _ticked(self, effect: WaitUntil) -> Event:
+        return ClockTicked(max(self.clock.now(), effect.at), self.chance())
+
+
+def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:
+    """What an awaitable gives, awaited in the background and cancelled when `stop` is set."""
+    future = in_background(awaitable)
+    stop.then(future.cancel)
+    try:
+        return future.result()
+    finally:
+        stop.forget(future.cancel)
+        future.cancel()  # does nothing unless the waiting itself was interrupted
+        del future  # or an error in it would hold itself, by way of this frame
+
+
+def _invocation(effect: RunTool | Reconcile) -> Invocation:
+    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key)
+
+
+def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
+    return said if isinstance(said, Judged) else in_background(said).result()
+
+
+def _reconciled(effect: Reconcile) -> Event:
+    found = _lookup(effect)()
+    return _found(effect, in_background(found).result() if isawaitable(found) else found)
+
+
+async def _reconciled_async(effect: Reconcile) -> Event:
+    found = await in_a_thread(_lookup(effect))
+    return _found(effect, await found if isawaitable(found) else found)
+
+
+def _lookup(effect: Reconcile) -> Callable[[], object]:
+    look_up = cast(Callable[..., object], effect.tool.on_unknown)
+    return partial(look_up, thaw(effect.call.arguments), effect.idempotency_key)
+
+
+def _found(effect: Reconcile, value: object) -> Event:
+    if isinstance(value, NeverRan):
+        return ToolNeverRan(effect.ref, effect.attempt)
+    result = _invocation(effect).result(value)
+    return ToolReturned(effect.ref, effect.attempt, result)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this task: a tool's own CancelledError is a failure."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failure(error: BaseException) -> ModelFailure:
+    if isinstance(error, ChatGeneratorError):
+        return error.failure
+    return ModelFailure("bug", f"the chat generator raised {type(error).__name__}: {error}")

@@ -1,0 +1,149 @@
+"""Asking: a UI or a strategy is asked about a call, and its answer becomes an event."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import partial
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from attrs import evolve
+
+from detent.adapters.system.threads_and_loops import in_a_thread, in_background
+from detent.core.control.pending import (
+    ToolExecutionDecision,
+    decision_for,
+    question,
+    unmasked,
+)
+from detent.core.machine.refusals import DecisionRefusedError, Refusal, is_late
+from detent.core.run.decisions import Confirmed, Decision, Modified
+from detent.core.run.effects import AskHuman
+from detent.core.run.events import HumanDecided
+from detent.core.tools.arguments import argument_faults
+from detent.core.tools.masking import masked
+from detent.core.values.frozen import thaw
+from detent.ports.clock import Clock
+from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
+
+TRIES = 5
+"""So often a human is asked who says what does not count; then the call stays pending."""
+
+Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | None]
+
+
+def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
+    """What a human decides; None says that they have not. Blocks until they have answered.
+
+    Raises:
+        DecisionRefusedError: a strategy has decided about another call than this.
+    """
+    talk, said = _dialogue(asker, effect, clock), None
+    while isinstance(call := _next(talk, said), partial):
+        try:
+            said = call()
+            said = in_background(said).result() if isawaitable(said) else said
+        except HITLBreakpointException:
+            return None
+    return call
+
+
+async def asked_async(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
+    """As `asked`, in the running event loop; what blocks is called in a thread."""
+    talk, said = _dialogue(asker, effect, clock), None
+    while isinstance(call := _next(talk, said), partial):
+        try:
+            said = await in_a_thread(call)
+            said = await said if isawaitable(said) else said
+        except HITLBreakpointException:
+            return None
+    return call
+
+
+def _next(talk: Dialogue, said: object) -> partial[object] | HumanDecided | None:
+    """The next question, or what came of it all."""
+    try:
+        return talk.send(said)
+    except StopIteration as end:
+        event: HumanDecided | None = end.value
+        return event
+
+
+def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
+    notice = ""
+    for _ in range(TRIES):
+        said = yield partial(_consult, asker, effect, notice)
+        decision, by = _meant(effect, said)
+        if decision is None:
+            return None
+        event = HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
+        notice = _objection(effect, event)
+        if not notice:
+            return event
+    return None
+
+
+def _objection(effect: AskHuman, event: HumanDecided) -> str:
+    """Why what a human has said would not count, so that they are asked again; "" if it does."""
+    if not isinstance(event.decision, Confirmed | Modified):
+        return ""
+    if is_late(event, effect.expires_at):
+        return f"It is too late to confirm it: that was possible until {effect.expires_at}."
+    if isinstance(event.decision, Modified):
+        changed = evolve(effect.call, arguments=event.decision.arguments)
+        if faults := argument_faults(changed, effect.tool):
+            return f"Your change does not fit the tool: {'; '.join(faults)}"
+    return ""
+
+
+def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
+    match said:
+        case ToolExecutionDecision():
+            _require_about(effect, said)
+            return decision_for(effect.call, effect.tool, said), said.by
+        case ConfirmationUIResult():
+            decision = decision_of(said)
+            if isinstance(decision, Modified):
+                arguments = unmasked(decision.arguments, effect.call, effect.tool)
+                decision = evolve(decision, arguments=arguments)
+            return decision, said.by
+        case _:
+            return None, None
+
+
+def _require_about(effect: AskHuman, said: ToolExecutionDecision) -> None:
+    call = effect.call
+    is_named = said.tool_name == call.tool_name and said.tool_call_id in (None, call.id)
+    if not is_named or said.digest not in (None, effect.digest):
+        about = f"{said.tool_name!r} with the id {said.tool_call_id!r}"
+        text = f"asked about {call.tool_name!r} ({call.id}), a strategy has decided about {about}"
+        raise DecisionRefusedError(Refusal("wrong_digest", text))
+
+
+def _consult(asker: Any, effect: AskHuman, notice: str) -> object:
+    if hasattr(asker, "get_user_decision"):
+        whole = question(effect)
+        reason = "\n".join(filter(None, (whole.reason, _agent(effect), notice)))
+        return asker.get_user_decision(evolve(whole, reason=reason))
+    tool, shown = effect.tool, thaw(masked(effect.call.arguments, effect.tool.masked))
+    state = [f"{name} = {value!r} (from the state)" for name, value in effect.revealed.items()]
+    told = "\n".join(
+        filter(None, (tool.description, effect.reason, _agent(effect), *state, notice))
+    )
+    if hasattr(asker, "get_user_confirmation"):
+        return asker.get_user_confirmation(tool.name, told, shown)
+    decide = getattr(asker, "run_async", None) or asker.run
+    try:
+        return decide(
+            tool_name=tool.name,
+            tool_description=told,
+            tool_params=shown,
+            tool_call_id=effect.call.id,
+        )
+    except HITLBreakpointException:
+        return None
+
+
+def _agent(effect: AskHuman) -> str:
+    """For which agent the tool is to run, where it is one that works for another."""
+    return "".join(f"For the agent {at.tool_name}." for at in effect.path[-1:])

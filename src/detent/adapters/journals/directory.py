@@ -1,0 +1,319 @@
+"""A journal in a directory: a file of JSON lines for each run, which people can read.
+
+The first line of a file is its head: it says up to where the file is safe, and is written anew, in
+its place, after each append is on the disk. A line that is cut off behind that place was never
+written; before it, it is damage, and so is a file that does not reach that far. Each line names the
+checksum of the one before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from detent.adapters.journals.lines import (
+    alone,
+    checksum_of,
+    extend,
+    json_of,
+    last_line,
+    line_of,
+    remove,
+    sync_directory,
+    write,
+    writing,
+)
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalConflictError,
+    JournalDamagedError,
+    JournalError,
+    StoredRun,
+    require_next,
+)
+
+LINES = ".jsonl"
+CHECKPOINTS = ".checkpoints"
+LAYOUT = 2
+"""In 1 there was no head, and a line was an array of entries."""
+HEAD_BYTES = 72
+OLD = (b"[{", b'{"position":')
+"""How lines of layout 1 begin: entries and checkpoints."""
+FIRST = f"{0:08x}"
+"""What a line names as the checksum of the one before, when there is none."""
+
+
+class _Place(NamedTuple):
+    """Where a line ends: behind how many entries and bytes, and its checksum if that is known."""
+
+    length: int
+    offset: int
+    checksum: str | None
+
+
+class DirectoryJournal:
+    """Keeps runs in the directory at `path`, which is made when it is not there.
+
+    Each line of a run's file but the first is one append, with its entries. A line that a crash
+    has cut off counts as never written. Every append is on the disk when it returns.
+
+    Raises:
+        JournalError: the directory cannot be made.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._places: dict[str, _Place] = {}
+        with _told("made", self._path):
+            self._path.mkdir(parents=True, exist_ok=True)
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        require_next(run_id, entries, entries[0].position if entries else 0)
+        shown = [_shown(entry) for entry in entries]
+        with self._writing(run_id, entries[0].position) as (file, path):
+            end, last = _ending(file, run_id, path)
+            require_next(run_id, entries, end.length)
+            line = line_of({"after": end.checksum, "entries": shown})
+            text = line if end.offset else _head(HEAD_BYTES) + line
+            extend(file, end.offset, text)
+            if last is None:
+                sync_directory(self._path)
+            offset = end.offset + len(text)
+            with suppress(OSError):  # the entries are safe, and what follows may be lost
+                if _has_head(file):
+                    write(file, 0, _head(offset))
+                if checkpoint is not None:
+                    self._keep(run_id, checkpoint, offset, checksum_of(line))
+
+    @contextmanager
+    def _writing(self, run_id: str, position: int) -> Generator[tuple[FileIO, Path], None, None]:
+        """The file of a run, for this writer alone; it is made for the first entry only."""
+        path = self._file(run_id, LINES)
+        with _told("written", path):
+            try:
+                with writing(path, create=position == 0) as file:
+                    yield file, path
+            except FileNotFoundError:
+                if position and self._path.is_dir():
+                    raise JournalConflictError(run_id, position, 0) from None
+                raise
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """As the port says. What stands before damage is given before that is raised."""
+        path = self._file(run_id, LINES)
+        with _told("read", path):
+            if not path.exists():
+                return
+            with path.open("rb") as file:
+                place = self._places.get(run_id)
+                if place is None or place.length > start:
+                    place = _start(file)
+                for _, found in _read(file, run_id, path, place):
+                    yield from (entry for entry in found if entry.position >= start)
+
+    def length(self, run_id: str) -> int:
+        """How many entries a run has, 0 when there is no such run.
+
+        Raises:
+            JournalError: it cannot be read.
+            JournalDamagedError: some that were written are not there.
+        """
+        path = self._file(run_id, LINES)
+        with _told("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+            return _ending(file, run_id, path)[0].length
+        return 0
+
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
+        """As the port says."""
+        path = self._file(run_id, CHECKPOINTS)
+        self._places.pop(run_id, None)
+        with _told("read", path):
+            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [self._checkpoint(run_id, line) for line in lines if line.endswith(b"\n")]
+
+    def _checkpoint(self, run_id: str, line: bytes) -> Checkpoint:
+        match json_of(line) if checksum_of(line) or line.startswith(OLD) else None:
+            case {"position": int(position), "offset": int(offset), "data": dict(data), **rest}:
+                after = rest.get("after")
+                self._places[run_id] = _Place(
+                    position, offset, after if isinstance(after, str) else None
+                )
+                return Checkpoint(position, data)
+            case _:
+                raise JournalDamagedError(
+                    f"the file {self._file(run_id, CHECKPOINTS)} is damaged; delete it to do "
+                    "without, which is slower"
+                )
+
+    def _keep(self, run_id: str, checkpoint: Checkpoint, end: int, after: str | None) -> None:
+        """Write down a checkpoint, and where the entries behind it begin."""
+        at = {"position": checkpoint.position, "offset": end, "after": after}
+        with writing(self._file(run_id, CHECKPOINTS), create=True) as file:
+            extend(file, last_line(file)[0], line_of({**at, "data": checkpoint.data}))
+
+    def runs(self) -> Sequence[StoredRun]:
+        """As the port says. One whose file is damaged has the status "damaged"."""
+        with _told("read", self._path):
+            found = [self._listed(path) for path in self._path.glob(f"*{LINES}")]
+        return sorted(filter(None, found), key=lambda run: run.at, reverse=True)
+
+    def _listed(self, path: Path) -> StoredRun | None:
+        run_id = unquote(path.name.removesuffix(LINES))
+        with suppress(FileNotFoundError), path.open("rb") as file:  # it may just be deleted
+            try:
+                _, last = _ending(file, run_id, path)
+            except JournalDamagedError as damage:
+                return StoredRun(run_id, damage.whole, "damaged", path.stat().st_mtime)
+            if last is not None:
+                return StoredRun(run_id, last.position + 1, last.status, last.at)
+        return None
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        self._places.pop(run_id, None)
+        path = self._file(run_id, LINES)
+        with _told("deleted", path):
+            remove(path, self._file(run_id, CHECKPOINTS))
+
+    def _file(self, run_id: str, suffix: str) -> Path:
+        return self._path / f"{quote(run_id, safe='')}{suffix}"
+
+
+@contextmanager
+def _told(done: str, path: Path) -> Generator[None, None, None]:
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(f"the journal {path} could not be {done}: {error}") from error
+
+
+def _head(end: int) -> bytes:
+    return line_of({"detent": "journal", "layout": LAYOUT, "end": f"{end:012}"})
+
+
+def _has_head(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return file.read(2) not in (b"", b"[{")
+
+
+def _safe(file: IO[bytes], path: Path) -> int:
+    """Up to where the file was on the disk for sure; without its head, all whole lines count."""
+    file.seek(0)
+    start = file.read(4 * HEAD_BYTES)
+    head = start[: start.find(b"\n") + 1]  # that of a later layout may be longer
+    match json_of(head) if checksum_of(head) else None:
+        case {"layout": 2, "end": str(end)}:
+            return int(end)
+        case {"layout": int(layout)}:
+            raise JournalError(
+                f"the journal {path} has layout {layout}, and this Detent knows those up to "
+                f"{LAYOUT}: a later one wrote it"
+            )
+        case _:
+            return last_line(file)[0]
+
+
+def _ending(file: IO[bytes], run_id: str, path: Path) -> tuple[_Place, Entry | None]:
+    """Where the last whole line ends, and its last entry, if there is one."""
+    end, line = last_line(file)
+    if end >= _safe(file, path):
+        if not line or (_has_head(file) and end == HEAD_BYTES):
+            return _Place(0, end, FIRST), None
+        with suppress(ValueError):
+            last = _entries(line, None)[-1]
+            return _Place(last.position + 1, end, checksum_of(line) or FIRST), last
+    start = _start(file)  # something is wrong: find out what, line by line
+    *_, (place, found) = ((start, list[Entry]()), *_read(file, run_id, path, start))
+    return place, found[-1] if found else None
+
+
+def _start(file: IO[bytes]) -> _Place:
+    return _Place(0, HEAD_BYTES if _has_head(file) else 0, FIRST)
+
+
+def _read(
+    file: IO[bytes], run_id: str, path: Path, place: _Place
+) -> Iterator[tuple[_Place, list[Entry]]]:
+    """The lines behind a place: where each ends, and its entries."""
+    safe = _safe(file, path)
+    file.seek(place.offset)
+    for line in file:
+        if not line.endswith(b"\n"):
+            break
+        try:
+            found = _entries(line, place)
+        except ValueError as why:
+            file.seek(0)
+            number = 1 + file.read(place.offset).count(b"\n")
+            told = f"the journal {path} is damaged in line {number}: {why}"
+            raise JournalDamagedError(told, run_id, place.length) from None
+        end = place.offset + len(line)
+        place = _Place(place.length + len(found), end, checksum_of(line) or FIRST)
+        yield place, found
+    _require_all(file, run_id, path, safe, place)
+
+
+def _require_all(file: IO[bytes], run_id: str, path: Path, safe: int, end: _Place) -> None:
+    """Raise unless what was safe is there."""
+    size = file.seek(0, os.SEEK_END)
+    if end.offset < safe:  # or we read the head while it was being written
+        with alone(file):
+            safe = _safe(file, path)
+    if not safe <= end.offset <= size:
+        told = f"the journal {path} is cut off: it had {max(safe, end.offset)} bytes, now {size}"
+        raise JournalDamagedError(told, run_id, end.length)
+
+
+def _shown(entry: Entry) -> dict[str, Any]:
+    return {
+        "position": entry.position,
+        "at": entry.at,
+        "kind": entry.kind,
+        "status": entry.status,
+        "data": entry.data,
+    }
+
+
+def _entries(line: bytes, place: _Place | None) -> list[Entry]:
+    """The entries in a line that begins at a place, which may not be known.
+
+    Raises:
+        ValueError: there are none; the message says why.
+    """
+    before = None if place is None else place.checksum
+    found = json_of(line)
+    if checksum_of(line):
+        if not isinstance(found, dict) or before not in (None, found.get("after")):
+            raise ValueError("it does not follow the line before")
+        found = found.get("entries")
+    elif not line.startswith(OLD) or before not in (None, FIRST):
+        raise ValueError("its checksum is not that of what stands in it")
+    if not isinstance(found, list) or not found:
+        raise ValueError("it is no array of entries")
+    entries = [_entry(one) for one in found]
+    if place is not None and entries[0].position != place.length:
+        raise ValueError(f"entry {entries[0].position} stands where {place.length} should")
+    return entries
+
+
+def _entry(found: object) -> Entry:
+    match found:
+        case {
+            "position": int(position),
+            "at": int() | float() as at,
+            "kind": str(kind),
+            "status": str(status),
+            "data": dict(data),
+        }:
+            return Entry(position, at, kind, status, data)
+        case _:
+            raise ValueError("something in it is no entry")

@@ -1,0 +1,1 @@
+"""Who answers a conversation: chat generators, by provider and by name."""

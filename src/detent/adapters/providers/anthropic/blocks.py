@@ -1,0 +1,119 @@
+"""The blocks of a message's content, while their pieces come in. Pure.
+
+Source: https://platform.claude.com/docs/en/build-with-claude/streaming
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from detent.adapters.providers.anthropic.encode import PROVIDER
+from detent.adapters.providers.http.parts import Opaque, Part, Said, without
+from detent.adapters.providers.http.wire import read_arguments
+from detent.core.chat.messages import ReasoningContent, ToolCall
+from detent.core.chat.replies import StreamingChunk, ToolCallDelta
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+@define
+class Block:
+    """A block of content while its pieces come in. `place` is its number, if it is a call."""
+
+    start: Json
+    kind: str
+    place: int
+    texts: dict[str, list[str]] = field(factory=dict)
+    citations: list[object] = field(factory=list)
+    shown: bool = False
+
+    def opened(self) -> Sequence[StreamingChunk]:
+        """What can be shown of the block as it starts; mostly it is empty then."""
+        if self.kind != "tool_use":
+            return self._pieces(self.start)
+        given = self.start.get("input")
+        arguments = json.dumps(given) if given else ""
+        name, call_id = self.start.get("name"), self.start.get("id")
+        delta = ToolCallDelta(self.place, name, arguments, call_id)
+        return (StreamingChunk(tool_calls=(delta,)),)
+
+    def grown(self, delta: Json) -> Sequence[StreamingChunk]:
+        """Take in the next piece; give what can be shown of it.
+
+        A text goes on with the member of its name, so that kinds that are not known yet grow, too.
+        """
+        for name, more in delta.items():
+            if name == "citation":
+                self.citations.append(more)
+            elif name != "type" and isinstance(more, str):
+                self.texts.setdefault(name, []).append(more)
+        return self._pieces(delta)
+
+    def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
+        if self.kind == "tool_use" and (arguments := delta.get("partial_json")):
+            return (StreamingChunk(tool_calls=(ToolCallDelta(self.place, None, arguments),)),)
+        if not (self.kind in {"text", "thinking"} and (text := delta.get(self.kind))):
+            return ()
+        start, self.shown = not self.shown, True
+        if self.kind == "text":
+            return (StreamingChunk(text, start=start),)
+        return (StreamingChunk(reasoning=text, start=start),)
+
+    def part(self, *, cut: bool) -> Part:
+        """The whole block. Where the answer was `cut` off in it, a call is not whole."""
+        whole = self._whole()
+        match self.kind:
+            case "text":
+                return Said(whole.pop("text", ""), without(whole, "type"))
+            case "thinking":
+                return ReasoningContent(whole.pop("thinking", ""), {PROVIDER: whole})
+            case "redacted_thinking":
+                return ReasoningContent("", {PROVIDER: whole})
+            case "tool_use":
+                return self._call(whole, cut=cut)
+            case _:
+                written = self._input(cut=False) if "partial_json" in self.texts else None
+                return Opaque(whole | ({"input": written} if written else {}))
+
+    def _call(self, whole: Json, *, cut: bool) -> ToolCall:
+        read = self._input(cut=cut)
+        given = whole.get("input")
+        written = self._written() or (json.dumps(given) if given else "")
+        own = without(whole, "type", "id", "name", "input")
+        return ToolCall(
+            str(whole.get("name") or ""),
+            read or {},
+            whole.get("id"),
+            {PROVIDER: own} if own else {},
+            written if read is None else None,
+        )
+
+    def _written(self) -> str:
+        return "".join(self.texts.get("partial_json", ()))
+
+    def _input(self, *, cut: bool) -> Json | None:
+        """The arguments; None when they are no JSON object, or may be the first part of one.
+
+        Of arguments that came whole nobody can tell whether the end of the answer cut them off.
+        """
+        if written := self._written():
+            return read_arguments(written, cut=cut)
+        return None if cut else self.start.get("input") or {}
+
+    def _whole(self) -> dict[str, Any]:
+        whole = given_only(self.start)
+        for name, fragments in self.texts.items():
+            if name != "partial_json":
+                whole[name] = (whole.get(name) or "") + "".join(fragments)
+        if self.citations:
+            whole["citations"] = [*(whole.get("citations") or ()), *self.citations]
+        return whole
+
+
+def given_only(members: Json) -> dict[str, Any]:
+    """`members` without those that are null."""
+    return {name: said for name, said in members.items() if said is not None}

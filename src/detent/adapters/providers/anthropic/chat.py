@@ -1,0 +1,82 @@
+"""The chat generator for Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Unpack
+
+from detent.adapters.providers.anthropic.decode import MessageFold
+from detent.adapters.providers.anthropic.encode import CacheTime, request_body
+from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
+from detent.adapters.providers.http.secrets import Secret
+from detent.core.chat.messages import ChatMessage
+from detent.core.tools.tool import ToolSpec
+
+HOME = Home(
+    "https://api.anthropic.com",
+    ("ANTHROPIC_API_KEY",),
+    "ANTHROPIC_BASE_URL",
+    key_header=("x-api-key", ""),
+)
+VERSION = "2023-06-01"
+BEFORE_SCHEMAS = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet)-4(?:-0|-2025|$))")
+"""The models that came before `output_config`.
+
+Source: https://docs.claude.com/en/docs/build-with-claude/structured-outputs
+"""
+
+
+class AnthropicChatGenerator(HttpChatGenerator):
+    """Answers conversations through Anthropic's Messages API, blocking or as a coroutine.
+
+    Args:
+        model: the model's name.
+        api_base_url: where ``/v1/messages`` is. By default the environment's ANTHROPIC_BASE_URL,
+            then Anthropic.
+        api_key: the key, best as a `Secret`. By default the environment's ANTHROPIC_API_KEY, which
+            goes to Anthropic and the environment's server, not to one that `api_base_url` names.
+        prompt_cache: have the instructions and the conversation kept in the provider's cache, for
+            five minutes or an hour after each use. By default nothing is kept.
+        options: see `HttpOptions`. `generation_kwargs` are members of the request, as the API names
+            them (`max_tokens`, 8192 by default, `thinking`, `temperature` …) or, where they mean
+            the same, Chat Completions does (`stop`, `tool_choice`, `response_format` …). `tools`
+            are tools that run at Anthropic. Betas are asked for by
+            ``headers={"anthropic-beta": …}``.
+
+    Raises:
+        ValueError: `api_base_url` is no HTTP URL.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_base_url: str | None = None,
+        api_key: str | Secret | None = None,
+        prompt_cache: CacheTime | None = None,
+        **options: Unpack[HttpOptions],
+    ) -> None:
+        self._prompt_cache: CacheTime | None = prompt_cache
+        options["headers"] = {"anthropic-version": VERSION, **(options.get("headers") or {})}
+        super().__init__(model, HOME, api_base_url, api_key, **options)
+        self.schema_mode = "never" if BEFORE_SCHEMAS.match(model) else "always"
+
+    def _url(self, *, stream: bool) -> str:
+        return below(self._base_url, "/v1/messages")
+
+    def _body(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        options: Mapping[str, object],
+        *,
+        stream: bool,
+    ) -> bytes:
+        return request_body(
+            self.model, messages, tools, options, stream=stream, prompt_cache=self._prompt_cache
+        )
+
+    def _fold(self) -> MessageFold:
+        return MessageFold()

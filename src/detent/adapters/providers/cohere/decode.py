@@ -1,0 +1,190 @@
+"""Answers of Cohere's chat, streamed or whole, folded into pieces and a reply. Pure.
+
+Answers in the form of the older version 1 of the API are read as well: text, reason and usage.
+
+Source: https://docs.cohere.com/v2/docs/streaming
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from detent.adapters.providers.http.answers import Ending
+from detent.adapters.providers.http.failures import error_in_answer, read_error
+from detent.adapters.providers.http.neutral import decided_reason
+from detent.adapters.providers.http.parts import Part, assistant_message
+from detent.adapters.providers.http.wire import failed, first_count, read_arguments
+from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
+from detent.core.chat.replies import (
+    ChatReply,
+    FinishReason,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+)
+
+Json: TypeAlias = Mapping[str, Any]
+
+PROVIDER = "cohere"
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "stop",
+    "MAX_TOKENS": "length",
+    "TOOL_CALL": "tool_calls",
+    "ERROR_TOXIC": "content_filter",
+}
+BROKEN = frozenset({"ERROR", "TIMEOUT"})
+
+
+class ChatFold:
+    """Folds the values of one answer. A whole answer is a stream of one value to it."""
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._finish = ""
+        self._usage: Json = {}
+        self._spoken = False
+        self._over = False
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._plan: list[str] = []
+        self._citations: list[Json] = []
+        self._calls: list[_Call] = []
+
+    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
+        """Take in the next value; give what can be shown of it.
+
+        Raises:
+            ChatGeneratorError: the value is an error of the provider.
+        """
+        about = value.get("delta") or value.get("response") or value
+        message = about.get("message") or {}
+        if isinstance(message, str):
+            raise error_in_answer(value)
+        if "id" in value:
+            self._id = str(value["id"] or "")
+        self._usage = about.get("usage") or about.get("meta") or self._usage
+        self._spoken |= bool(message) or "text" in value
+        self._over |= value.get("type") == "message-end" or ("id" in value and "message" in value)
+        if reason := about.get("finish_reason"):
+            self._finish = str(reason)
+            if self._finish in BROKEN:
+                raise _broken(about)
+        pieces = self._pieces(message, value.get("index"))
+        if text := value.get("text"):  # of version 1, where it stands beside everything else
+            pieces.append(self._say(text))
+        return pieces
+
+    def finish(self, *, ended: bool) -> Ending:
+        """The reply, and the piece that says why it ended.
+
+        Raises:
+            ChatGeneratorError: the answer was cut off before its end, or is none.
+        """
+        if not (self._finish or self._over):
+            if self._spoken or not ended:
+                text = "the answer was cut off before the model had finished"
+                raise failed("cut_stream", text, retryable=True)
+            raise failed("bad_response", "the answer holds no message; check the base URL")
+        reason = FINISH_REASONS.get(self._finish, "other")
+        reason = decided_reason(reason, calls=bool(self._calls))
+        reply = ChatReply(
+            assistant_message(PROVIDER, self._parts(), self._planned()),
+            finish_reason=reason,
+            usage=_usage(self._usage),
+            raw_finish_reason=self._finish,
+            extra={"id": self._id, "usage": self._usage, "citations": self._citations},
+        )
+        return [StreamingChunk(finish_reason=reason)], reply
+
+    def _pieces(self, message: Json, index: int | None) -> list[StreamingChunk]:
+        pieces: list[StreamingChunk] = []
+        for part in _listed(message.get("content")):
+            if thinking := part.get("thinking"):
+                pieces.append(StreamingChunk(reasoning=thinking, start=not self._thinking))
+                self._thinking.append(thinking)
+            if text := part.get("text"):
+                pieces.append(self._say(text))
+        if calls := message.get("tool_calls"):
+            deltas = [self._call(wire, index) for wire in _listed(calls)]
+            pieces += [StreamingChunk(tool_calls=(delta,)) for delta in deltas]
+        if citations := message.get("citations"):
+            self._citations += _listed(citations)
+        if plan := message.get("tool_plan"):
+            self._plan.append(plan)
+        return pieces
+
+    def _say(self, text: str) -> StreamingChunk:
+        start = not self._text
+        self._text.append(text)
+        return StreamingChunk(text, start=start)
+
+    def _call(self, wire: Json, index: int | None) -> ToolCallDelta:
+        """Take in a call, or a piece of the one with this index."""
+        function = wire.get("function") or {}
+        name, call_id = function.get("name"), wire.get("id")
+        begun = next((call for call in reversed(self._calls) if call.index == index), None)
+        if begun is None or name:
+            begun = _Call(len(self._calls), index, str(name or ""), call_id)
+            self._calls.append(begun)
+        begun.arguments.append(function.get("arguments") or "")
+        return ToolCallDelta(begun.place, name, begun.arguments[-1], call_id)
+
+    def _parts(self) -> Iterator[Part]:
+        if self._thinking:
+            yield ReasoningContent("".join(self._thinking), {PROVIDER: {}})
+        if self._text:
+            yield TextContent("".join(self._text))
+        cut = self._finish == "MAX_TOKENS"
+        for call in self._calls:
+            yield call.made(cut=cut and call is self._calls[-1])
+
+    def _planned(self) -> dict[str, object]:
+        plan = "".join(self._plan)
+        return {"tool_plan": plan} if plan else {}
+
+
+@define
+class _Call:
+    """A call while its pieces come in."""
+
+    place: int
+    index: int | None
+    name: str
+    id: str | None
+    arguments: list[str] = field(factory=list)
+
+    def made(self, *, cut: bool) -> ToolCall:
+        text = "".join(self.arguments)
+        read = read_arguments(text, cut=cut)
+        return ToolCall(self.name, read or {}, self.id, unreadable=text if read is None else None)
+
+
+def _listed(value: Any) -> Sequence[Json]:
+    """What stands in a list in a whole answer, and alone in a piece of one."""
+    return (value,) if isinstance(value, dict) else value or ()
+
+
+def _broken(about: Json) -> Exception:
+    if read_error(about).message:
+        return error_in_answer(about)
+    if about.get("finish_reason") == "TIMEOUT":
+        return failed("timeout", "the provider ran out of time", retryable=True)
+    return failed("server", "the provider broke off with an error", retryable=True)
+
+
+def _usage(usage: Json) -> Usage:
+    """Usage in the common shape: what was read and written, not what is billed.
+
+    Images are counted apart from the other input.
+    """
+    tokens = usage.get("tokens") or usage.get("billed_units") or {}
+    read = first_count(tokens.get("input_tokens")) + first_count(tokens.get("image_tokens"))
+    written = first_count(tokens.get("output_tokens"))
+    cached = first_count(usage.get("cached_tokens"))
+    reasoning = first_count(tokens.get("reasoning_tokens"))
+    return Usage(read, written, min(cached, read), min(reasoning, written))

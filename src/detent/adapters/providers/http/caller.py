@@ -1,0 +1,202 @@
+"""The thin caller: one request goes out through httpx, the bytes of the answer go to its reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import aclosing, closing, contextmanager
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from detent.adapters.providers.http.answers import Answer
+from detent.adapters.providers.http.clients import AnyClient, Clients, reaches_out, require_httpx
+from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.real_models import require_real_model_allowed
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@frozen
+class Timeouts:
+    """How long a call may take, in seconds.
+
+    Attributes:
+        connect_s: until the connection stands, or one of the pool is free.
+        read_s: between two pieces of the answer, and until the first; a model that does not stream
+            is silent until it has finished.
+        total_s: for the whole call. It is checked when bytes come; silence is a matter of `read_s`.
+    """
+
+    connect_s: float = 10.0
+    read_s: float = 300.0
+    total_s: float = 600.0
+
+    def httpx(self) -> httpx.Timeout:
+        """The same in httpx's terms, which know no total."""
+        import httpx
+
+        return httpx.Timeout(self.read_s, connect=self.connect_s, pool=self.connect_s)
+
+
+def as_timeouts(value: float | Timeouts) -> Timeouts:
+    """`value` as time-outs: a number of seconds is for the whole call."""
+    if isinstance(value, Timeouts):
+        return value
+    return Timeouts(connect_s=min(value, Timeouts().connect_s), read_s=value, total_s=value)
+
+
+@frozen
+class Request:
+    """One POST request, complete."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)  # one of them is a secret
+    body: bytes = field(repr=False)
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, for messages: the whole of it can hold secrets."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+class HttpCaller:
+    """Sends requests and folds their answers."""
+
+    def __init__(self, clients: Clients, timeouts: Timeouts) -> None:
+        self._clients = clients
+        self._timeouts = timeouts
+        self._usual: dict[str, str] = {}  # the headers that a client of ours adds
+
+    @cached_property
+    def _timeout(self) -> httpx.Timeout:
+        return self._timeouts.httpx()
+
+    def call(
+        self, request: Request, answer: Answer, callback: StreamingCallback | None
+    ) -> ChatReply:
+        """The reply to `request`, read by `answer`; `callback` receives its pieces.
+
+        Raises:
+            ChatGeneratorError: there is none. The connection is released in any case.
+        """
+        deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
+        with (
+            _failures(request, answer),
+            self._clients.blocking() as client,
+            closing(client.send(self._sent(request, client), stream=True)) as response,
+        ):
+            answer.begin(response.status_code, response.headers)
+            for data in response.iter_bytes():
+                deadline.check()
+                _show(answer.feed(data), callback)
+        return _finished(answer, callback)
+
+    async def call_async(
+        self, request: Request, answer: Answer, callback: StreamingCallback | None
+    ) -> ChatReply:
+        """As `call`. Cancelling closes the connection."""
+        deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
+        with _failures(request, answer):
+            async with (
+                self._clients.of_running_loop() as client,
+                aclosing(await client.send(self._sent(request, client), stream=True)) as response,
+            ):
+                answer.begin(response.status_code, response.headers)
+                async for data in response.aiter_bytes():
+                    deadline.check()
+                    _show(answer.feed(data), callback)
+        return _finished(answer, callback)
+
+    def _sent(self, request: Request, client: AnyClient) -> httpx.Request:
+        """What is sent, if this client may send it.
+
+        Looking for what a client adds takes httpx a twentieth of the time of a call. One of ours
+        adds the same to every request, and cookies.
+        """
+        import httpx
+
+        if reaches_out(client):
+            require_real_model_allowed(host_of(request.url))
+        url, headers, body = _parsed(request.url), request.headers, request.body
+        if not self._clients.is_ours(client) or client.cookies:
+            timeout = self._timeout
+            return client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
+        self._usual = self._usual or dict(client.headers)
+        extensions = {"timeout": self._timeout.as_dict()}
+        return httpx.Request(
+            "POST", url, headers={**self._usual, **headers}, content=body, extensions=extensions
+        )
+
+
+@lru_cache(maxsize=100)
+def _parsed(url: str) -> httpx.URL:
+    """Reading a URL takes httpx a tenth of the time of a call, and there are few."""
+    import httpx
+
+    return httpx.URL(url)
+
+
+def _finished(answer: Answer, callback: StreamingCallback | None) -> ChatReply:
+    pieces, reply = answer.finish()
+    _show(pieces, callback)
+    return reply
+
+
+def _show(pieces: Iterable[StreamingChunk], callback: StreamingCallback | None) -> None:
+    for piece in pieces:
+        if callback is not None:
+            callback(piece)
+
+
+class _Deadline:
+    """The end of the time for the whole call."""
+
+    def __init__(self, total_s: float, host: str) -> None:
+        self._at = time.monotonic() + total_s
+        self._text = f"{host} was still answering after {total_s:g} s; give it more with timeout="
+
+    def check(self) -> None:
+        if time.monotonic() > self._at:
+            raise ChatGeneratorError(ModelFailure("timeout", self._text, retryable=True))
+
+
+@contextmanager
+def _failures(request: Request, answer: Answer) -> Generator[None]:
+    """Turn what httpx raises into typed failures; what came before may hold the whole answer."""
+    require_httpx()
+    import httpx
+
+    try:
+        yield
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        failure = _failure(error, host_of(request.url), begun=answer.begun)
+        if not answer.begun:
+            # The cause is not chained: its text can hold a header, and so the key.
+            raise ChatGeneratorError(failure) from None
+        answer.break_off(failure)
+
+
+def _failure(error: Exception, host: str, *, begun: bool) -> ModelFailure:
+    import httpx
+
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    match error:
+        case httpx.TimeoutException():
+            text = f"{host} did not answer in time ({said}); give it more with timeout="
+            return ModelFailure("timeout", text, retryable=True)
+        case httpx.UnsupportedProtocol() | httpx.LocalProtocolError() | httpx.InvalidURL():
+            text = f"the request to {host!r} cannot be sent; check base URL and headers"
+            return ModelFailure("bad_request", text)
+        case httpx.DecodingError():
+            return ModelFailure("bad_response", f"{host} sent bytes that do not decompress")
+        case _ if begun:
+            text = f"the connection to {host} broke while the answer came in ({said})"
+            return ModelFailure("cut_stream", text, retryable=True)
+        case _:
+            text = f"no connection to {host} ({said}); check that it runs and can be reached"
+            return ModelFailure("connection", text, retryable=True)

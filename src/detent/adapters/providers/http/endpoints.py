@@ -1,0 +1,80 @@
+"""Where a provider is found, and which key opens it there."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from urllib.parse import urlsplit, urlunsplit
+
+from attrs import frozen
+
+from detent.adapters.providers.http.secrets import Secret, as_secret
+
+BEARER = ("authorization", "Bearer ")
+
+
+@frozen
+class Home:
+    """A provider's own server, and the environment variables that speak of it.
+
+    Attributes:
+        base_url: where its paths begin.
+        key_vars: may hold the key; the first one that is set counts.
+        base_url_var: may name another server, which is trusted with the key.
+        needs_key: whether it refuses calls without one.
+        key_header: the header that carries the key, and what stands before the key in it.
+    """
+
+    base_url: str
+    key_vars: tuple[str, ...] = ()
+    base_url_var: str = ""
+    needs_key: bool = True
+    key_header: tuple[str, str] = BEARER
+
+
+def server_of(
+    home: Home, api_base_url: str | None, api_key: str | Secret | None
+) -> tuple[str, Secret | None]:
+    """The base URL to use, and the key for it.
+
+    The environment's key goes to the provider's own server and to the one that the environment
+    names. To any other server a key is sent only if the code says so; many need none.
+
+    Raises:
+        ValueError: the base URL is no HTTP URL.
+    """
+    base_url = api_base_url or os.environ.get(home.base_url_var) or home.base_url
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise ValueError(f"api_base_url must be a URL such as {home.base_url!r}, got {base_url!r}")
+    if api_key is not None or not home.key_vars:
+        return base_url, as_secret(api_key)
+    key = Secret.from_env_var(*home.key_vars)
+    at_home = is_at(home, base_url)
+    if at_home and home.needs_key:
+        return base_url, key
+    is_set = any(map(os.environ.get, home.key_vars))
+    return base_url, key if is_set and (at_home or not api_base_url) else None
+
+
+def is_at(home: Home, base_url: str) -> bool:
+    """Whether a URL leads to the provider's own server, or to one of its regions.
+
+    >>> is_at(Home("https://api.example.org"), "https://eu.api.example.org/v2")
+    True
+    """
+    host = urlsplit(base_url).hostname or ""
+    domain = urlsplit(home.base_url).hostname or ""
+    return host == domain or host.endswith(f".{domain}")
+
+
+@lru_cache(maxsize=100)  # taking URLs apart takes as long as reading a short answer
+def below(base_url: str, path: str, query: str = "") -> str:
+    """`path` below `base_url`, whose own query stays at the end.
+
+    >>> below("https://example.org/v1/?tenant=a", "/chat", "alt=sse")
+    'https://example.org/v1/chat?tenant=a&alt=sse'
+    """
+    parts = urlsplit(base_url)
+    queries = "&".join(filter(None, (parts.query, query)))
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path, query=queries))

@@ -1,0 +1,239 @@
+"""What every chat generator over HTTP has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+
+from detent.adapters.providers.http.answers import Answer, Fold, Payloads
+from detent.adapters.providers.http.caller import (
+    HttpCaller,
+    Request,
+    Timeouts,
+    as_timeouts,
+    host_of,
+)
+from detent.adapters.providers.http.clients import Clients
+from detent.adapters.providers.http.endpoints import Home, server_of
+from detent.adapters.providers.http.payloads import PayloadDecoder
+from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
+from detent.core.tools.tool import ToolSpec
+from detent.core.values.frozen import thaw
+from detent.ports.chat import ChatGeneratorError, StreamingCallback
+
+if TYPE_CHECKING:
+    import httpx
+
+BASIC_HEADERS = {"content-type": "application/json", "user-agent": "detent"}
+
+
+class HttpOptions(TypedDict, total=False):
+    """The options of every chat generator over HTTP.
+
+    Attributes:
+        generation_kwargs: further members of each request. None leaves a member out.
+        timeout: seconds for a whole call, or `Timeouts`.
+        headers: further request headers; a `Secret` among them never prints.
+        http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
+        async_http_client: the same for coroutines; it must be used in one event loop only.
+    """
+
+    generation_kwargs: Mapping[str, object] | None
+    timeout: float | Timeouts
+    headers: Mapping[str, str | Secret] | None
+    http_client: httpx.Client | None
+    async_http_client: httpx.AsyncClient | None
+
+
+class HttpChatGenerator(ABC):
+    """Answers conversations through one HTTP API, blocking or as a coroutine.
+
+    Connections are pooled and reused; `close`, or a ``with`` block, closes them.
+
+    Args:
+        model: the model's name.
+        home: the provider's own server.
+        api_base_url: another server, in place of the one that the environment names, or that.
+        api_key: the key. By default the environment's, which goes to the provider and to the server
+            that the environment names, not to one that `api_base_url` names.
+        options: see `HttpOptions`.
+
+    Raises:
+        ValueError: `api_base_url` is no HTTP URL.
+        TypeError: there is no such option.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        home: Home,
+        api_base_url: str | None = None,
+        api_key: str | Secret | None = None,
+        **options: Unpack[HttpOptions],
+    ) -> None:
+        if unknown := options.keys() - HttpOptions.__annotations__.keys():
+            known = ", ".join(HttpOptions.__annotations__)
+            raise TypeError(
+                f"{type(self).__name__} has no option {', '.join(map(repr, sorted(unknown)))}; "
+                f"beside its own it has {known}; what goes into requests is generation_kwargs"
+            )
+        self.model = model
+        self.home = home
+        self._base_url, self._key = server_of(home, api_base_url, api_key)
+        self._options = dict(options.get("generation_kwargs") or {})
+        self._headers = dict(options.get("headers") or {})
+        self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
+        self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
+
+    schema_mode: SchemaMode = "never"
+    """When the provider holds the model's answer to the JSON Schema of a `response_format`."""
+
+    def options_as_data(self) -> dict[str, object]:
+        """The options that are data: where it is, which variable has its key, what it sends.
+
+        Raises:
+            SecretError: its key is a value, or its address may hold one.
+        """
+        told: dict[str, object] = {}
+        is_elsewhere = self._base_url != self.home.base_url
+        if self._options:
+            told["generation_kwargs"] = thaw(self._options)
+        if is_elsewhere:
+            if {"@", "?"} & set(self._base_url):
+                raise SecretError(
+                    f"the api_base_url of {type(self).__name__} has a user or a query in it, which "
+                    "may be a key and is not written; give the key by Secret.from_env_var"
+                )
+            told["api_base_url"] = self._base_url
+        if self._key is not None and (is_elsewhere or self._key.env_vars != self.home.key_vars):
+            if not self._key.env_vars:
+                raise SecretError(
+                    f"the key of {type(self).__name__} is a value, which is not written; make it "
+                    "with Secret.from_env_var"
+                )
+            told["api_key"] = {"env_vars": list(self._key.env_vars)}
+        return told
+
+    @abstractmethod
+    def _url(self, *, stream: bool) -> str:
+        """Where a request goes."""
+
+    @abstractmethod
+    def _body(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        options: Mapping[str, object],
+        *,
+        stream: bool,
+    ) -> bytes:
+        """The body of a request; `options` are those of the generator and of the call."""
+
+    @abstractmethod
+    def _fold(self) -> Fold:
+        """How one answer is read."""
+
+    def _payloads(self) -> Payloads:
+        """How the bytes of one answer are framed."""
+        return PayloadDecoder()
+
+    def run(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
+        stream = streaming_callback is not None
+        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
+        return self._caller.call(request, answer, streaming_callback)
+
+    async def run_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+        streaming_callback: StreamingCallback | None = None,
+    ) -> ChatReply:
+        """As `run`. Cancelling it closes the connection."""
+        stream = streaming_callback is not None
+        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
+        return await self._caller.call_async(request, answer, streaming_callback)
+
+    def _prepared(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[ToolSpec],
+        generation_kwargs: Mapping[str, object] | None,
+        *,
+        stream: bool,
+    ) -> tuple[Request, Answer]:
+        options = self._options | dict(generation_kwargs or {})
+        body = self._body(messages, tools, options, stream=stream)
+        url = self._url(stream=stream)
+        try:
+            headers, secrets = self._signed_headers(url, body)
+        except SecretError as error:
+            text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
+            raise ChatGeneratorError(ModelFailure("authentication", text)) from error
+        answer = Answer(
+            self._fold(),
+            host_of(url),
+            redact=lambda text: redacted(text, secrets),
+            payloads=self._payloads(),
+        )
+        return Request(url, headers, body), answer
+
+    def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
+        """The headers of a request, and the secrets in them.
+
+        Raises:
+            SecretError: one of the secrets is missing.
+        """
+        headers, secrets = dict(BASIC_HEADERS), []
+        for name, value in self._headers.items():
+            headers[name.lower()] = value.reveal() if isinstance(value, Secret) else value
+            secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
+        if self._key is not None:
+            secrets.append(self._key.reveal())
+            name, before = self.home.key_header
+            headers[name] = before + secrets[-1]
+        return headers, secrets
+
+    def about_key(self) -> str:
+        """Whether there is a key for a call, and which variables may hold it; never the key."""
+        names = " or ".join(self.home.key_vars)
+        try:
+            _, secrets = self._signed_headers(self._url(stream=False), b"")
+        except SecretError as error:
+            return f"no key: {error}"
+        return f"a key is set ({names})" if secrets else f"needs no key; {names} may hold one"
+
+    def close(self) -> None:
+        """Close the connections of blocking calls. A later call opens new ones."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        """Close all connections, of blocking calls and of this event loop."""
+        await self._clients.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r} at {host_of(self._url(stream=False))})"

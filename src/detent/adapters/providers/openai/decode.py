@@ -1,0 +1,279 @@
+"""Answers of Chat Completions, streamed or whole, folded into pieces and a reply. Pure.
+
+Source: https://platform.openai.com/docs/api-reference/chat/streaming, and what compatible servers
+send beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Never, TypeAlias
+
+from attrs import define, field
+
+from detent.adapters.providers.http.answers import Ending
+from detent.adapters.providers.http.failures import error_in_answer, read_error
+from detent.adapters.providers.http.wire import failed, first_choice, first_count, read_arguments
+from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
+from detent.core.chat.replies import (
+    ChatReply,
+    FinishReason,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+)
+
+Json: TypeAlias = Mapping[str, Any]
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",  # Together
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",  # Mistral
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}
+CUT = frozenset({"length", "content_filter"})
+FRAGMENTED = {"reasoning.text": "text", "reasoning.summary": "summary"}
+NOT_EXTRA = frozenset({"choices", "model", "object", "obfuscation", "p"})
+
+
+class ChatFold:
+    """Folds the values of one answer. A whole answer is a stream of one value to it."""
+
+    def __init__(self) -> None:
+        self._about: dict[str, Any] = {}  # what stands beside the choices; the last word counts
+        self._usage: Json | None = None
+        self._chosen = False
+        self._finish = ""
+        self._over = False
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_field = ""
+        self._details: list[dict[str, Any]] = []
+        self._calls: list[_Call] = []
+
+    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
+        """Take in the next value; give what can be shown of it.
+
+        Raises:
+            ChatGeneratorError: the value is an error of the provider.
+        """
+        if value.get("error"):
+            raise error_in_answer(value)
+        self._about.update(value)
+        if usage := value.get("usage"):
+            self._usage = usage
+        choice = first_choice(value.get("choices"))
+        if choice is None:
+            return ()
+        self._chosen = True
+        delta = choice["delta"] if "delta" in choice else choice.get("message")
+        if reason := choice.get("finish_reason"):
+            self._finish, self._over = reason, True
+            self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
+        elif delta and delta.get("tool_calls"):
+            self._over = False  # Together gives a reason after each call
+        return self._pieces(delta) if delta else ()
+
+    def finish(self, *, ended: bool) -> Ending:
+        """The reply, and the piece that says why it ended.
+
+        Raises:
+            ChatGeneratorError: the answer was cut off before its end, or holds no choice.
+        """
+        if not self._chosen or not (ended or self._over) or self._finish == "error":
+            self._fail(ended=ended)
+        calls = self._made_calls()
+        refusal = "".join(self._refusal)
+        text = "".join(self._text) or refusal or None
+        reason = _finish_reason(self._finish, calls=bool(calls), refused=bool(refusal))
+        usage = self._usage or (self._about.get("x_groq") or {}).get("usage") or {}
+        about = self._about | {"usage": usage, "refusal": refusal}
+        reply = ChatReply(
+            ChatMessage.from_assistant(text, tool_calls=calls, reasoning=self._thought()),
+            finish_reason=reason,
+            usage=_usage(usage),
+            model=str(self._about.get("model") or ""),
+            raw_finish_reason=str(self._finish),
+            extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA},
+        )
+        return [StreamingChunk(finish_reason=reason)], reply
+
+    def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
+        if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
+            return (self._say(text, self._text),) if text else ()
+        pieces: list[StreamingChunk] = []
+        if thought := delta.get("reasoning_content"):
+            pieces.append(self._think("reasoning_content", thought))
+        elif thought := delta.get("reasoning"):
+            pieces.append(self._think("reasoning", thought))
+        if details := delta.get("reasoning_details"):
+            _merge_details(self._details, details)
+        if content := delta.get("content"):
+            if isinstance(content, str):
+                pieces.append(self._say(content, self._text))
+            else:
+                pieces.extend(self._parts(content))
+        if refusal := delta.get("refusal"):
+            pieces.append(self._say(refusal, self._refusal))
+        if calls := delta.get("tool_calls"):
+            pieces.append(StreamingChunk(tool_calls=tuple(self._call(call) for call in calls)))
+        return pieces
+
+    def _say(self, text: str, said: list[str]) -> StreamingChunk:
+        start = not said
+        said.append(text)
+        return StreamingChunk(text, start=start)
+
+    def _think(self, name: str, text: str) -> StreamingChunk:
+        start = not self._reasoning
+        self._reasoning.append(text)
+        self._reasoning_field = name
+        return StreamingChunk(reasoning=text, start=start)
+
+    def _parts(self, parts: Iterable[Json]) -> Iterator[StreamingChunk]:
+        """Mistral's form of content: a list of texts and thoughts."""
+        for part in parts:
+            if part.get("type") == "thinking":
+                said = part.get("thinking") or ()
+                pieces = (
+                    [said] if isinstance(said, str) else [one.get("text") or "" for one in said]
+                )
+                yield self._think("content", "".join(pieces))
+            elif part.get("type") == "text" and (text := part.get("text")):
+                yield self._say(text, self._text)
+
+    def _call(self, wire: Json) -> ToolCallDelta:
+        function = wire.get("function") or wire.get("custom") or {}
+        name = function.get("name")
+        call = self._call_meant(wire, name)
+        first = not call.name
+        call.name = call.name or name or ""
+        call.id = call.id or wire.get("id")
+        if signature := wire.get("extra_content"):
+            call.extra["extra_content"] = signature
+        if wire.get("custom"):
+            call.extra["type"] = "custom"
+        arguments = function.get("arguments") or function.get("input") or ""
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments)
+        call.arguments.append(arguments)
+        return ToolCallDelta(
+            call.place, name if first else None, arguments, call.id if first else None
+        )
+
+    def _call_meant(self, wire: Json, name: str | None) -> _Call:
+        """The call that a delta goes on with, or a new one.
+
+        Deltas go by their index. Servers that leave it out, or give every call the same one, begin
+        a call with its name, and with a new id if they give ids at all.
+        """
+        index, call_id = wire.get("index"), wire.get("id")
+        for call in reversed(self._calls):
+            other_id = bool(call_id and call.id and call_id != call.id)
+            begins = name and (other_id or (index is None and not call_id))
+            if (index is None or index == call.index) and not begins:
+                return call
+        self._calls.append(_Call(place=len(self._calls), index=index))
+        return self._calls[-1]
+
+    def _made_calls(self) -> list[ToolCall]:
+        """The calls, whole; where the answer was cut off, the last one may have been, too."""
+        cut = self._finish in CUT
+        return [call.made(cut=cut and call is self._calls[-1]) for call in self._calls]
+
+    def _thought(self) -> ReasoningContent | None:
+        extra: dict[str, object] = {}
+        if self._reasoning:
+            extra["field"] = self._reasoning_field
+        if self._details:
+            extra["reasoning_details"] = self._details
+        return ReasoningContent("".join(self._reasoning), extra) if extra else None
+
+    def _fail(self, *, ended: bool) -> Never:
+        if self._finish == "error":
+            raise failed("server", "the provider broke off with an error", retryable=True)
+        if not ended:
+            text = "the answer was cut off before the model had finished"
+            raise failed("cut_stream", text, retryable=True)
+        if read_error(self._about).message:
+            raise error_in_answer(self._about)
+        raise failed("bad_response", "the answer holds no choice; check the base URL")
+
+
+@define
+class _Call:
+    """A tool call while its pieces come in."""
+
+    place: int
+    index: int | None
+    id: str | None = None
+    name: str = ""
+    arguments: list[str] = field(factory=list)
+    extra: dict[str, Any] = field(factory=dict)
+
+    def made(self, *, cut: bool) -> ToolCall:
+        """The whole call; its free text, if it is a custom one, is no JSON object either."""
+        text = "".join(self.arguments)
+        read = None if "type" in self.extra else read_arguments(text, cut=cut)
+        unreadable = text if read is None else None
+        call_id = str(self.id) if self.id else None
+        return ToolCall(str(self.name), read or {}, call_id, self.extra, unreadable)
+
+
+def _merge_details(known: list[dict[str, Any]], more: Iterable[Json]) -> None:
+    """Join fragments of reasoning to the entries they belong to; OpenRouter wants them back whole.
+
+    Source: https://openrouter.ai/docs/use-cases/reasoning-tokens
+    """
+    before = tuple(known)  # entries that came together are whole, or belong to different thoughts
+    for detail in more:
+        member = FRAGMENTED.get(detail.get("type", ""))
+        entry = next((old for old in before if _same_thought(old, detail)), None)
+        if member is None or entry is None:
+            known.append(dict(detail))
+            continue
+        joined = (entry.get(member) or "") + (detail.get(member) or "")
+        entry.update({key: value for key, value in detail.items() if value is not None})
+        if joined:
+            entry[member] = joined
+
+
+def _same_thought(one: Json, other: Json) -> bool:
+    return one.get("type") == other.get("type") and one.get("index") == other.get("index")
+
+
+def _finish_reason(raw: str, *, calls: bool, refused: bool) -> FinishReason:
+    """The reason, decided on what came: servers say "stop" beside calls if a tool was demanded."""
+    reason = FINISH_REASONS.get(raw, "other")
+    if calls:
+        return reason if raw in CUT else "tool_calls"
+    if refused:
+        return "refusal"
+    return "other" if reason == "tool_calls" else reason
+
+
+def _usage(usage: Json) -> Usage:
+    """Usage in the common shape.
+
+    Some servers (xAI, Gemini) leave reasoning out of the completion but not out of the total; some
+    gateways report more reasoning than there was completion.
+    """
+    of_prompt = usage.get("prompt_tokens_details") or {}
+    of_completion = usage.get("completion_tokens_details") or {}
+    read = first_count(usage.get("prompt_tokens"))
+    total = first_count(usage.get("total_tokens"))
+    written = max(first_count(usage.get("completion_tokens")), total - read)
+    cached = first_count(
+        of_prompt.get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),  # DeepSeek
+        usage.get("cached_tokens"),
+    )
+    reasoning = first_count(of_completion.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    return Usage(read, written, min(cached, read), min(reasoning, written))

@@ -1,0 +1,88 @@
+"""Chat generators for servers that speak Chat Completions, each by its name.
+
+Each is an `OpenAIChatGenerator` with a profile; where a server is not among them, one with
+``api_base_url=`` will do.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Unpack
+
+from detent.adapters.providers.http.generator import HttpOptions
+from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.openai.chat import OpenAIChatGenerator
+from detent.adapters.providers.openai.profiles import (
+    DEEPSEEK,
+    GROQ,
+    LLAMA_CPP,
+    MISTRAL,
+    OLLAMA,
+    OPENROUTER,
+    TOGETHER,
+    VLLM,
+    XAI,
+    azure,
+)
+
+DeepSeekChatGenerator = partial(OpenAIChatGenerator, profile=DEEPSEEK)
+"""DeepSeek; the key is in the environment's DEEPSEEK_API_KEY."""
+
+GroqChatGenerator = partial(OpenAIChatGenerator, profile=GROQ)
+"""Groq; the key is in the environment's GROQ_API_KEY."""
+
+LlamaCppChatGenerator = partial(OpenAIChatGenerator, profile=LLAMA_CPP)
+"""A llama.cpp server, by default on this machine at port 8080, or at LLAMA_BASE_URL."""
+
+MistralChatGenerator = partial(OpenAIChatGenerator, profile=MISTRAL)
+"""Mistral; the key is in the environment's MISTRAL_API_KEY."""
+
+OllamaV1ChatGenerator = partial(OpenAIChatGenerator, profile=OLLAMA)
+"""Ollama through its /v1, by default on this machine at port 11434, or at OLLAMA_BASE_URL."""
+
+OpenRouterChatGenerator = partial(OpenAIChatGenerator, profile=OPENROUTER)
+"""OpenRouter; the key is in the environment's OPENROUTER_API_KEY."""
+
+TogetherChatGenerator = partial(OpenAIChatGenerator, profile=TOGETHER)
+"""Together; the key is in the environment's TOGETHER_API_KEY."""
+
+VLLMChatGenerator = partial(OpenAIChatGenerator, profile=VLLM)
+"""A vLLM server, by default on this machine at port 8000, or at VLLM_BASE_URL."""
+
+XAIChatGenerator = partial(OpenAIChatGenerator, profile=XAI)
+"""xAI; the key is in the environment's XAI_API_KEY."""
+
+
+def AzureOpenAIChatGenerator(  # noqa: N802 - it reads like the others
+    deployment: str,
+    *,
+    azure_endpoint: str | None = None,
+    api_version: str | None = None,
+    api_key: str | Secret | None = None,
+    azure_ad_token: str | Secret | None = None,
+    **options: Unpack[HttpOptions],
+) -> OpenAIChatGenerator:
+    """A deployment of Azure OpenAI.
+
+    Args:
+        deployment: its name.
+        azure_endpoint: the resource, such as ``https://NAME.openai.azure.com``. By default the
+            environment's AZURE_OPENAI_ENDPOINT.
+        api_version: a dated version of the API. By default the environment's OPENAI_API_VERSION;
+            where that is not set either, the API's v1.
+        api_key: the key, by default the environment's AZURE_OPENAI_API_KEY.
+        azure_ad_token: a token of Microsoft Entra ID in place of a key; tokens expire, so best a
+            `Secret` made from a function.
+        options: see `HttpOptions`.
+
+    Raises:
+        ValueError: there is no endpoint, or it is no HTTP URL.
+    """
+    endpoint = azure_endpoint or os.environ.get("AZURE_OPENAI_ENDPOINT")
+    if not endpoint:
+        raise ValueError("Azure OpenAI needs azure_endpoint=, or AZURE_OPENAI_ENDPOINT to be set")
+    version = api_version or os.environ.get("OPENAI_API_VERSION") or ""
+    profile = azure(endpoint, deployment, version, token=azure_ad_token is not None)
+    key = azure_ad_token if azure_ad_token is not None else api_key
+    return OpenAIChatGenerator(deployment, api_key=key, profile=profile, **options)

@@ -1,0 +1,247 @@
+"""Answers of the Responses API, streamed or whole, folded into pieces and a reply. Pure.
+
+Source: https://platform.openai.com/docs/api-reference/responses-streaming
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from detent.adapters.providers.http.answers import Ending
+from detent.adapters.providers.http.failures import error_in_answer
+from detent.adapters.providers.http.neutral import decided_reason
+from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
+from detent.adapters.providers.http.wire import failed, first_count, read_arguments
+from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
+from detent.core.chat.messages import ReasoningContent, ToolCall
+from detent.core.chat.replies import (
+    ChatReply,
+    FinishReason,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+)
+
+Json: TypeAlias = Mapping[str, Any]
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "completed": "stop",
+    "complete": "stop",
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+}
+TEXTS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+ARGUMENTS = frozenset(
+    {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
+)
+CALLS = frozenset({"function_call", CUSTOM_CALL})
+UNDER_WAY = frozenset({"in_progress", "queued"})
+# What the answer repeats of the request, or what the reply says elsewhere.
+NOT_EXTRA = frozenset({"instructions", "model", "object", "output", "status", "text", "tools"})
+
+
+class ResponseFold:
+    """Folds the events of one answer. A whole answer is like the last event of a stream."""
+
+    def __init__(self) -> None:
+        self._response: Json = {}  # as the last event that held all of it said
+        self._items: dict[int, Json] = {}
+        self._places: dict[int, int] = {}  # the number of each call among the calls
+        self._begun: set[int] = set()  # the items of which something was shown
+        self._text_at: tuple[object, ...] = ()  # which text is going on
+
+    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
+        """Take in the next event; give what can be shown of it.
+
+        Raises:
+            ChatGeneratorError: the event is an error.
+        """
+        kind = value.get("type")
+        if kind in TEXTS or kind in THOUGHTS:
+            return self._grown(value, thought=kind in THOUGHTS)
+        if kind in ARGUMENTS:
+            return self._argued(self._index(value), value.get("delta"))
+        match value:
+            case {"type": "response.output_item.added", "item": Mapping() as item}:
+                return self._open(self._index(value, len(self._items)), item)
+            case {"type": "response.output_item.done", "item": Mapping() as item}:
+                return self._close(self._index(value), item)
+            case {"response": Mapping() as response}:
+                return self._tell(response)
+            case {"output": _} | {"object": "response"}:
+                return self._tell(value)
+            case _ if kind == "error" or value.get("error"):
+                raise error_in_answer(value)
+            case _:
+                return ()  # progress, and events that are not known yet
+
+    def finish(self, *, ended: bool) -> Ending:
+        """The reply, and the piece that says why it ended.
+
+        Raises:
+            ChatGeneratorError: the answer was cut off before its end, or is no response.
+        """
+        status = str(self._response.get("status") or "")
+        if not ended and (not status or status in UNDER_WAY):
+            text = "the answer was cut off before the model had finished"
+            raise failed("cut_stream", text, retryable=True)
+        if not self._response:
+            raise failed("bad_response", "the answer holds no response; check the base URL")
+        parts = self._parts(cut=status == "incomplete")
+        reason = self._reason(status, parts)
+        return [StreamingChunk(finish_reason=reason)], self._reply(parts, status, reason)
+
+    def _parts(self, *, cut: bool) -> list[Part]:
+        """The parts of the message: the ChatGPT backend tells them in the items alone."""
+        streamed = (item for _, item in sorted(self._items.items()))
+        items = list(self._response.get("output") or streamed)
+        return [part for item in items for part in _parts(item, cut=cut and item is items[-1])]
+
+    def _reason(self, status: str, parts: Iterable[Part]) -> FinishReason:
+        cause = (self._response.get("incomplete_details") or {}).get("reason") or status
+        reason = FINISH_REASONS.get(cause, "other")
+        if reason == "stop" and any(map(_refused, parts)):
+            return "refusal"
+        return decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
+
+    def _reply(self, parts: Sequence[Part], status: str, reason: FinishReason) -> ChatReply:
+        told = self._response
+        kept = {"id": told["id"]} if told.get("id") and told.get("store") is not False else None
+        refusal = "".join(map(_refused, parts))
+        return ChatReply(
+            assistant_message(PROVIDER, parts, kept),
+            finish_reason=reason,
+            usage=_usage(told.get("usage") or {}),
+            model=str(told.get("model") or ""),
+            raw_finish_reason=status,
+            extra={
+                name: said
+                for name, said in {**told, "refusal": refusal}.items()
+                if said and name not in NOT_EXTRA
+            },
+        )
+
+    def _tell(self, response: Json) -> Sequence[StreamingChunk]:
+        """Take in the whole response, which is told as it begins and as it ends."""
+        if response.get("error") or response.get("status") == "failed":
+            raise error_in_answer(response)
+        self._response = response
+        if self._items:
+            return ()
+        items = enumerate(response.get("output") or ())
+        return [piece for index, item in items for piece in self._close(index, item)]
+
+    def _index(self, event: Json, default: int | None = None) -> int:
+        """The number of the item that an event is about; without one it is about the last."""
+        index = event.get("output_index")
+        if isinstance(index, int):
+            return index
+        return max(self._items, default=0) if default is None else default
+
+    def _open(self, index: int, item: Json) -> Sequence[StreamingChunk]:
+        self._items[index] = item
+        if item.get("type") not in CALLS or index in self._places:
+            return ()
+        place = self._places[index] = len(self._places)
+        delta = ToolCallDelta(place, item.get("name"), "", _call_id(item))
+        return (StreamingChunk(tool_calls=(delta,)),)
+
+    def _close(self, index: int, item: Json) -> Sequence[StreamingChunk]:
+        """Take in a whole item; show it, if nothing was shown of it as it grew."""
+        pieces = [*self._open(index, item)]
+        if index in self._begun:
+            return pieces
+        if item.get("type") in CALLS:
+            pieces += self._argued(index, _written(item))
+        for number, (text, thought) in enumerate(_texts(item)):
+            event = {"output_index": index, "content_index": number, "delta": text}
+            pieces += self._grown(event, thought=thought)
+        return pieces
+
+    def _grown(self, event: Json, *, thought: bool) -> Sequence[StreamingChunk]:
+        text, index = event.get("delta"), self._index(event)
+        if not text:
+            return ()
+        self._begun.add(index)
+        at = (index, event.get("content_index"), event.get("summary_index"))
+        start, self._text_at = at != self._text_at, at
+        if thought:
+            return (StreamingChunk(reasoning=text, start=start),)
+        return (StreamingChunk(text, start=start),)
+
+    def _argued(self, index: int, arguments: str | None) -> Sequence[StreamingChunk]:
+        if not arguments or index not in self._places:
+            return ()
+        self._begun.add(index)
+        return (StreamingChunk(tool_calls=(ToolCallDelta(self._places[index], None, arguments),)),)
+
+
+def _parts(item: Json, *, cut: bool) -> Iterator[Part]:
+    """What an item says. Where the answer was `cut` off in it, a call is not whole."""
+    match item.get("type"):
+        case "message":
+            own = without(item, "content")
+            for part in item.get("content") or ():
+                of_part = without(part, "text", "refusal", "logprobs")
+                yield Said(_text_of(part), {"item": own, "part": of_part})
+        case "reasoning":
+            text = "".join(text for text, _ in _texts(item))
+            yield ReasoningContent(text, {PROVIDER: item})
+        case kind if kind in CALLS:
+            yield _call(item, cut=cut and item.get("status") != "completed")
+        case _:
+            yield Opaque(item)
+
+
+def _call(item: Json, *, cut: bool) -> ToolCall:
+    """A call; the free text of a custom one is no JSON object."""
+    written = _written(item)
+    custom = item.get("type") == CUSTOM_CALL
+    read = None if custom else read_arguments(written, cut=cut)
+    return ToolCall(
+        str(item.get("name") or ""),
+        read or {},
+        _call_id(item),
+        {PROVIDER: without(item, "arguments", "call_id", "input", "name")},
+        written if read is None else None,
+    )
+
+
+def _call_id(call: Json) -> str | None:
+    """What a result names its call by; some servers have but one id."""
+    return call.get("call_id") or call.get("id")
+
+
+def _written(call: Json) -> str:
+    return str(call.get("arguments") or call.get("input") or "")
+
+
+def _texts(item: Json) -> Iterator[tuple[str, bool]]:
+    """The texts of a message or a thought, and whether they are a thought."""
+    thought = item.get("type") == "reasoning"
+    if thought or item.get("type") == "message":
+        for part in (*(item.get("summary") or ()), *(item.get("content") or ())):
+            yield _text_of(part), thought
+
+
+def _text_of(part: Json) -> str:
+    return part.get("text") or part.get("refusal") or ""
+
+
+def _refused(part: Part) -> str:
+    """The text of a refusal; none of any other part."""
+    if isinstance(part, Said) and part.extra["part"].get("type") == "refusal":
+        return part.text
+    return ""
+
+
+def _usage(usage: Json) -> Usage:
+    """Usage in the common shape, in which the API counts."""
+    read, written = first_count(usage.get("input_tokens")), first_count(usage.get("output_tokens"))
+    cached = (usage.get("input_tokens_details") or {}).get("cached_tokens")
+    reasoning = (usage.get("output_tokens_details") or {}).get("reasoning_tokens")
+    return Usage(
+        read, written, min(first_count(cached), read), min(first_count(reasoning), written)
+    )

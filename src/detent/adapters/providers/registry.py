@@ -1,0 +1,115 @@
+"""Chat generators by name: one front door for every provider."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detent.adapters.providers.http.generator import HttpChatGenerator
+    from detent.adapters.providers.local.chat import LocalChatGenerator
+
+PROVIDERS = {
+    "anthropic": "anthropic.chat.AnthropicChatGenerator",
+    "azure": "openai.servers.AzureOpenAIChatGenerator",
+    "bedrock": "bedrock.chat.BedrockChatGenerator",
+    "cohere": "cohere.chat.CohereChatGenerator",
+    "deepseek": "openai.servers.DeepSeekChatGenerator",
+    "gemini": "gemini.chat.GeminiChatGenerator",
+    "groq": "openai.servers.GroqChatGenerator",
+    "llamacpp": "openai.servers.LlamaCppChatGenerator",
+    "local": "local.chat.LocalChatGenerator",
+    "mistral": "openai.servers.MistralChatGenerator",
+    "ollama": "ollama.chat.OllamaChatGenerator",
+    "ollama-v1": "openai.servers.OllamaV1ChatGenerator",
+    "openai": "openai.chat.OpenAIChatGenerator",
+    "openai-responses": "openai_responses.chat.OpenAIResponsesChatGenerator",
+    "openrouter": "openai.servers.OpenRouterChatGenerator",
+    "together": "openai.servers.TogetherChatGenerator",
+    "vertex": "gemini.chat.VertexChatGenerator",
+    "vllm": "openai.servers.VLLMChatGenerator",
+    "xai": "openai.servers.XAIChatGenerator",
+}
+"""Where the generator of each provider is. It is loaded when it is asked for."""
+
+
+def chat_generator(name: str, **options: Any) -> LocalChatGenerator | HttpChatGenerator:
+    """The chat generator that ``"provider:model"`` names; `options` are its constructor's.
+
+    ``"local:qwen2.5-coder-1.5b"`` runs in this process, and ``"local"`` alone has a default; all
+    others call a server. ``"openai:MODEL"`` also serves any server that speaks OpenAI Chat
+    Completions (``api_base_url=`` or the environment's OPENAI_BASE_URL says which). Keys come from
+    each provider's usual environment variable.
+
+    Raises:
+        ValueError: there is no such provider, or no model is named.
+    """
+    provider, _, model = name.partition(":")
+    if provider not in PROVIDERS or not (model or provider == "local"):
+        raise ValueError(
+            f"{name!r} names no model{_meant(provider)}; write provider:model, with one of the "
+            f"providers {', '.join(PROVIDERS)}"
+        )
+    module, _, generator = PROVIDERS[provider].rpartition(".")
+    make = getattr(import_module(f"detent.adapters.providers.{module}"), generator)
+    made: LocalChatGenerator | HttpChatGenerator = make(*filter(None, (model,)), **options)
+    return made
+
+
+def _meant(provider: str) -> str:
+    """What somebody who wrote `provider` may have meant."""
+    close = get_close_matches(provider, PROVIDERS, n=1) if provider not in PROVIDERS else []
+    return f": there is no provider {provider!r}, did you mean {close[0]!r}?" if close else ""
+
+
+def described(generator: object) -> dict[str, Any]:
+    """A generator as data, by which `from_description` makes it again.
+
+    One that is none of the providers' has only the name of its class.
+
+    Raises:
+        SecretError: its key is a value, and not in the environment.
+    """
+    name = _provider_of(generator)
+    options = getattr(generator, "options_as_data", None)
+    if name is None or options is None:
+        return {"name": None, "class": type(generator).__name__}
+    return {"name": f"{name}:{getattr(generator, 'model', '')}", **options()}
+
+
+def from_description(told: dict[str, Any]) -> LocalChatGenerator | HttpChatGenerator:
+    """The generator that `described` says. Keys are read from the environment.
+
+    Raises:
+        ValueError: there is no such provider.
+        TypeError: it has no such option.
+    """
+    options = {name: value for name, value in told.items() if name != "name"}
+    if "api_key" in options:
+        from detent.adapters.providers.http.secrets import Secret
+
+        options["api_key"] = Secret.from_env_var(*options["api_key"]["env_vars"])
+    return chat_generator(told["name"], **options)
+
+
+def _provider_of(generator: object) -> str | None:
+    """The name of the provider; one whose module is not loaded cannot be it."""
+    for name, place in PROVIDERS.items():
+        module, _, maker = place.rpartition(".")
+        loaded = sys.modules.get(f"detent.adapters.providers.{module}")
+        if loaded is None:
+            continue
+        make = getattr(loaded, maker)
+        if isinstance(make, partial):
+            kind, homes = make.func, [make.keywords["profile"].home]
+        else:
+            values = [one for one in vars(loaded).values() if not isinstance(one, type)]
+            found = [getattr(one, "home", one) for one in values]
+            kind, homes = make, [one for one in found if hasattr(one, "key_vars")]
+        home = getattr(generator, "home", None)
+        if kind is type(generator) and (home in homes or not homes):
+            return name
+    return None

@@ -1,1 +1,0 @@
-"""Stores: where the journals of runs are kept."""

@@ -1,0 +1,1 @@
+"""The clock, chance, threads and files of the machine."""

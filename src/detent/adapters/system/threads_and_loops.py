@@ -1,0 +1,178 @@
+"""A tool executor that calls the tool's own function: here, in a thread, or in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from functools import cache, partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeAlias, TypeVar
+from weakref import ref
+
+from detent.core.tools.tool import Tool
+
+T = TypeVar("T")
+Job: TypeAlias = Callable[[], object]
+
+IDLE_S = 10.0
+"""How long a thread that has nothing to do waits for the next call."""
+
+_idle: list[SimpleQueue[Job]] = []
+_under_way: set[asyncio.Task[Any]] = set()
+"""What runs in the background. Event loops only know their tasks weakly."""
+
+
+class FunctionToolExecutor:
+    """Calls functions. Coroutine functions never block, and others never block an event loop."""
+
+    def execute(self, tool: Tool, arguments: Mapping[str, object]) -> object:
+        """What the function returned: of a coroutine function, the coroutine.
+
+        A StopIteration becomes a RuntimeError, as in all that waits for a result.
+        """
+        try:
+            return tool.function(**arguments)
+        except StopIteration as error:
+            raise _carried(error) from error
+
+    async def execute_async(self, tool: Tool, arguments: Mapping[str, object]) -> object:
+        """What the function returned. If it is no coroutine function, it runs in a thread.
+
+        A thread cannot be stopped: when this is cancelled, the thread goes on unheard.
+        """
+        if tool.signature.is_async:
+            return await tool.function(**arguments)
+        value = await in_a_thread(partial(self.execute, tool, arguments))
+        return await value if inspect.isawaitable(value) else value
+
+
+def in_background(awaitable: Awaitable[T]) -> Future[T]:
+    """Run an awaitable from blocking code, in one event loop that all such calls share.
+
+    It sees the caller's context variables. A client that one call has made can thus serve the next,
+    and it does not matter whether the caller's own thread has an event loop. Cancelling the future
+    cancels it.
+    """
+    future: Future[T] = Future()
+    _background_loop().call_soon_threadsafe(_begin, future, awaitable)
+    return future
+
+
+async def in_a_thread(call: Callable[[], T]) -> T:
+    """What `call` returns, from a thread. Cancelling it means only not to listen."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    run_in_a_thread(partial(_fulfil, future, call))
+    try:
+        return await future
+    finally:
+        del future  # or an error in it would hold itself, by way of this frame
+
+
+def run_in_a_thread(job: Job) -> None:
+    """Have `job`, which does not raise, run in a thread that has nothing to do, or in a new one.
+
+    It sees the caller's context variables. There is no limit to the number of threads, and none
+    keeps the process from ending: a call that hangs must not take the place of another.
+    """
+    try:
+        jobs = _idle.pop()
+    except IndexError:
+        jobs = SimpleQueue()
+        Thread(target=_work, args=(jobs,), daemon=True, name="detent").start()
+    jobs.put(partial(copy_context().run, job))
+
+
+def _work(jobs: SimpleQueue[Job]) -> None:
+    while True:
+        try:
+            job = jobs.get(timeout=IDLE_S)
+        except Empty:
+            try:
+                _idle.remove(jobs)
+            except ValueError:  # taken this very moment: there is a job on its way
+                continue
+            return
+        job()
+        del job  # it holds arguments and results
+        _idle.append(jobs)
+
+
+def _carried(error: StopIteration) -> RuntimeError:
+    """What stands for an exception that no coroutine and no future can carry."""
+    return RuntimeError(f"the function raised StopIteration: {error}")
+
+
+def _fulfil(future: asyncio.Future[T], call: Callable[[], T]) -> None:
+    settle: Callable[[], None]
+    try:
+        settle = partial(future.set_result, call())
+    except StopIteration as error:
+        settle = partial(future.set_exception, _carried(error))
+    except BaseException as error:  # noqa: BLE001 - it is raised where the future is awaited
+        settle = partial(future.set_exception, error)
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any longer
+        future.get_loop().call_soon_threadsafe(_unless_cancelled, future, settle)
+    del future, settle  # as in `in_a_thread`
+
+
+def _unless_cancelled(future: asyncio.Future[T], settle: Callable[[], None]) -> None:
+    if not future.cancelled():
+        settle()
+
+
+def _begin(future: Future[T], awaitable: Awaitable[T]) -> None:
+    """As `asyncio.run_coroutine_threadsafe`, but the future does not hold the task.
+
+    The task has the caller's context, which may well hold the future, and with it all of a call.
+    """
+    task = asyncio.ensure_future(_awaited(awaitable))
+    _under_way.add(task)
+    task.add_done_callback(partial(_end, future))
+    future.add_done_callback(partial(_cancel, ref(task), task.get_loop()))
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+def _end(future: Future[T], task: asyncio.Task[T]) -> None:
+    _under_way.discard(task)
+    if task.cancelled():
+        future.cancel()
+    if not future.set_running_or_notify_cancel():
+        return
+    error = task.exception()
+    if error is None:
+        future.set_result(task.result())
+    else:
+        future.set_exception(error)
+    del future, task, error  # as in `in_a_thread`
+
+
+def _cancel(task: ref[asyncio.Task[T]], loop: asyncio.AbstractEventLoop, future: Future[T]) -> None:
+    running = task()
+    if future.cancelled() and running is not None:
+        loop.call_soon_threadsafe(running.cancel)
+
+
+@cache
+def _background_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, daemon=True, name="detent-loop").start()
+    return loop
+
+
+def _forget_threads() -> None:
+    _idle.clear()
+    _background_loop.cache_clear()
+    _under_way.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)  # threads do not survive a fork

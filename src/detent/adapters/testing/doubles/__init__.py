@@ -1,0 +1,1 @@
+"""Stand-ins for models, humans and tools, and words for what has happened."""

@@ -1,0 +1,276 @@
+"""Checking: every order of events in a small world, to prove claims about an agent or refute one.
+
+Runs are values: where two orders of events lead to the same run, only one of them goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from attrs import field, fields, frozen
+
+from detent.adapters.testing.proofs.properties import Claim, Wrong
+from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
+from detent.adapters.testing.simulation.diagram import Edge, edges_between
+from detent.adapters.testing.simulation.generated_agents import require_tools, spec_of
+from detent.adapters.testing.simulation.nested_runs import slots_in
+from detent.adapters.testing.simulation.scenarios import Story
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import Usage
+from detent.core.machine.delegation import agents_in
+from detent.core.machine.step import start, step
+from detent.core.run.events import CancelRequested, Event, Resumed
+from detent.core.run.run import Delegated, Run
+from detent.core.run.spec import AgentSpec
+from detent.core.schema.validation import faults
+from detent.core.storage.journal import run_from_json, run_to_json
+
+if TYPE_CHECKING:
+    from detent.adapters.agent.agent import Agent
+
+HELLO = (ChatMessage.from_user("Please do it."),)
+TOLD = ("id", "state", "decisions")
+COMPARED = tuple(one.name for one in fields(Run) if one.name not in TOLD)
+
+Key: TypeAlias = Hashable
+Memories: TypeAlias = tuple[Any, ...]
+
+
+@frozen
+class Proof:
+    """Claims that hold for every order of events up to a bound.
+
+    `cut` counts the runs that were not followed further, because they were in a later turn.
+    """
+
+    claims: tuple[str, ...]
+    turns: int
+    calls: int
+    states: int
+    transitions: int
+    cut: int
+    seconds: float
+    edges: frozenset[Edge] = field(repr=False)
+
+    def __str__(self) -> str:
+        bound = f"up to turn {self.turns}" if self.cut else "to the end"
+        return (
+            f"{', '.join(self.claims)}: holds for every order of events {bound}, with up to "
+            f"{self.calls} calls at once; {self.states} states, {self.transitions} transitions, "
+            f"{self.seconds:.1f} s"
+        )
+
+
+class Refuted(AssertionError):  # noqa: N818 - says what is the case
+    """A claim does not hold. `story` is a shortest run that shows it, and can be played again."""
+
+    def __init__(self, claim: str, sentence: str, story: Story[Any]) -> None:
+        super().__init__(f"{claim} is refuted: {sentence}\n{story}")
+        self.claim = claim
+        self.story = story
+
+
+def check(
+    agent: Agent[Any] | AgentSpec[Any],
+    *claims: Claim,
+    turns: int = 2,
+    calls: int = 2,
+    messages: Sequence[ChatMessage] = HELLO,
+    arguments: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    results: Mapping[str, Sequence[object]] | None = None,
+    usage: Usage = USAGE,
+    exact: bool = False,
+) -> Proof:
+    """Prove claims about an agent, or refute one, by going through every order of events.
+
+    The model calls any of the tools, up to `calls` at once, or answers, or fails. Each tool
+    returns, or fails for now or for good, or its time is up. Each human says anything, and others
+    forge it. At every point the process may die, but for a call that it has died in already and a
+    human has had begun anew, and the run be cancelled. No tool is run.
+
+    Args:
+        agent: an agent, or its spec. Its policies must be functions of what they are given.
+        claims: what is to be proved.
+        turns: runs are followed up to this turn; so are those of agents inside them.
+        calls: how many calls the model makes at once, at most.
+        messages: how the conversation begins.
+        arguments: by tool name all that the model may call it with; without it, one example.
+        results: by tool name all that it may give; without it, one example of its return type.
+        usage: the tokens of each reply; what it costs is what the agent's limits say.
+        exact: tell runs apart that differ in their conversation, or in the record of decisions,
+            alone. Needed where a policy or a claim reads one; there are many more of them.
+
+    Raises:
+        Refuted: a claim does not hold; the story that shows it is as short as any.
+        TypeError: what is claimed is no `Claim`.
+        ValueError: a tool is named that there is not, or arguments do not fit: the claim would hold
+            because nothing happens.
+    """
+    spec = spec_of(agent)
+    _require_sense(spec, claims, arguments or {}, results or {})
+    small = Small(spec, calls, arguments or {}, results or {}, usage)
+    begun = start(spec, messages, run_id="run", at=NOW)
+    return _Search(small, claims, begun, turns, exact=exact).proof()
+
+
+def _require_sense(
+    spec: AgentSpec[Any],
+    claims: Sequence[Claim],
+    arguments: Mapping[str, Sequence[Mapping[str, Any]]],
+    results: Mapping[str, Sequence[object]],
+) -> None:
+    """Refuse what would be proved of a world that is not meant."""
+    for claim in claims:
+        if not isinstance(claim, Claim):
+            raise TypeError(f"{claim!r:.200} is no Claim; always(function) makes one of a function")
+        require_tools(spec, claim.tools, f"{claim.name} is about")
+    require_tools(spec, arguments, "arguments are given for")
+    require_tools(spec, results, "results are given for")
+    for agent in (spec, *agents_in(spec).values()):
+        for name, tool in agent.tools.items():
+            for given in arguments.get(name, ()):
+                if told := "; ".join(faults(dict(given), tool.spec.parameters)):
+                    raise ValueError(
+                        f"the arguments {dict(given)} do not fit tool {name!r}: {told}"
+                    )
+
+
+@frozen(eq=False)
+class _Visit:
+    """How a run was first reached."""
+
+    run: Run[Any]
+    memories: Memories
+    before: _Visit | None = None
+    event: Event | None = None
+
+    def events(self) -> tuple[Event, ...]:
+        """The events from the start on."""
+        visit: _Visit | None = self
+        events: list[Event] = []
+        while visit is not None and visit.event is not None:
+            events.append(visit.event)
+            visit = visit.before
+        return tuple(reversed(events))
+
+
+class _Search:
+    """Goes through every run that can be, the nearest first."""
+
+    def __init__(
+        self, small: Small, claims: Sequence[Claim], begun: Run[Any], turns: int, *, exact: bool
+    ) -> None:
+        self._small = small
+        self._spec = small.spec
+        self._claims = claims
+        self._begun = begun
+        self._turns = max([turns, *(claim.turns for claim in claims)])
+        self._exact = exact
+        self._seen: dict[Key, _Visit] = {}
+        self._came_from: dict[Key, list[Key]] = {}
+        self._ends: list[Key] = []
+        self._edges: set[Edge] = set()
+        self._transitions = 0
+        self._cut = 0
+
+    def proof(self) -> Proof:
+        """What has been proved.
+
+        Raises:
+            Refuted: something was refuted.
+        """
+        began = perf_counter()
+        first = _Visit(self._begun, tuple(None for _ in self._claims))
+        key = self._key(first)
+        self._seen[key] = first
+        frontier = deque([key])
+        while frontier:
+            here = frontier.popleft()
+            frontier.extend(self._onward(here))
+        self._require_ends()
+        return Proof(
+            tuple(claim.name for claim in self._claims),
+            self._turns,
+            self._small.calls,
+            len(self._seen),
+            self._transitions,
+            self._cut,
+            perf_counter() - began,
+            frozenset(self._edges),
+        )
+
+    def _onward(self, here: Key) -> Iterator[Key]:
+        """The runs that are reached from one, and were not reached before."""
+        visit = self._seen[here]
+        if visit.run.outcome is not None or _deepest_turn(visit.run) > self._turns:
+            self._ends.append(here)
+            self._cut += visit.run.outcome is None
+            return
+        for event in self._small.events(visit.run):
+            self._transitions += 1
+            after = step(self._spec, visit.run, event)
+            if after is visit.run:
+                continue
+            if isinstance(event, Resumed):
+                self._require_stored(visit)
+            there = self._judged(visit, event, after)
+            key = self._key(there)
+            if not isinstance(event, CancelRequested):
+                self._came_from.setdefault(key, []).append(here)
+            if key not in self._seen:
+                self._seen[key] = there
+                yield key
+            self._edges.update(edges_between(visit.run, event, after))
+
+    def _require_stored(self, visit: _Visit) -> None:
+        """What another process reads of the run is the run."""
+        stored = json.dumps(run_to_json(self._spec, visit.run))
+        if run_from_json(self._spec, json.loads(stored)) != visit.run:
+            raise self._refuted("a stored run is the run", "it is another one", visit)
+
+    def _judged(self, visit: _Visit, event: Event, after: Run[Any]) -> _Visit:
+        memories: list[Any] = []
+        for claim, memory in zip(self._claims, visit.memories, strict=True):
+            said = claim.judge(memory, visit.run, event, after)
+            if isinstance(said, Wrong):
+                there = _Visit(after, (), visit, event)
+                raise self._refuted(claim.name, said.sentence, there)
+            memories.append(said)
+        return _Visit(after, tuple(memories), visit, event)
+
+    def _require_ends(self) -> None:
+        """Each run that was seen can end without being cancelled, or leave what is looked at."""
+        claims = [claim for claim in self._claims if claim.must_end]
+        if not claims:
+            return
+        can_end = set(self._ends)
+        left = list(self._ends)
+        while left:
+            fresh = [key for key in self._came_from.get(left.pop(), ()) if key not in can_end]
+            can_end.update(fresh)
+            left.extend(fresh)
+        for key, visit in self._seen.items():
+            if key not in can_end:
+                raise self._refuted(claims[0].name, "from here no end can be reached", visit)
+
+    def _refuted(self, claim: str, sentence: str, visit: _Visit) -> Refuted:
+        return Refuted(claim, sentence, Story(self._spec, self._begun, visit.events()))
+
+    def _key(self, visit: _Visit) -> Key:
+        run = visit.run
+        if self._exact:
+            return visit.memories, run
+        held = frozenset(
+            (name, run.state.read(name)) for name in run.state.fields if name != "messages"
+        )
+        return visit.memories, held, *[getattr(run, name) for name in COMPARED]
+
+
+def _deepest_turn(run: Run[Any]) -> int:
+    """The turn of the run, or of an agent at work inside it that has come further."""
+    at_work = [slot.status for _, slot in slots_in(run)]
+    return max(run.turn, *(one.run.turn for one in at_work if isinstance(one, Delegated)), 0)

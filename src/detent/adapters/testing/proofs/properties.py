@@ -1,0 +1,127 @@
+"""Claims: what somebody says of every run of an agent, to be proved or refuted by `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from detent.adapters.testing.simulation.nested_runs import slots_in
+from detent.core.run.decisions import Confirmed, Modified
+from detent.core.run.events import Event, HappenedInside, HumanDecided
+from detent.core.run.refs import AgentRef, CallRef, Path
+from detent.core.run.run import AwaitingDecision, Delegated, Run, Running
+
+_Place: TypeAlias = tuple[Path, CallRef]
+
+
+@frozen
+class Wrong:
+    """Why a claim does not hold."""
+
+    sentence: str
+
+
+Judge: TypeAlias = Callable[[Any, Run[Any], Event, Run[Any]], Hashable | Wrong]
+"""Is given what it remembers, and an event with the run before and after it. Gives what it
+remembers from now on, or what is wrong. At first it remembers None."""
+
+
+@frozen
+class Claim:
+    """Something said of every run, by name.
+
+    `must_end` says also that wherever a run stands, it can end. `turns` is how many turns must be
+    looked at, at least. `tools` are those that it speaks of: `check` refuses it where there is none
+    of that name.
+    """
+
+    name: str
+    judge: Judge
+    must_end: bool = False
+    turns: int = 1
+    tools: tuple[str, ...] = ()
+
+
+def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Claim:
+    """The run is so after every event: `holds` is true of it."""
+    if not callable(holds):
+        raise TypeError(f"always takes a function of a run, not {holds!r:.80}")
+    said = name or str(getattr(holds, "__name__", holds))
+
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+        return None if holds(after) else Wrong(f"{said} does not hold")
+
+    return Claim(said, judge)
+
+
+def never_runs_unapproved(tool: str) -> Claim:
+    """No call of the tool begins without a human's yes to this very call, in any agent inside."""
+
+    def judge(
+        memory: frozenset[_Place] | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> frozenset[_Place] | Wrong:
+        approved = memory or frozenset()
+        if after.turn != before.turn:
+            approved = frozenset()
+        approved |= _approved(before, event)
+        for path, slot in slots_in(after):
+            if isinstance(slot.status, AwaitingDecision):
+                approved -= {(path, slot.ref)}
+            runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
+            if runs and (path, slot.ref) not in approved:
+                return Wrong(f"{tool} runs for call {slot.ref}, and nobody has approved that")
+        return approved
+
+    return Claim(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
+
+
+def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Claim:
+    """When so much is spent the model is asked no more, but for the last answer of its limits.
+
+    What it is spending then is what a reply too many can cost.
+
+    Raises:
+        ValueError: neither is given.
+    """
+    if tokens is None and cost is None:
+        raise ValueError("budget_never_exceeded says nothing without tokens= or cost=")
+
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+        asks = after.turn > before.turn and after.outcome is None and after.exhausted is None
+        if asks and tokens is not None and after.usage.total_tokens >= tokens:
+            return Wrong(f"the model is asked when {after.usage.total_tokens} tokens are spent")
+        if asks and cost is not None and after.cost >= cost:
+            return Wrong(f"the model is asked when {after.cost} are spent")
+        return None
+
+    said = ", ".join(
+        f"{name}={most}" for name, most in (("tokens", tokens), ("cost", cost)) if most is not None
+    )
+    return Claim(f"budget_never_exceeded({said})", judge)
+
+
+def always_ends_within(turns: int) -> Claim:
+    """There are so many turns at most, and wherever a run stands, it can end by itself."""
+
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+        return Wrong(f"there is a turn {after.turn}") if after.turn > turns else None
+
+    return Claim(f"always_ends_within({turns})", judge, must_end=True, turns=turns)
+
+
+def _approved(before: Run[Any], event: Event, path: Path = ()) -> frozenset[_Place]:
+    """The call to which an event says yes, if it answers the question that is open."""
+    match event:
+        case HumanDecided(ref, digest, Confirmed() | Modified()):
+            open_questions = {
+                (at, slot.ref): slot.status.digest
+                for at, slot in slots_in(before)
+                if isinstance(slot.status, AwaitingDecision)
+            }
+            return frozenset([(path, ref)] if open_questions.get((path, ref)) == digest else [])
+        case HappenedInside(ref, tool_name, inner):
+            return _approved(before, inner, (*path, AgentRef(*ref, tool_name)))
+        case _:
+            return frozenset()

@@ -1,0 +1,173 @@
+"""What can happen next to a run, in a small world: all of it, one event for each kind of outcome.
+
+RULE: the events depend on the run alone, so that equal runs have equal futures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from detent.adapters.system.threads_and_loops import in_background
+from detent.adapters.testing.simulation.drawing import arguments_for, dice, drawn, result_for
+from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply, ModelFailure, Usage
+from detent.core.control.judging import judge
+from detent.core.machine.delegation import inside, run_at
+from detent.core.machine.due import due
+from detent.core.run.decisions import Answered, Confirmed, Modified, Rejected
+from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
+from detent.core.run.events import (
+    CancelRequested,
+    ClockTicked,
+    Event,
+    HumanDecided,
+    Judged,
+    ModelFailed,
+    ModelReplied,
+    Resumed,
+    ToolNeverRan,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+)
+from detent.core.run.refs import Path
+from detent.core.run.run import AwaitingDecision, Ready, Run, Running, Slot
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.invocation import Invocation
+from detent.core.tools.result import ToolFault
+from detent.core.tools.tool import ToolSpec
+
+NOW = 0.0
+"""It is always now, except when a time is waited for."""
+USAGE = Usage(100, 100)
+FAILURES = (
+    ModelFailure("server", "the model is away", retryable=True),
+    ModelFailure("bad_request", "the model does not understand"),
+)
+FAULTS = (
+    ToolFault("raised", "it may work later", retryable=True),
+    ToolFault("raised", "it will never work"),
+)
+
+
+@frozen
+class Small:
+    """A small world for an agent.
+
+    `calls` is how many calls the model makes at once, at most. `arguments` and `results` have, by
+    tool name, what each tool may be called with and what it may give. Each reply has the same
+    `usage`.
+    """
+
+    spec: AgentSpec[Any] = field(repr=False)
+    calls: int
+    arguments: Mapping[str, Sequence[Mapping[str, Any]]] = field(factory=dict)
+    results: Mapping[str, Sequence[object]] = field(factory=dict)
+    usage: Usage = USAGE
+
+    def events(self, run: Run[Any]) -> Iterator[Event]:
+        """All that can happen next."""
+        for effect in due(self.spec, run):
+            agent = evolve(self, spec=agent_at(self.spec, effect.path))
+            for event in agent.outcomes(run_at(run, effect.path), effect):
+                yield inside(effect.path, event)
+        if run.outcome is not None:
+            return
+        yield CancelRequested("somebody wants it")
+        if all(self._may_be_cut_off(path, slot) for path, slot in slots_in(run)):
+            yield Resumed("another process", NOW)
+
+    def _may_be_cut_off(self, path: Path, slot: Slot) -> bool:
+        """Whether the process may die in a call: not again once a human has had it begun anew."""
+        if not isinstance(slot.status, Running):
+            return True
+        agent = agent_at(self.spec, path)
+        return slot.status.attempt <= agent.tools[slot.call.tool_name].retries.times + 1
+
+    def outcomes(self, run: Run[Any], effect: Effect) -> Iterator[Event]:
+        """All that can come of an effect of this very run: a case for each kind."""
+        match effect:
+            case AskModel():
+                yield from self._replies(effect)
+            case RunTool():
+                yield from self._runs(run, effect)
+            case Reconcile(ref, attempt):
+                yield ToolNeverRan(ref, attempt)
+                yield from self._returns(effect)
+            case Judge():
+                said = judge(effect)
+                yield said if isinstance(said, Judged) else in_background(said).result()
+            case AskHuman():
+                yield from self._decisions(run, effect)
+            case WaitUntil(at=at):
+                yield ClockTicked(at)
+
+    def _replies(self, effect: AskModel) -> Iterator[Event]:
+        turn, attempt = effect.turn, effect.attempt
+        for failure in FAILURES:
+            yield ModelFailed(turn, attempt, failure, NOW)
+        calls = [
+            ToolCall(offered.name, given)
+            for offered in effect.tools
+            for given in self._given(offered)
+        ]
+        for count in range(1, self.calls + 1):
+            for chosen in combinations_with_replacement(calls, count):
+                yield self._replied(effect, _calling(turn, chosen))
+        yield self._replied(effect, _calling(turn, [ToolCall("nobody")]))
+        for text in self._texts():
+            yield self._replied(effect, ChatMessage.from_assistant(text))
+
+    def _given(self, offered: ToolSpec) -> Sequence[Mapping[str, Any]]:
+        name = offered.name
+        return self.arguments.get(name) or [drawn(offered.parameters, dice("arguments", name))]
+
+    def _texts(self) -> Iterator[str]:
+        """What the model may say without a call: also an answer, where one of a type is wanted."""
+        yield "enough"
+        if self.spec.output is not None:
+            yield json.dumps(drawn(self.spec.output.schema, dice("answer")))
+
+    def _replied(self, effect: AskModel, message: ChatMessage) -> Event:
+        reply = ChatReply(message, "tool_calls" if message.tool_calls else "stop", self.usage)
+        price = self.spec.limits.price
+        cost = 0.0 if price is None else price(reply)
+        return ModelReplied(effect.turn, effect.attempt, reply, cost=cost)
+
+    def _runs(self, run: Run[Any], effect: RunTool) -> Iterator[Event]:
+        ref, attempt = effect.ref, effect.attempt
+        if isinstance(run.slots[ref.place].status, Ready):
+            yield ToolStarted(ref, attempt, NOW)
+            return
+        yield from self._returns(effect)
+        yield ToolRaised(
+            ref, attempt, ToolFault("raised", "it may work later", retryable=True), NOW
+        )
+        yield ToolRaised(ref, attempt, ToolFault("raised", "it will never work"), NOW)
+
+    def _returns(self, effect: RunTool | Reconcile) -> Iterator[Event]:
+        tool = effect.tool
+        for value in self.results.get(tool.name) or [result_for(tool, dice("result", tool.name))]:
+            invocation = Invocation(tool, effect.call, effect.state, effect.idempotency_key)
+            yield ToolReturned(effect.ref, effect.attempt, invocation.result(value))
+
+    def _decisions(self, run: Run[Any], effect: AskHuman) -> Iterator[Event]:
+        ref = effect.ref
+        other = arguments_for(effect.tool, dice("modified", effect.tool.name))
+        for decision in (Confirmed(), Modified(other), Rejected(), Answered("a human says so")):
+            yield HumanDecided(ref, effect.digest, decision)
+        for slot in run.slots:
+            if isinstance(slot.status, AwaitingDecision) and slot.ref != ref:
+                yield HumanDecided(ref, slot.status.digest, Confirmed())
+        yield HumanDecided(ref, "forged", Confirmed())
+
+
+def _calling(turn: int, calls: Sequence[ToolCall]) -> ChatMessage:
+    named = [evolve(call, id=f"c{turn}.{place}") for place, call in enumerate(calls)]
+    return ChatMessage.from_assistant(tool_calls=named)

@@ -1,0 +1,1 @@
+"""Worlds in which everything goes wrong, and what must hold in each."""

@@ -1,0 +1,244 @@
+"""What must hold for each call in every simulated world: see `invariants`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from detent.adapters.testing.simulation.nested_runs import everywhere
+from detent.adapters.testing.simulation.trace import (
+    Folded,
+    Opened,
+    Performed,
+    Said,
+    Trace,
+    Wrote,
+    changes,
+    slot_at,
+)
+from detent.core.chat.messages import ToolCall
+from detent.core.run.decisions import Allow, Ask, Confirmed, Decision, Modified
+from detent.core.run.effects import AskHuman
+from detent.core.run.events import ClockTicked, Judged, ToolRaised, ToolReturned
+from detent.core.run.refs import AgentRef, CallRef, Path
+from detent.core.run.run import (
+    AwaitingDecision,
+    Delegated,
+    Faulted,
+    Ready,
+    Resting,
+    Run,
+    Running,
+    Slot,
+    Unjudged,
+    Unknown,
+    is_settled,
+)
+from detent.core.run.spec import AgentSpec
+
+
+@everywhere
+def a_settled_call_stays_settled(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Each call is answered at most once."""
+    for before, _, after in changes(trace):
+        for slot in filter(is_settled, before.slots):
+            now = slot_at(after, slot.ref)
+            if now is not None and now != slot:
+                yield f"call {slot.ref} was settled as {slot.status} and is now {now.status}"
+
+
+@everywhere
+def an_answer_belongs_to_its_call(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """What a call is answered with is what came of running that call with those arguments.
+
+    It is not asked of tools whose results may have been looked up.
+    """
+    came: list[tuple[CallRef, ToolCall, object]] = []
+    for happening in trace:
+        match happening:
+            case Performed(_, effect, ToolReturned(_, _, result)):
+                came.append((effect.ref, effect.call, result))
+            case Folded(_, before, ToolReturned(ref, _, result)) if happening.is_change:
+                call = next(slot.call for slot in before.slots if slot.ref == ref)
+                looked_up = callable(spec.tools[call.tool_name].on_unknown)
+                if not looked_up and (ref, call, result) not in came:
+                    yield f"call {ref} got {result}, which did not come of running it"
+            case _:
+                pass
+
+
+@everywhere
+def settled_work_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """No tool runs for a call that has its answer."""
+    settled: set[CallRef] = set()
+    for happening in trace:
+        match happening:
+            case Folded(_, before, _, after) if happening.is_change:
+                settled |= {slot.ref for slot in after.slots if is_settled(slot)}
+                if after.turn != before.turn:
+                    settled |= {slot.ref for slot in before.slots}
+            case Performed(_, effect) if effect.ref in settled:
+                yield f"call {effect.ref} ran again after it had its answer"
+            case _:
+                pass
+
+
+@everywhere
+def begun_work_is_not_repeated_unasked(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """No attempt at a call runs twice, unless its tool says that this does no harm."""
+    begun: set[tuple[CallRef, int]] = set()
+    for happening in trace:
+        if isinstance(happening, Performed) and happening.effect.tool.on_unknown != "rerun":
+            effect = happening.effect
+            if (effect.ref, effect.attempt) in begun:
+                yield f"attempt {effect.attempt} at call {effect.ref} ran twice"
+            begun.add((effect.ref, effect.attempt))
+
+
+@everywhere
+def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Where a tool can look up what was done, a crash repeats nothing; a retry alone may."""
+    done: set[CallRef] = set()
+    for happening in trace:
+        match happening:
+            case Performed(_, effect, came) if callable(effect.tool.on_unknown):
+                if effect.ref in done:
+                    yield f"call {effect.ref} ran again, and looking it up would have found it"
+                if isinstance(came, ToolReturned):
+                    done.add(effect.ref)
+            case Folded(_, before, ToolRaised() | ClockTicked(), after):
+                done -= {slot.ref for slot in before.slots if _is_retried(slot, after)}
+            case Opened(_, _, run):  # a failure may be stored of which no process has heard
+                done -= {one.ref for one in run.slots if isinstance(one.status, Ready | Resting)}
+            case _:
+                pass
+
+
+def _is_retried(was: Slot, after: Run[Any]) -> bool:
+    """Whether an attempt that was under way has failed, and another one follows."""
+    now = slot_at(after, was.ref)
+    return isinstance(was.status, Running | Unknown) and isinstance(
+        now and now.status, Ready | Resting
+    )
+
+
+def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """No tool runs before the store has said that the intent to run it is safe."""
+    stored: set[tuple[Path, CallRef, int]] = set()
+    for happening in trace:
+        match happening:
+            case Wrote(entries) | Opened(_, entries):
+                stored.update(
+                    start for entry in entries for start in _starts(entry.data, entry.kind)
+                )
+            case Performed(_, effect) if (effect.path, effect.ref, effect.attempt) not in stored:
+                yield f"attempt {effect.attempt} at call {effect.ref} ran, and nothing says so"
+            case _:
+                pass
+
+
+@everywhere
+def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A call about which a human must be asked runs only as that human has said, and once."""
+    asked: dict[CallRef, str] = {}
+    said: dict[CallRef, list[tuple[AskHuman, Decision]]] = {}
+    for happening in trace:
+        match happening:
+            case Folded(_, before, _, after):
+                new = _questions(after).items() - _questions(before).items()
+                asked.update(new)
+                said.update((ref, []) for ref, _ in new)
+                for slot in _handed_over(before, after):
+                    decisions = said.get(slot.ref)
+                    if decisions is not None and not any(
+                        _approves(one, slot.call) for one in decisions
+                    ):
+                        yield f"an agent works on {slot.call}; a human said {decisions}"
+            case Opened(_, _, run):
+                new = _questions(run).items() - asked.items()
+                asked.update(new)
+                said.update((ref, []) for ref, _ in new)
+            case Said(effect, decision) if asked.get(effect.ref) == effect.digest:
+                said[effect.ref].append((effect, decision))
+            case Performed(_, effect) if effect.ref in asked:
+                if not any(_approves(one, effect.call) for one in said[effect.ref]):
+                    yield f"call {effect.ref} ran as {effect.call}; a human said {said[effect.ref]}"
+            case _:
+                pass
+
+
+def _handed_over(before: Run[Any], after: Run[Any]) -> Iterator[Slot]:
+    """The calls that an agent has begun to work on."""
+    for slot in after.slots:
+        was = slot_at(before, slot.ref)
+        if isinstance(slot.status, Delegated) and not isinstance(was and was.status, Delegated):
+            yield slot
+
+
+def _questions(run: Run[Any]) -> dict[CallRef, str]:
+    """The open questions to a human, by the call that they are about."""
+    return {
+        slot.ref: slot.status.digest
+        for slot in run.slots
+        if isinstance(slot.status, AwaitingDecision)
+    }
+
+
+@everywhere
+def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A guarded call waits for its policy's verdict, and goes on as that says."""
+    for before, event, after in changes(trace):
+        for slot in after.slots:
+            was = slot_at(before, slot.ref)
+            is_open = was is None or isinstance(was.status, Unjudged)
+            if is_open and slot.call.tool_name in spec.policies and not _heeds(event, slot):
+                yield f"call {slot.ref} is {slot.status}, against its policy"
+
+
+def _heeds(event: object, slot: Slot) -> bool:
+    """Whether a call that its policy had not judged before `event` may stand as it does now."""
+    match event:
+        case Judged(ref, Allow()) if ref == slot.ref:
+            return isinstance(slot.status, Ready)
+        case Judged(ref, Ask()) if ref == slot.ref:
+            return isinstance(slot.status, AwaitingDecision)
+        case _:
+            return isinstance(slot.status, Unjudged | Faulted)
+
+
+def each_call_has_a_key_of_its_own(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """Whoever does the work can tell calls apart, and sees one call under one key only."""
+    calls: dict[str, tuple[Path, CallRef]] = {}
+    keys: dict[tuple[Path, CallRef], str] = {}
+    for happening in trace:
+        if isinstance(happening, Performed):
+            effect = happening.effect
+            key, place = effect.idempotency_key, (effect.path, effect.ref)
+            of, was = calls.setdefault(key, place), keys.setdefault(place, key)
+            if (of, was) != (place, key):
+                yield f"call {place} ran as {key!r}, which is {of}; it was {was!r}"
+
+
+def _starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef, int]]:
+    """The attempt that an event says was begun, if it says that."""
+    path: Path = ()
+    while kind == "HappenedInside":
+        turn, place = data["ref"]
+        path = (*path, AgentRef(turn, place, data["tool_name"]))
+        data = data["event"]
+        kind = data["$type"]
+    if kind == "ToolStarted":
+        yield path, CallRef(*data["ref"]), data.get("attempt", 1)
+
+
+def _approves(said: tuple[AskHuman, Decision], call: ToolCall) -> bool:
+    effect, decision = said
+    match decision:
+        case Confirmed():
+            return effect.call == call
+        case Modified(arguments):
+            return evolve(effect.call, arguments=arguments) == call
+        case _:
+            return False

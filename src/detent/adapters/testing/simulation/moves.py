@@ -1,0 +1,60 @@
+"""Moves: what befalls a simulated run, one after the other."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+from attrs import frozen
+
+from detent.adapters.testing.simulation.drawing import dice, likely
+
+Kind: TypeAlias = Literal[
+    "land",  # something under way ends, and the process hears of it
+    "work",  # a tool's work is done; the process does not hear of it yet
+    "copy",  # an answer comes, and will come once more
+    "lose",  # the work is done, and its answer never comes
+    "echo",  # something that was heard long ago is heard again
+    "forge",  # somebody sends a decision that no human has made
+    "die",  # the process dies
+    "die_writing",  # the process dies while it writes, or before, or before it hears of it
+    "refuse",  # the store refuses the next append
+    "rival",  # another process takes the run over while this one is alive
+    "cancel",  # somebody wants the run to end
+    "damage",  # what is stored is changed: by the disk, or by somebody
+]
+
+WEIGHTS: dict[Kind, int] = {
+    "land": 40,
+    "work": 6,
+    "copy": 5,
+    "lose": 3,
+    "echo": 6,
+    "forge": 4,
+    "die": 4,
+    "die_writing": 5,
+    "refuse": 2,
+    "rival": 3,
+    "cancel": 1,
+    "damage": 0,  # at most once, see below
+}
+DAMAGED = 0.5
+"""How often, from 0 to 1, something damages the store."""
+LONGEST = 60
+
+
+@frozen
+class Move:
+    """One thing that befalls the run. `pick` says which of several it is about."""
+
+    kind: Kind
+    pick: int = 0
+
+
+def moves_of(seed: int) -> tuple[Move, ...]:
+    """The moves of a seed."""
+    rng = dice(seed, "moves")
+    kinds = rng.choices(get_args(Kind), list(map(WEIGHTS.__getitem__, get_args(Kind))), k=LONGEST)
+    moves = [Move(kind, rng.randrange(100)) for kind in kinds[: rng.randint(3, LONGEST)]]
+    if likely(rng, DAMAGED):
+        moves.insert(rng.randrange(len(moves)), Move("damage", rng.randrange(100)))
+    return tuple(moves)

@@ -1,0 +1,392 @@
+"""A simulated world: real runs, sessions and stores; time, processes and people are made up.
+
+Everything happens in one thread, on a clock that stands still unless the world sets it. The same
+stage, seed and moves give the same trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Event as Flag
+from typing import Any
+
+from attrs import define, frozen
+
+from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
+from detent.adapters.drivers.session import Session
+from detent.adapters.system.clocks import JumpingClock
+from detent.adapters.testing.simulation.drawing import dice
+from detent.adapters.testing.simulation.invariants import waits_for_a_human
+from detent.adapters.testing.simulation.model_actors import Players
+from detent.adapters.testing.simulation.moves import Kind, Move
+from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
+from detent.adapters.testing.simulation.shared_stores import (
+    Died,
+    DiskFullError,
+    Fate,
+    ShakyJournal,
+    Shelf,
+)
+from detent.adapters.testing.simulation.tool_world import Outside, within_reach
+from detent.adapters.testing.simulation.trace import (
+    Broke,
+    Folded,
+    FoundDamaged,
+    Happened,
+    Happening,
+    Opened,
+    Performed,
+    Rested,
+    Said,
+    Wrote,
+)
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import inside
+from detent.core.machine.due import due
+from detent.core.machine.step import start
+from detent.core.run.decisions import Confirmed
+from detent.core.run.effects import AskHuman, Effect, Reconcile, RunTool
+from detent.core.run.events import CancelRequested, Event, HumanDecided, Resumed
+from detent.core.run.run import AwaitingDecision, Run, is_settled
+from detent.core.run.spec import AgentSpec
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalConflictError,
+    JournalError,
+)
+from detent.ports.tool_execution import ToolExecutor
+
+RUN_ID = "run"
+CHECKPOINT_ENTRIES = 4
+"""Few, so that short runs have checkpoints as well."""
+FLYING: frozenset[Kind] = frozenset({"land", "work", "copy", "lose"})
+"""The moves that are about something under way."""
+DEATHS: tuple[Fate, ...] = ("before", "torn", "half", "after")
+PROMISED = (JournalError, StoredDataError, RunNotFoundError)
+"""What comes of a store that is damaged, if it is not the run as it was."""
+PATIENCE = 1000
+"""How many answers may come until a run that nobody disturbs has ended."""
+
+
+@frozen
+class Stage:
+    """What a world is played on: the agent, the conversation, the store, who runs the tools.
+
+    `executor` runs the tools for real; None has their results drawn. `is_attended` says whether
+    there is a human at all.
+    """
+
+    spec: AgentSpec[Any]
+    players: Players
+    shelf: Shelf
+    messages: Sequence[ChatMessage]
+    executor: ToolExecutor | None = None
+    is_attended: bool = True
+
+
+@define(eq=False)
+class Flight:
+    """An effect that a process has under way, and, once it is performed, what came of it."""
+
+    process: Process
+    effect: Effect
+    is_performed: bool = False
+    came: Event | BaseException | None = None
+
+
+@define(eq=False)
+class Process:
+    """A process that drives the run."""
+
+    number: int
+    session: Session[Any]
+
+
+class World:
+    """Plays one run from its start until nothing more happens."""
+
+    def __init__(self, stage: Stage, moves: Sequence[Move]) -> None:
+        self.trace: list[Happening] = []
+        self.clock = JumpingClock(1_000_000)
+        self.fate: Fate | None = None
+        self._stage = stage
+        self._moves = moves
+        self._outside = Outside(stage.players, stage.executor, is_attended=stage.is_attended)
+        self._spec = within_reach(stage.spec, self._outside)
+        self._started = 0
+        self._processes: list[Process] = []
+        self._air: list[Flight] = []
+        self._past: list[Event] = []
+        self._questions: list[str] = []
+        self._run: Run[Any] | None = None
+        self._is_damaged = False
+
+    def play(self) -> list[Happening]:
+        """The trace of the whole run."""
+        try:
+            for move in self._moves:
+                self.clock.wait(self.clock.now() + 0.01, Flag())
+                self._make(move)
+            self.fate = None
+            self._come_to_rest()
+        except Exception as error:  # noqa: BLE001 - what may never happen is what is looked for
+            is_promised = self._is_damaged and isinstance(error, PROMISED)
+            self.trace.append(FoundDamaged(error) if is_promised else Broke(error))
+        return self.trace
+
+    def _make(self, move: Move) -> None:
+        process = self._current()
+        if process is None:
+            return
+        if move.kind in FLYING:
+            if self._air:
+                self._touch(move.kind, self._air[move.pick % len(self._air)])
+        else:
+            self._befall(move, process)
+
+    def _touch(self, kind: Kind, flight: Flight) -> None:
+        """Something becomes of what is under way."""
+        match kind:
+            case "land":
+                self._land(flight)
+            case "work" if isinstance(flight.effect, RunTool):
+                self._perform(flight)
+            case "copy":
+                self._copy(flight)
+            case "lose":
+                self._perform(flight)
+                self._air.remove(flight)
+                self.tell(f"the answer to {flight.effect.key} is lost")
+            case _:
+                pass
+
+    def _befall(self, move: Move, process: Process) -> None:
+        """Something comes from outside."""
+        match move.kind:
+            case "echo":
+                self._echo(process, move.pick)
+            case "forge":
+                self._forge(process, move.pick)
+            case "die":
+                self._end(process, "dies")
+                behind = (0, 0, -100, 50)[move.pick % 4]  # clocks of two machines differ
+                self.clock = JumpingClock(self.clock.now() - behind)
+            case "die_writing":
+                self.fate = DEATHS[move.pick % len(DEATHS)]
+            case "refuse":
+                self.fate = "refused"
+            case "rival":
+                self._open()
+            case "cancel":
+                self._feed(process, CancelRequested("somebody wants it"), "from outside")
+            case "damage":
+                self._damage(process, move.pick)
+            case _:
+                pass
+
+    def _damage(self, process: Process, pick: int) -> None:
+        """Something happens to what is stored; mostly at the same time as to the process."""
+        if self._stage.shelf.damage is None:
+            return
+        if pick % 4:
+            self._end(process, "dies")
+        self.tell(self._stage.shelf.damage(dice(pick, "damage")))
+        self._is_damaged = True
+
+    def _come_to_rest(self) -> None:
+        """Nobody disturbs the run any more: whatever is under way lands, in order."""
+        for _ in range(PATIENCE):
+            process = self._current()
+            if process is None or self._waits_in_vain():
+                break
+            if self._air:
+                self._land(self._air[0])
+            else:
+                self._end(process, "is killed, because it hangs")
+        entries = tuple(self._journal().read(RUN_ID))
+        if self._run is not None:
+            self.trace.append(Rested(self._run, due(self._spec, self._run), entries))
+
+    def _waits_in_vain(self) -> bool:
+        if self._stage.is_attended or self._run is None or self._air:
+            return False
+        return waits_for_a_human(due(self._spec, self._run))
+
+    def _current(self) -> Process | None:
+        """The process that drives the run; a new one when there is none, and the run goes on."""
+        while not self._processes:
+            if self._run is not None and (self._run.outcome is not None or self._waits_in_vain()):
+                return None
+            self._open()
+        return self._processes[-1]
+
+    def _open(self) -> None:
+        """A process begins with the run, or goes on with it; others begin no work any more."""
+        self._started += 1
+        number = self._started
+        if number > PATIENCE:
+            raise RuntimeError("processes come and go, and the run gets nowhere")
+        self._air = [one for one in self._air if one.is_performed or not _is_work(one.effect)]
+        try:
+            journal = self._journal()
+            at = self._load(journal, number)
+            recorder = Recorder(journal, self._spec, self.clock.now, at, CHECKPOINT_ENTRIES)
+            if at.length == 0:
+                recorder.begin(at.run)
+                self._run = at.run
+            session = Session(
+                self._spec,
+                at.run,
+                observers=[lambda *seen: self._saw(number, *seen)],
+                clock=self.clock,
+                record=recorder,
+            )
+            process = Process(number, session)
+            resumed = Resumed(f"process-{number}", self.clock.now())
+            self._processes.append(process)
+            self._within(process, lambda: session.feed(resumed))
+        except (Died, DiskFullError, JournalConflictError) as error:
+            self.tell(f"process {number} does not get far: {error}")
+
+    def _load(self, journal: Journal, number: int) -> Loaded[Any]:
+        try:
+            at = loaded(journal, self._spec, RUN_ID)
+        except RunNotFoundError:
+            if self._is_damaged:
+                raise
+            now = self.clock.now()
+            run = start(self._spec, self._stage.messages, run_id=RUN_ID, at=now)
+            self.trace.append(Opened(number, (), run, run))
+            return Loaded(run, 0)
+        again = loaded(journal, self._spec, RUN_ID, from_start=True).run
+        entries = tuple(journal.read(RUN_ID))
+        self.trace.append(Opened(number, entries, at.run, again))
+        self._run = at.run
+        return at
+
+    def _journal(self) -> Journal:
+        shelf = self._stage.shelf
+        return ShakyJournal(shelf, shelf.open(), self._next_fate, self._wrote)
+
+    def _next_fate(self) -> Fate | None:
+        fate, self.fate = self.fate, None
+        return fate
+
+    def _wrote(self, entries: Sequence[Entry]) -> None:
+        self.trace.append(Wrote(tuple(entries)))
+
+    def _within(self, process: Process, act: Callable[[], object]) -> None:
+        """A process does something, and begins what is owed then; either may be its end."""
+        try:
+            act()
+            self._begin(process)
+        except Died:
+            self._end(process, "dies")
+        except (DiskFullError, JournalConflictError) as error:
+            self._end(process, f"stops: {type(error).__name__}")
+
+    def _begin(self, process: Process) -> None:
+        session = process.session
+        self._air += [Flight(process, effect) for effect in session.take()]
+        self._air = [
+            one
+            for one in self._air
+            if one.process is not process or one.effect.key in session.under_way
+        ]
+        if session.under_way:
+            return
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001 - what a player raised
+            self._end(process, f"stops: {type(error).__name__}")
+        else:
+            self._end(process, "has nothing left to do")
+
+    def _end(self, process: Process, how: str) -> None:
+        if process in self._processes:
+            self._processes.remove(process)
+            self._air = [one for one in self._air if one.process is not process]
+            self.tell(f"process {process.number} {how}")
+
+    def _saw(self, number: int, before: Run[Any], event: Event, after: Run[Any]) -> None:
+        self.trace.append(Folded(number, before, event, after))
+        if after is not before:
+            self._run = after
+        for _, slot in slots_in(after):
+            match slot.status:
+                case AwaitingDecision(digest) if digest not in self._questions:
+                    self._questions.append(digest)
+                case _:
+                    pass
+
+    def _land(self, flight: Flight) -> None:
+        self._perform(flight)
+        self._air.remove(flight)
+        process = flight.process
+        self._within(process, lambda: process.session.land(flight.effect, flight.came))
+
+    def _copy(self, flight: Flight) -> None:
+        self._perform(flight)
+        if not isinstance(flight.came, BaseException | None):
+            self._feed(flight.process, inside(flight.effect.path, flight.came), "early")
+
+    def _feed(self, process: Process, event: Event, how: str) -> None:
+        self.tell(f"process {process.number} is told {how}:")
+        self._within(process, lambda: process.session.feed(event))
+
+    def _echo(self, process: Process, pick: int) -> None:
+        """What was heard long ago is heard again: anything, or about a call of the open turn.
+
+        That is about one that has its answer, about an open one, or what a human said of such.
+        """
+        run = process.session.run
+        if run is not self._run or not self._past:  # it may be about what this process never asked
+            return
+        calls = {slot.ref for slot in run.slots if is_settled(slot) == (pick % 4 == 1)}
+        kind = HumanDecided if pick % 4 == 2 else object  # noqa: PLR2004 - see above
+        about = [
+            event
+            for event in self._past
+            if getattr(event, "ref", None) in calls and isinstance(event, kind)
+        ]
+        heard = about if about and pick % 4 else self._past
+        self._feed(process, heard[pick % len(heard)], "again")
+
+    def _forge(self, process: Process, pick: int) -> None:
+        open_questions = [
+            (path, slot.ref, slot.status.digest)
+            for path, slot in slots_in(process.session.run)
+            if isinstance(slot.status, AwaitingDecision)
+        ]
+        if open_questions:
+            path, ref, digest = open_questions[pick % len(open_questions)]
+            wrong = ["forged", *(one for one in self._questions if one != digest)]
+            event = HumanDecided(ref, wrong[pick % len(wrong)], Confirmed())
+            self._feed(process, inside(path, event), "by a forger")
+
+    def _perform(self, flight: Flight) -> None:
+        """Do the work of an effect, once."""
+        if flight.is_performed:
+            return
+        effect = flight.effect
+        flight.came = self._outside.pay(
+            effect, self.clock, agent_at(self._spec, effect.path).limits.price
+        )
+        flight.is_performed = True
+        if isinstance(flight.came, BaseException | None):
+            return
+        self._past.append(inside(effect.path, flight.came))
+        if isinstance(effect, RunTool):
+            self.trace.append(Performed(flight.process.number, effect, flight.came))
+        if isinstance(effect, AskHuman) and isinstance(flight.came, HumanDecided):
+            self.trace.append(Said(effect, flight.came.decision))
+
+    def tell(self, what: str) -> None:
+        """Note something for people."""
+        self.trace.append(Happened(what))
+
+
+def _is_work(effect: Effect) -> bool:
+    return isinstance(effect, RunTool | Reconcile)

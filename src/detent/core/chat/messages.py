@@ -1,0 +1,366 @@
+"""What a conversation is made of: messages and their parts, all immutable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast, get_args
+
+from attrs import field, frozen
+
+from detent.core.codec.registry import OWN_FORMS
+from detent.core.values.copies import frozen_leaf
+from detent.core.values.frozen import ATOMS, FrozenDict, freeze, frozen_dict, sealed
+from detent.core.values.quick import quick
+
+Part = TypeVar("Part")
+
+
+class ChatRole(StrEnum):
+    """Who speaks."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+def frozen_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """The converter of every field that holds a mapping of JSON values."""
+    if type(value) is FrozenDict:
+        return value
+    return FrozenDict({key: freeze(item) for key, item in value.items()})
+
+
+DEPTH_MAX = 100
+"""How deep JSON in a message may be nested: as deep as every interpreter can follow it."""
+
+EMPTY: FrozenDict[str, object] = FrozenDict()
+
+
+def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """As `frozen_mapping`, for what a message holds: nothing in it can be changed, however deep.
+
+    Raises:
+        TypeError: something in it can, or it is nested too deep.
+    """
+    if not value:
+        return EMPTY
+    if ATOMS.issuperset(map(type, value.values())):
+        return value if type(value) is FrozenDict else frozen_dict(value)
+    if is_deep(value):
+        raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
+    return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
+
+
+def is_deep(value: object) -> bool:
+    """Whether containers stand in each other more than `DEPTH_MAX` deep."""
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        level = [item for one in level for item in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Iterable[object]", value) if isinstance(value, list | tuple) else ()
+
+
+@sealed
+@quick
+@frozen
+class TextContent:
+    """Plain text."""
+
+    text: str
+
+
+@sealed
+@frozen
+class ReasoningContent:
+    """What the model thought before it answered.
+
+    `extra` is the provider's own data (signatures, ids, encrypted text), given back to it
+    unchanged.
+    """
+
+    reasoning_text: str
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
+
+
+@sealed
+@frozen
+class ImageContent:
+    """An image, base64 encoded. `detail` asks for a resolution: "low", "high" or "auto"."""
+
+    base64_image: str = field(repr=lambda text: f"<{len(text)} characters>")
+    mime_type: str = "image/png"
+    detail: str | None = None
+    meta: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
+
+
+@sealed
+@frozen
+class FileContent:
+    """A file (a PDF, say), base64 encoded."""
+
+    base64_data: str = field(repr=lambda text: f"<{len(text)} characters>")
+    mime_type: str
+    filename: str | None = None
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
+
+
+@sealed
+@quick
+@frozen
+class ToolCall:
+    """The model asks for a tool to be run.
+
+    `id` pairs the call with its result. A run gives an id to a call whose provider gave none.
+    `extra` is the provider's own data, given back to it unchanged. `unreadable` is what the model
+    wrote where its arguments are no JSON object: such a call is never run, and the model is told.
+    """
+
+    tool_name: str
+    arguments: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
+    id: str | None = None
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
+    unreadable: str | None = None
+
+
+def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    if not ATOMS.issuperset(map(type, parts)):
+        freeze(parts, frozen_leaf)
+    return parts
+
+
+ResultPart: TypeAlias = TextContent | ImageContent | FileContent
+
+
+def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
+    return value if isinstance(value, str) else _sealed(tuple(value))
+
+
+@sealed
+@quick
+@frozen
+class ToolCallResult:
+    """What came of a tool call: text, or parts, for the model to read."""
+
+    result: str | tuple[ResultPart, ...] = field(converter=_result)
+    origin: ToolCall
+    error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The textual part of the result."""
+        if isinstance(self.result, str):
+            return self.result
+        return "\n".join(part.text for part in self.result if isinstance(part, TextContent))
+
+
+Content: TypeAlias = (
+    TextContent | ReasoningContent | ImageContent | FileContent | ToolCall | ToolCallResult
+)
+UserPart: TypeAlias = str | TextContent | ImageContent | FileContent
+
+
+def _role(role: ChatRole | str) -> ChatRole:
+    return role if type(role) is ChatRole else ChatRole(role)
+
+
+def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
+    return _sealed(tuple(parts))
+
+
+@sealed
+@quick
+@frozen
+class ChatMessage:
+    """One message of a conversation. Make one with a `from_…` constructor."""
+
+    role: ChatRole = field(converter=_role)
+    content: tuple[Content, ...] = field(converter=_contents)
+    name: str | None = None
+    meta: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
+
+    @classmethod
+    def from_system(
+        cls, text: str, *, name: str | None = None, meta: Mapping[str, object] | None = None
+    ) -> ChatMessage:
+        """Instructions for the model."""
+        return cls(ChatRole.SYSTEM, (TextContent(text),), name, meta or {})
+
+    @classmethod
+    def from_user(
+        cls,
+        text: str | None = None,
+        *,
+        content_parts: Sequence[UserPart] = (),
+        name: str | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> ChatMessage:
+        """What the user says: a text, or parts (texts, images, files) in order.
+
+        Raises ValueError unless exactly one of the two is given.
+        """
+        if (text is None) == (not content_parts):
+            raise ValueError("from_user takes either a text or content_parts, one of the two")
+        parts = (text,) if text is not None else content_parts
+        content = tuple(TextContent(part) if isinstance(part, str) else part for part in parts)
+        return cls(ChatRole.USER, content, name, meta or {})
+
+    @classmethod
+    def from_assistant(
+        cls,
+        text: str | None = None,
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        reasoning: str | ReasoningContent | None = None,
+        name: str | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> ChatMessage:
+        """What the model says: its reasoning, its text and its tool calls, in this order."""
+        parts: list[Content] = []
+        if reasoning is not None:
+            thought = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
+            parts.append(thought)
+        if text is not None:
+            parts.append(TextContent(text))
+        if cls is not ChatMessage or name is not None or meta:
+            return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or {})
+        return ChatMessage(ChatRole.ASSISTANT, _sealed((*parts, *tool_calls)))
+
+    @classmethod
+    def from_tool(
+        cls,
+        tool_result: str | Sequence[ResultPart],
+        origin: ToolCall,
+        *,
+        error: bool = False,
+        meta: Mapping[str, object] | None = None,
+    ) -> ChatMessage:
+        """The answer to the tool call `origin`."""
+        result = ToolCallResult(tool_result, origin, error)
+        return cls(ChatRole.TOOL, (result,), meta=meta or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message as plain JSON.
+
+        Raises:
+            UnstorableError: its `meta`, or the `extra` of a part, holds what JSON has no form of.
+        """
+        from detent.core.codec.records import dump  # which knows messages
+
+        return cast("dict[str, Any]", dump(self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ChatMessage:
+        """What `to_dict` gave.
+
+        Raises:
+            StoredDataError: it is no message; the error says where.
+        """
+        from detent.core.codec.records import load  # as above
+
+        return load(dict(data), ChatMessage)
+
+    def is_from(self, role: ChatRole | str) -> bool:
+        """Whether it is a message of this role."""
+        return self.role == role
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text part, in order."""
+        return tuple(part.text for part in self._parts(TextContent))
+
+    @property
+    def text(self) -> str | None:
+        """The text of the message, its parts joined; None when it has none."""
+        texts = self.texts
+        return "".join(texts) if texts else None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Every tool call, in the model's order."""
+        return self._parts(ToolCall)
+
+    @property
+    def tool_call(self) -> ToolCall | None:
+        """The first tool call, or None."""
+        return next(iter(self.tool_calls), None)
+
+    @property
+    def tool_call_results(self) -> tuple[ToolCallResult, ...]:
+        """Every tool result, in order."""
+        return self._parts(ToolCallResult)
+
+    @property
+    def tool_call_result(self) -> ToolCallResult | None:
+        """The first tool result, or None."""
+        return next(iter(self.tool_call_results), None)
+
+    @property
+    def images(self) -> tuple[ImageContent, ...]:
+        """Every image, in order."""
+        return self._parts(ImageContent)
+
+    @property
+    def image(self) -> ImageContent | None:
+        """The first image, or None."""
+        return next(iter(self.images), None)
+
+    @property
+    def files(self) -> tuple[FileContent, ...]:
+        """Every file, in order."""
+        return self._parts(FileContent)
+
+    @property
+    def file(self) -> FileContent | None:
+        """The first file, or None."""
+        return next(iter(self.files), None)
+
+    @property
+    def reasonings(self) -> tuple[ReasoningContent, ...]:
+        """Every piece of reasoning, in order."""
+        return self._parts(ReasoningContent)
+
+    @property
+    def reasoning(self) -> ReasoningContent | None:
+        """The first piece of reasoning, or None."""
+        return next(iter(self.reasonings), None)
+
+    def _parts(self, kind: type[Part]) -> tuple[Part, ...]:
+        content: tuple[Any, ...] = self.content
+        for part in content:
+            if not isinstance(part, kind):
+                return tuple([part for part in content if isinstance(part, kind)])
+        return content  # has no other parts: the usual case, and the quick one
+
+
+def told(result: ToolCallResult) -> ChatMessage:
+    """The message that tells the model what came of its call."""
+    return ChatMessage(ChatRole.TOOL, (result,))
+
+
+def _pack(value: object) -> Any:
+    from detent.core.codec.records import shape_of  # which knows messages
+
+    kind: Any = type(value)
+    return json.loads(shape_of(kind).write(value, None))
+
+
+def _unpack(kind: Any, data: object) -> Any:
+    from detent.core.codec.records import shape_of  # as above
+
+    return shape_of(kind).read(data, None)
+
+
+OWN_FORMS.update(
+    (kind, (_pack, partial(_unpack, kind))) for kind in (ChatMessage, *get_args(Content))
+)

@@ -1,0 +1,133 @@
+"""What a chat generator gives back: a reply, the pieces it came in, or the failure to give one."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from attrs import field, frozen
+
+from detent.core.chat.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
+from detent.core.values.frozen import FrozenDict
+from detent.core.values.quick import quick
+
+FinishReason: TypeAlias = Literal[
+    "stop", "length", "tool_calls", "content_filter", "refusal", "other"
+]
+"""Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept."""
+
+SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
+"""When a model's answer is held to a JSON Schema by its provider: also beside tools, only without
+any, or never."""
+
+
+@quick
+@frozen
+class Usage:
+    """Tokens spent, in one shape for every provider.
+
+    `input_tokens` counts all tokens read, the cached ones included; `output_tokens` all tokens
+    written, reasoning included.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """All tokens, read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.cached_tokens - other.cached_tokens,
+            self.reasoning_tokens - other.reasoning_tokens,
+        )
+
+
+@quick
+@frozen
+class ChatReply:
+    """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints)."""
+
+    message: ChatMessage
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    raw_finish_reason: str = ""
+    extra: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
+
+
+FailureCause: TypeAlias = Literal[
+    "authentication",
+    "bad_request",
+    "not_found",
+    "rate_limit",
+    "overloaded",
+    "server",
+    "context_length",
+    "content_filter",
+    "timeout",
+    "connection",
+    "cut_stream",
+    "bad_response",
+    "bug",
+]
+"""Why a model call failed. "bug" is an exception that the chat generator did not mean to raise."""
+
+
+@frozen
+class ModelFailure:
+    """A model call that gave no reply, as a value."""
+
+    cause: FailureCause
+    message: str
+    retryable: bool = False
+    retry_after_s: float | None = None
+    status: int | None = None
+    request_id: str | None = None
+
+
+@quick
+@frozen
+class ToolCallDelta:
+    """A piece of a tool call: the name and id come first, then fragments of its JSON arguments."""
+
+    index: int
+    tool_name: str | None = None
+    arguments: str = ""
+    id: str | None = None
+
+
+@quick
+@frozen
+class StreamingChunk:
+    """A piece of a run, as it happens: for showing, never part of the run itself.
+
+    At most one of `content`, `reasoning`, `tool_calls` and `tool_call_result` is set. `start` marks
+    the first piece of a text or of a tool result; `index` says which call or result it belongs to.
+    The `finish_reason` "tool_call_results" says that all results of a turn were told, "discarded"
+    that the answer has broken off and that what was told of it does not count.
+    `agents` are the names of the agents around it, the outermost first, where it is of one that
+    works for another.
+    """
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
+    tool_call_result: ToolCallResult | None = None
+    finish_reason: FinishReason | Literal["tool_call_results", "discarded"] | None = None
+    index: int | None = None
+    start: bool = False
+    agents: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Any value as JSON and back, exactly. What is special registers itself."""

@@ -1,0 +1,174 @@
+"""Which types can be stored, what their values are written as, which classes a type mentions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from math import isfinite
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import NoneType
+from typing import (
+    Any,
+    NamedTuple,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+from uuid import UUID
+
+import attrs
+
+from detent.core.schema.record_fields import is_named_tuple
+from detent.core.schema.type_checks import undecorated
+from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
+from detent.core.values.shared_list import Log
+
+LOCAL_PATH = type(Path())
+MICROSECOND = timedelta(microseconds=1)
+INT64 = range(-(2**63), 2**63)
+
+
+class Form(NamedTuple):
+    """How values of one type are written as JSON, and read from it."""
+
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any], Any]
+
+
+class NoFormError(Exception):
+    """There is no form of `value`, which is somewhere in what was to be stored."""
+
+    def __init__(self, value: object, reason: str) -> None:
+        super().__init__(reason)
+        self.value = value
+
+
+SCALARS: Mapping[type, Form] = {
+    bytes: Form(lambda value: b64encode(value).decode("ascii"), b64decode),
+    datetime: Form(datetime.isoformat, datetime.fromisoformat),
+    date: Form(date.isoformat, date.fromisoformat),
+    time: Form(time.isoformat, time.fromisoformat),
+    timedelta: Form(lambda value: value // MICROSECOND, lambda data: data * MICROSECOND),
+    Decimal: Form(str, Decimal),
+    UUID: Form(str, UUID),
+    PurePosixPath: Form(str, PurePosixPath),
+    PureWindowsPath: Form(str, PureWindowsPath),
+    LOCAL_PATH: Form(str, Path),
+}
+"""Types that are written as one text or number."""
+
+HEX_DIGITS_MAX = 3500
+"""Python neither prints nor reads much larger integers in tens."""
+
+
+def _hex(value: int) -> str:
+    if value.bit_length() > 4 * HEX_DIGITS_MAX:
+        raise OverflowError(f"an integer has more than {4 * HEX_DIGITS_MAX} bits")
+    return hex(value)
+
+
+def _from_hex(data: str) -> int:
+    if len(data) > HEX_DIGITS_MAX + len("-0x"):
+        raise ValueError(f"an integer has more than {HEX_DIGITS_MAX} hexadecimal digits")
+    return int(data, 16)
+
+
+def _escaped(value: str) -> str | list[str]:
+    """In ASCII; apart where JSON would take two halves of a character for the whole."""
+    parts = [json.dumps(part)[1:-1] for part in HALVES.split(value)]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _unescaped(data: str | list[str]) -> str:
+    return "".join(json.loads(f'"{part}"') for part in ([data] if isinstance(data, str) else data))
+
+
+HALVES = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
+ESCAPES: Mapping[type, Form] = {
+    str: Form(_escaped, _unescaped),
+    int: Form(_hex, _from_hex),
+    float: Form(repr, float),
+    bool: Form(bool, bool),
+}
+"""How values are written that JSON, or some reader of it, has not got: NaN, huge integers…"""
+
+NATIVE: frozenset[type] = frozenset({str, int, float, bool, NoneType})
+COLLECTIONS: frozenset[type] = frozenset({list, tuple, set, frozenset})
+STANDS_FOR: Mapping[type, type] = {FrozenDict: dict, FrozenList: list, Log: list, FrozenSet: set}
+BUILT_IN: Mapping[str, type] = {
+    **{kind.__name__: kind for kind in (*SCALARS, *ESCAPES, *COLLECTIONS, dict)},
+    "Path": LOCAL_PATH,
+}
+
+
+def plain_type(value: object) -> type:
+    """The class of `value`; of a frozen container, the one that it stands for."""
+    return STANDS_FOR.get(type(value), type(value))
+
+
+def is_native(value: object) -> bool:
+    """Whether JSON has `value`, and all who read and write JSON agree on it."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+    return not isinstance(value, int) or value in INT64
+
+
+def is_record(kind: type) -> bool:
+    """Whether values of `kind` are stored field by field."""
+    return attrs.has(kind) or dataclasses.is_dataclass(kind) or is_named_tuple(kind)
+
+
+def is_model(kind: type) -> bool:
+    """Whether `kind` is a pydantic model, by what it can do."""
+    return hasattr(kind, "model_validate_json") and hasattr(kind, "model_dump")
+
+
+def is_convertible(kind: type) -> bool:
+    """Whether `kind` writes and reads itself as a dict."""
+    return hasattr(kind, "to_dict") and hasattr(kind, "from_dict")
+
+
+def is_storable(kind: type) -> bool:
+    """Whether `kind` is a class of somebody's own that can be stored."""
+    return issubclass(kind, Enum) or is_record(kind) or is_model(kind) or is_convertible(kind)
+
+
+def class_of(declared: object) -> type | None:
+    """The class whose own instances, and no others, are stored without saying their type."""
+    kind = get_origin(declared) or declared
+    if not isinstance(kind, type):
+        return None
+    if is_typeddict(kind):
+        return dict
+    kind = LOCAL_PATH if kind is Path else STANDS_FOR.get(kind, kind)
+    return kind if kind in BUILT_IN.values() or is_storable(kind) else None
+
+
+def mentioned(types: Iterable[object]) -> Mapping[str, frozenset[type]]:
+    """The storable classes in `types` and in the fields of these classes, by name."""
+    found: dict[str, frozenset[type]] = {}
+    seen: set[object] = set()
+    ahead: list[Any] = list(types)
+    while ahead:
+        declared = undecorated(ahead.pop())
+        kind = get_origin(declared) or declared
+        ahead += get_args(declared)
+        if isinstance(kind, Enum):  # an argument of Literal
+            kind = type(kind)
+        if not isinstance(kind, type) or kind in seen:
+            continue
+        seen.add(kind)
+        if is_record(kind) or is_typeddict(kind):
+            ahead += get_type_hints(kind, include_extras=True).values()
+        if is_storable(kind):
+            found[kind.__name__] = found.get(kind.__name__, frozenset()) | {kind}
+    return found

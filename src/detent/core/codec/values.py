@@ -1,0 +1,170 @@
+"""The stored form: any value that a state holds as plain JSON, and back with the same types.
+
+A value whose declared type says how to read it is stored plainly. Where only the value tells, as
+in a union or a bare list, its type stands beside it: ``{"$type": "Document", "title": "…"}``.
+
+RULE: nothing is imported or called because stored data names it. A name in the data is looked up
+among the built-in types and the classes that the declared types mention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, get_args
+
+from detent.core.codec.forms import NATIVE, Form, NoFormError, class_of, is_record, plain_type
+from detent.core.codec.json_text import AS_IN_1, TAG, NotPlainError, encoded, plain_text
+from detent.core.codec.registry import OWN_FORMS
+from detent.core.codec.shapes import RefusedError
+from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.schema.conversion import convert
+from detent.core.schema.record_fields import field_names
+from detent.core.schema.type_checks import undecorated
+from detent.core.values.short_repr import shown
+
+if TYPE_CHECKING:
+    from detent.core.codec.open_values import Codec
+
+
+def to_json(
+    value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+) -> Any:
+    """`value` as plain JSON: dicts, lists, texts, numbers, booleans and None.
+
+    Args:
+        value: what to store.
+        declared: the type that `from_json` will be told.
+        types: more types whose classes may occur where `declared` leaves the type open.
+        place: what errors call the value.
+
+    Raises:
+        UnstorableError: something in the value cannot be stored; says where and why.
+    """
+    try:
+        return _codec(declared, types).unstructure(value, declared)
+    except NoFormError as error:
+        where = place + (_way_to(error.value, value) or "")
+        raise UnstorableError(f"{where} cannot be stored: {shown(error.value)}; {error}") from None
+    except (RefusedError, OverflowError) as error:
+        raise UnstorableError(f"{place} cannot be stored: {error}") from None
+
+
+def to_text(
+    value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+) -> str:
+    """The same as JSON text, which is quicker. Raises as above."""
+    try:
+        if is_plain(value, declared):
+            return plain_text(value)
+    except NotPlainError:
+        pass
+    return encoded(to_json(value, declared, types, place=place))
+
+
+def is_plain(value: object, declared: object) -> bool:
+    """Whether the value is written as it is, if it is plain JSON."""
+    try:
+        kind = _plain_kind(declared)
+    except TypeError:  # an annotation in it has no hash
+        return False
+    return kind is object or plain_type(value) is kind
+
+
+@lru_cache(maxsize=256)
+def _plain_kind(declared: object) -> type | None:
+    """The class whose values are written as they are; `object` is any, None no class."""
+    bare_type = undecorated(declared)
+    kind = class_of(bare_type)
+    items = (class_of(item) for item in get_args(bare_type) if item is not Any)
+    if bare_type is Any or kind in NATIVE:
+        return object
+    return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
+
+
+def from_json(
+    data: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+) -> Any:
+    """The value that `to_json` stored as `data`, given the same types.
+
+    Raises:
+        StoredDataError: the data does not fit the declared type; says where and why.
+    """
+    try:
+        if isinstance(data, Mapping) and data.get(TAG) == AS_IN_1:
+            return _read_as_in_1(data, declared, place)
+        return _codec(declared, types).structure(data, declared)
+    except Exception as error:
+        from cattrs import transform_error
+
+        faults = transform_error(error, place, _said)
+        raise StoredDataError("; ".join(faults)) from error
+
+
+def _read_as_in_1(data: Mapping[str, Any], declared: Any, place: str) -> Any:
+    """What the key holds, or one item of it, in the JSON that tools take as arguments."""
+    kinds = {"key": declared, "item": next(iter(get_args(declared)), declared)}
+    return convert(data["value"], kinds[data["as"]], place)
+
+
+def versioned(stored: object, version: int, what: str) -> Mapping[str, Any]:
+    """The data in ``{"version": version, "data": …}``. Every earlier version is read as well.
+
+    Raises:
+        StoredDataError: `stored` is not of this kind, or of a later version.
+    """
+    if not isinstance(stored, Mapping) or not isinstance(data := stored.get("data"), Mapping):
+        raise StoredDataError(
+            f"a stored {what} is a dict with 'version' and 'data', got {shown(stored)}"
+        )
+    found = stored.get("version")
+    if type(found) is not int or not 1 <= found <= version:
+        raise StoredDataError(
+            f"a stored {what} of version {found!r:.40}; this Detent reads 1 to {version}"
+        )
+    return data
+
+
+def _codec(declared: object, types: Iterable[object]) -> Codec:
+    some = [undecorated(one) for one in (declared, *types)]
+    try:
+        known = frozenset(some)
+    except TypeError:  # an annotation in one of them has no hash
+        return _new_codec(some)
+    return _known_codec(known)
+
+
+@lru_cache(maxsize=64)
+def _known_codec(types: frozenset[object]) -> Codec:
+    return _new_codec(types)
+
+
+def _new_codec(types: Iterable[object]) -> Codec:
+    from detent.core.codec.open_values import Codec  # cattrs is only loaded where not all is plain
+
+    return Codec(types, {kind: Form(*form) for kind, form in OWN_FORMS.items()})
+
+
+def _said(error: BaseException, _: type | None) -> str:
+    return f"nothing is stored as {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _way_to(part: object, value: object) -> str | None:
+    """Where in `value` the very object `part` is: ``[3].owner``; None when it is not there."""
+    if value is part:
+        return ""
+    for step, inner in _parts(value):
+        rest = _way_to(part, inner)
+        if rest is not None:
+            return step + rest
+    return None
+
+
+def _parts(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        yield from ((f"[{key!r}]", item) for key, item in value.items())
+        yield from ((f" key {key!r}", key) for key in value)
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from ((f"[{at}]", item) for at, item in enumerate(value))
+    elif is_record(type(value)):
+        yield from ((f".{name}", getattr(value, name)) for name in field_names(type(value)) or ())

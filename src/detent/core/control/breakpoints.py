@@ -1,0 +1,278 @@
+"""Breakpoints: effects that a driver does not pay, so that it returns the run as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import evolve, field, frozen
+from attrs.validators import instance_of, optional
+
+from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import agents_in, run_at
+from detent.core.run.effects import (
+    AskHuman,
+    AskModel,
+    Effect,
+    EffectKey,
+    Judge,
+    Reconcile,
+    RunTool,
+    WaitUntil,
+)
+from detent.core.run.refs import AgentRef
+from detent.core.run.run import (
+    Accepted,
+    AwaitingDecision,
+    Faulted,
+    Misfit,
+    Ready,
+    Refused,
+    Run,
+    Slot,
+    Unjudged,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.masking import masked
+
+CHAT_GENERATOR = "chat_generator"
+TOOL_INVOKER = "tool_invoker"
+NEVER_BEGUN = frozenset({"unknown_tool", "invalid_arguments"})
+"""The faults of calls whose tool was never begun."""
+
+
+@frozen
+class Breakpoint:
+    """Stop before the model is asked, when it was asked `visit_count` times; None is every time.
+
+    `component_name` is "chat_generator".
+    """
+
+    component_name: str
+    visit_count: int | None = 0
+
+    def __attrs_post_init__(self) -> None:
+        count = self.visit_count
+        if count is not None and not (type(count) is int and count >= 0):
+            raise ValueError(f"visit_count must be None or a number >= 0, got {count!r}")
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        return isinstance(effect, AskModel) and not effect.path and self._is_visit(run)
+
+    def _is_visit(self, run: Run[Any]) -> bool:
+        return self.visit_count is None or self.visit_count == run.turn - 1
+
+
+@frozen
+class ToolBreakpoint(Breakpoint):
+    """Stop before the tools of a turn run, when tools have run in `visit_count` turns.
+
+    With a `tool_name`, only in a turn that calls this tool, at any place among the calls. All tools
+    of the turn wait together. `component_name` is "tool_invoker".
+    """
+
+    tool_name: str | None = field(default=None, validator=optional(instance_of(str)))
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        if not isinstance(effect, RunTool) or effect.path or not self._is_visit(run):
+            return False
+        named = [self.tool_name in (None, slot.call.tool_name) for slot in run.slots]
+        return any(named) and not any(map(_has_begun, run.slots))
+
+    def __str__(self) -> str:
+        name = "ALL_TOOLS" if self.tool_name is None else self.tool_name
+        return f"{self.component_name}, visit {self.visit_count}, tool_name={name}"
+
+
+@frozen
+class AgentBreakpoint:
+    """A breakpoint inside the agent called `agent_name`.
+
+    That is the name of the tool that an agent inside the run is; any other name stands for the
+    outermost agent, which has none.
+
+    Raises:
+        TypeError: it is no breakpoint.
+        ValueError: the breakpoint names another component than its kind stops at.
+    """
+
+    agent_name: str
+    break_point: Breakpoint
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.break_point, Breakpoint):
+            raise TypeError(
+                f"AgentBreakpoint({self.agent_name!r}, …) needs a Breakpoint or a ToolBreakpoint, "
+                f"got {self.break_point!r}"
+            )
+        _require_component(self.break_point)
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        return self.break_point(run, effect)
+
+
+Hold: TypeAlias = Callable[[Run[Any], Effect], bool]
+"""Says whether an effect that is owed must wait. Every breakpoint is one, and any function."""
+
+BreakPoints: TypeAlias = Hold | Sequence[Hold]
+
+
+def every_step(run: Run[Any], effect: Effect) -> bool:
+    """Stop before every model call and every tool: a breakpoint for going step by step."""
+    return isinstance(effect, AskModel | RunTool)
+
+
+@frozen
+class Holds:
+    """Several breakpoints as one: an effect waits when any of `rules` says so.
+
+    `agents` are the names of the agents that may be at work inside the run.
+    """
+
+    rules: tuple[Hold, ...] = ()
+    agents: frozenset[str] = frozenset()
+
+    def __call__(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether `effect` must wait."""
+        return self.first(run, effect) is not None
+
+    def first(self, run: Run[Any], effect: Effect) -> Hold | None:
+        """The first rule by which `effect` must wait."""
+        return next((rule for rule in self.rules if self._holds(rule, run, effect)), None)
+
+    def _holds(self, rule: Hold, run: Run[Any], effect: Effect) -> bool:
+        if not isinstance(rule, AgentBreakpoint) or rule.agent_name not in self.agents:
+            return rule(run, effect)
+        if not effect.path or effect.path[-1].tool_name != rule.agent_name:
+            return False
+        return rule(run_at(run, effect.path), evolve(effect, path=()))
+
+
+NO_HOLD = Holds()
+
+
+def holds_of(break_points: BreakPoints | None, spec: AgentSpec[Any]) -> Holds:
+    """One rule that holds an effect when any of `break_points` does.
+
+    Raises:
+        ValueError: a breakpoint names another component than its kind stops at, or a tool that its
+            agent has not got.
+    """
+    if break_points is None:
+        return NO_HOLD
+    rules = (break_points,) if callable(break_points) else tuple(break_points)
+    agents = agents_in(spec)
+    for rule in rules:
+        inner, tools = rule, spec.tools
+        if isinstance(rule, AgentBreakpoint):
+            inner, tools = rule.break_point, agents.get(rule.agent_name, spec).tools
+        if isinstance(inner, Breakpoint):
+            _require_component(inner)
+        if isinstance(inner, ToolBreakpoint) and inner.tool_name not in (None, *tools):
+            raise ValueError(
+                f"Tool '{inner.tool_name}' is not available in the agent's tools: "
+                f"{', '.join(tools)}"
+            )
+    return Holds(rules, frozenset(agents))
+
+
+def place_of(effect: Effect) -> EffectKey:
+    """Where in a run an effect stands, whatever the attempt: a resumed run passes it once."""
+    return effect.key._replace(attempt=0)
+
+
+def key_from_json(value: object) -> EffectKey:
+    """A place in a run, as `AgentSnapshot.to_dict` writes it.
+
+    Raises:
+        StoredDataError: it is none.
+    """
+    match value:
+        case [str(kind), int(turn), int(place), int(attempt)]:
+            return EffectKey(kind, turn, place, attempt)
+        case [str(kind), int(turn), int(place), int(attempt), list(path)]:
+            return EffectKey(kind, turn, place, attempt, tuple(map(_ref_from_json, path)))
+        case _:
+            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+
+
+def key_to_json(key: EffectKey) -> list[object]:
+    """What `key_from_json` reads."""
+    return [*key[:4], *([[list(at) for at in key.path]] if key.path else [])]
+
+
+def _ref_from_json(value: object) -> AgentRef:
+    match value:
+        case [int(turn), int(place), str(name)]:
+            return AgentRef(turn, place, name)
+        case _:
+            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+
+
+def rule_to_json(rule: Hold | None) -> dict[str, object]:
+    """A breakpoint as plain JSON, or nothing where there is none that JSON can say."""
+    inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
+    if not isinstance(inner, Breakpoint):
+        return {}
+    said: dict[str, object] = {
+        "component_name": inner.component_name,
+        "visit_count": inner.visit_count,
+    }
+    if isinstance(inner, ToolBreakpoint):
+        said["tool_name"] = inner.tool_name
+    if isinstance(rule, AgentBreakpoint):
+        said["agent_name"] = rule.agent_name
+    return said
+
+
+def told(effects: Sequence[Effect]) -> str:
+    """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
+    return ", ".join("".join((*map(_inside, effect.path), _told(effect))) for effect in effects)
+
+
+def _inside(at: AgentRef) -> str:
+    return f"{at.tool_name}: "
+
+
+def _told(effect: Effect) -> str:
+    match effect:
+        case AskModel():
+            return f"ask the model (turn {effect.turn})"
+        case RunTool():
+            return f"run {effect.tool.name}({_arguments(effect)})"
+        case Judge():
+            return f"ask the policy about {effect.tool.name}({_arguments(effect)})"
+        case AskHuman():
+            return f"ask a human about {effect.tool.name}({_arguments(effect)})"
+        case Reconcile():
+            return f"look up what became of {effect.tool.name}({_arguments(effect)})"
+        case WaitUntil():
+            return f"wait until {effect.at}"
+
+
+def _arguments(effect: RunTool | Judge | AskHuman | Reconcile) -> Mapping[str, object]:
+    return masked(effect.call.arguments, effect.tool.masked)
+
+
+def _require_component(break_point: Breakpoint) -> None:
+    is_tool = isinstance(break_point, ToolBreakpoint)
+    kind = "ToolBreakpoint" if is_tool else "Breakpoint"
+    wanted = TOOL_INVOKER if is_tool else CHAT_GENERATOR
+    if break_point.component_name != wanted:
+        raise ValueError(
+            f"If the break_point is a {kind}, it must have the component_name '{wanted}'."
+            f" Got '{break_point.component_name}'."
+        )
+
+
+def _has_begun(slot: Slot) -> bool:
+    match slot.status:
+        case Unjudged() | AwaitingDecision() | Ready(1) | Refused() | Accepted() | Misfit():
+            return False
+        case Faulted(fault):
+            return fault.kind not in NEVER_BEGUN
+        case _:
+            return True

@@ -1,0 +1,181 @@
+"""Hooks: functions around a model call, around a tool, and before the end of a run.
+
+A hook sees values that cannot change. It gives back another request, or the event that answers the
+request. What is recorded is the event alone, so that a replay needs no hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+from attrs import frozen
+
+from detent.core.errors import DetentError
+from detent.core.run.effects import AskModel, Effect, RunTool
+from detent.core.run.events import (
+    Event,
+    ModelFailed,
+    ModelReplied,
+    SentBack,
+    ToolRaised,
+    ToolReturned,
+)
+from detent.core.run.outcomes import Finished
+from detent.core.run.run import Run
+from detent.core.run.spec import Delegate
+
+ModelAnswer: TypeAlias = ModelReplied | ModelFailed
+ToolAnswer: TypeAlias = ToolReturned | ToolRaised
+Request: TypeAlias = AskModel | RunTool
+
+ANSWERS: dict[type[Request], tuple[type[Event], ...]] = {
+    AskModel: (ModelReplied, ModelFailed),
+    RunTool: (ToolReturned, ToolRaised),
+}
+
+
+class HookError(DetentError, RuntimeError):
+    """A hook has raised, which is the cause, or has given back what is no answer."""
+
+
+@frozen
+class Hook:
+    """A function that stands between a run and the world."""
+
+    function: Callable[..., object]
+
+
+@frozen
+class Before(Hook):
+    """Sees requests of a `kind` on their way out."""
+
+    kind: type[Request]
+
+
+@frozen
+class After(Hook):
+    """Sees the events that answer requests of a `kind`, on their way in."""
+
+    kind: type[Request]
+
+
+@frozen
+class OnExit(Hook):
+    """Sees runs that are about to end with an answer."""
+
+
+def before_model(
+    function: Callable[[AskModel, Run[Any]], AskModel | ModelAnswer | None],
+) -> Before:
+    """A hook that may change what the model is asked, or answer in its place; None lets it be."""
+    return Before(function, AskModel)
+
+
+def before_tool(function: Callable[[RunTool, Run[Any]], RunTool | ToolAnswer | None]) -> Before:
+    """A hook that may change a tool's call, or answer in the tool's place; None lets it be."""
+    return Before(function, RunTool)
+
+
+def after_model(
+    function: Callable[[AskModel, ModelAnswer, Run[Any]], ModelAnswer | None],
+) -> After:
+    """A hook that may change what the model has answered; None lets it be."""
+    return After(function, AskModel)
+
+
+def after_tool(function: Callable[[RunTool, ToolAnswer, Run[Any]], ToolAnswer | None]) -> After:
+    """A hook that may change what a tool has given; None lets it be."""
+    return After(function, RunTool)
+
+
+def on_exit(function: Callable[[Run[Any]], str | None]) -> OnExit:
+    """A hook that may send a run back that is about to end: by what the model is told then."""
+    return OnExit(function)
+
+
+def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | Event:
+    """The effect as the hooks want it, or the event by which one of them has answered it.
+
+    Hooks come in order. An answer goes out again through those before the one that gave it.
+
+    Raises:
+        HookError: a hook has failed.
+    """
+    if not isinstance(effect, AskModel | RunTool):
+        return effect
+    for place, hook in enumerate(hooks):
+        if not isinstance(hook, Before) or not isinstance(effect, hook.kind):
+            continue
+        given = _called(hook, effect, run)
+        if given is None:
+            continue
+        if given is effect or _may_take_its_place(given, hook, effect):
+            effect = cast(Request, given)
+        else:
+            answer = _answer(hook, effect, given)
+            return incoming(hooks[:place], effect, answer, run)
+    return effect
+
+
+def incoming(hooks: Sequence[Hook], effect: Effect, event: Event, run: Run[Any]) -> Event:
+    """The event that answers `effect`, as the hooks want it: the last comes first.
+
+    Raises:
+        HookError: a hook has failed.
+    """
+    for hook in reversed(hooks):
+        if isinstance(hook, After) and isinstance(effect, hook.kind):
+            given = _called(hook, effect, event, run)
+            event = event if given is None else _answer(hook, effect, given)
+    return event
+
+
+def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> SentBack | None:
+    """What the first hook says who does not let `run` end; None when all do.
+
+    Raises:
+        HookError: a hook has failed.
+    """
+    if not isinstance(run.outcome, Finished):
+        return None
+    for hook in hooks:
+        if isinstance(hook, OnExit) and (text := _called(hook, run)) is not None:
+            if not isinstance(text, str):
+                raise HookError(f"{_told(hook)} must give a text or None, got {text!r:.80}")
+            return SentBack(run.turn, text)
+    return None
+
+
+def _called(hook: Hook, *given: object) -> object:
+    try:
+        return hook.function(*given)
+    except Exception as error:
+        raise HookError(f"{_told(hook)} raised {type(error).__name__}: {error}") from error
+
+
+def _answer(hook: Before | After, effect: Request, given: object) -> Event:
+    kinds = ANSWERS[hook.kind]
+    if isinstance(given, kinds) and _place(given) == effect.key[1:4]:
+        return given
+    names = " or ".join(kind.__name__ for kind in kinds)
+    raise HookError(
+        f"{_told(hook)} must give a {names} for the same turn, place and attempt"
+        f"{f', or the {hook.kind.__name__}' if isinstance(hook, Before) else ''}, got {given!r:.80}"
+    )
+
+
+def _may_take_its_place(given: object, hook: Before, effect: Request) -> bool:
+    """The call of an agent is in the run, where a hook cannot change it."""
+    is_agents = isinstance(effect, RunTool) and isinstance(effect.tool, Delegate)
+    return isinstance(given, hook.kind) and given.key == effect.key and not is_agents
+
+
+def _place(event: Any) -> tuple[int, int, int]:
+    turn, place = (event.turn, 0) if isinstance(event, ModelAnswer) else event.ref
+    return turn, place, event.attempt
+
+
+def _told(hook: Hook) -> str:
+    name = getattr(hook.function, "__qualname__", repr(hook.function))
+    return f"the hook {name}"

@@ -1,0 +1,40 @@
+"""Judging: a policy is asked about a call, and its answer becomes an event."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Coroutine
+from inspect import isawaitable
+from typing import Any
+
+from detent.core.run.decisions import Allow, Ask, Verdict
+from detent.core.run.effects import Judge
+from detent.core.run.events import Judged
+
+
+def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
+    """What the policy says of the call; a coroutine, where the policy is asynchronous.
+
+    A policy that fails, or says something else than a verdict, lets no call pass: a human is asked.
+    """
+    try:
+        said = effect.policy(effect.call, effect.tool, effect.run)
+    except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
+        return _failed(effect, error)
+    return _awaited(effect, said) if isawaitable(said) else _judged(effect, said)
+
+
+async def _awaited(effect: Judge, said: Awaitable[Verdict]) -> Judged:
+    try:
+        return _judged(effect, await said)
+    except Exception as error:  # noqa: BLE001 - as above
+        return _failed(effect, error)
+
+
+def _judged(effect: Judge, said: object) -> Judged:
+    if isinstance(said, Allow | Ask):
+        return Judged(effect.ref, said)
+    return Judged(effect.ref, Ask(f"the policy said {said!r:.100}, which is no verdict"))
+
+
+def _failed(effect: Judge, error: Exception) -> Judged:
+    return Judged(effect.ref, Ask(f"the policy failed: {type(error).__name__}: {error}"))

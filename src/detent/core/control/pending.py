@@ -1,0 +1,297 @@
+"""Pending: the calls that wait for a human, as values that can be shown, sent and decided about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from attrs import asdict, evolve, field, fields_dict, frozen
+from attrs.validators import instance_of, optional
+
+from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import inside
+from detent.core.machine.due import due
+from detent.core.machine.refusals import DecisionRefusedError, Refusal, refusal
+from detent.core.machine.step import step
+from detent.core.run.decisions import (
+    Answered,
+    Confirmed,
+    Decision,
+    Modified,
+    Rejected,
+    Scope,
+    is_scope,
+)
+from detent.core.run.effects import AskHuman
+from detent.core.run.events import Event, HumanDecided
+from detent.core.run.refs import AgentRef, Path
+from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
+from detent.core.run.spec import AgentSpec
+from detent.core.schema.keywords import identity
+from detent.core.schema.validation import faults
+from detent.core.state.typevars import S
+from detent.core.tools.masking import MASK, masked
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import FrozenDict, thaw
+
+_TEXT = optional(instance_of(str))
+
+
+@frozen
+class ToolExecutionDecision:
+    """What a human decided about a call. It goes through JSON: `to_dict`, `from_dict`.
+
+    Attributes:
+        tool_name: the tool of the call.
+        execute: whether it may run.
+        tool_call_id: which call of that tool; it may be left out where only one waits.
+        feedback: for the model: why it was rejected, or changed.
+        final_tool_params: the arguments to run it with; None leaves them as they are.
+        digest: what `PendingCall` shows: binds the decision to exactly that. Needed in a journal.
+        by: who decided.
+        answer: a text that answers in the tool's place; the tool does not run.
+        remember: what a confirmation counts for, see `Scope`.
+
+    Raises:
+        TypeError: one of them is of another type.
+        ValueError: `remember` is no scope.
+    """
+
+    tool_name: str = field(validator=instance_of(str))
+    execute: bool = field(validator=instance_of(bool))
+    tool_call_id: str | None = field(default=None, validator=_TEXT)
+    feedback: str | None = field(default=None, validator=_TEXT)
+    final_tool_params: dict[str, Any] | None = field(
+        default=None, validator=optional(instance_of(dict))
+    )
+    digest: str | None = field(default=None, kw_only=True, validator=_TEXT)
+    by: str | None = field(default=None, kw_only=True, validator=_TEXT)
+    answer: str | None = field(default=None, kw_only=True, validator=_TEXT)
+    remember: Scope = field(default="call", kw_only=True, validator=is_scope)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self, recurse=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave; what has its default may be left out.
+
+        Raises:
+            StoredDataError: it is no decision. Nothing but True lets a tool run.
+        """
+        known = fields_dict(cls).keys()
+        if not isinstance(data, Mapping) or not {"tool_name", "execute"} <= data.keys() <= known:
+            raise StoredDataError(f"this is no decision about a tool, which has {sorted(known)}")
+        try:
+            return cls(**data)
+        except (TypeError, ValueError) as error:
+            raise StoredDataError(f"this is no decision about a tool: {error.args[0]}") from error
+
+
+@frozen
+class PendingCall:
+    """A call that waits for a human: all that they need to see, as plain values.
+
+    Attributes:
+        run_id: the outermost run: that which decisions are given to.
+        turn: the turn of the run, or of that of the agent inside it, from 1.
+        place: the place of the call in its turn, from 0.
+        call_id: the id of the call.
+        tool_name: what is to run.
+        description: what it does.
+        arguments: with what; parameters marked as `Masked` show `MASK`.
+        reason: why a human is asked.
+        digest: what a decision is bound to; over the exact arguments.
+        parameters: the JSON Schema that arguments must fit.
+        state: values from the state that the tool will get, where the policy reveals them.
+        expires_at: when it can no longer be confirmed, in seconds since 1970.
+        agents: the agents inside the run whose call it is, the outermost first.
+    """
+
+    run_id: str
+    turn: int
+    place: int
+    call_id: str | None
+    tool_name: str
+    description: str
+    arguments: FrozenDict[str, Any] = field(converter=frozen_mapping)
+    reason: str
+    digest: str
+    parameters: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    expires_at: float | None = None
+    agents: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for a web page or a queue."""
+        return {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
+
+    def faults(self, arguments: Mapping[str, Any]) -> list[str]:
+        """One sentence for each way in which changed arguments do not fit the tool."""
+        hidden = {name for name, value in self.arguments.items() if value == MASK}
+        told = faults(arguments, self.parameters)
+        kept = [f"{name!r}" for name in hidden if arguments.get(name) == MASK]
+        return [text for text in told if not any(name in text for name in kept)]
+
+    def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
+        """Run it as it is."""
+        return evolve(self._decision(by, execute=True), remember=remember)
+
+    def modify(
+        self, arguments: Mapping[str, Any], feedback: str | None = None, *, by: str | None = None
+    ) -> ToolExecutionDecision:
+        """Run it with these arguments, all of them, in place of the model's."""
+        changed = evolve(self._decision(by, execute=True), feedback=feedback)
+        return evolve(changed, final_tool_params=dict(arguments))
+
+    def reject(
+        self, feedback: str | None = None, *, by: str | None = None
+    ) -> ToolExecutionDecision:
+        """Do not run it; the model is told, and why."""
+        return evolve(self._decision(by, execute=False), feedback=feedback)
+
+    def respond(self, answer: str, *, by: str | None = None) -> ToolExecutionDecision:
+        """Do not run it: this text is its result."""
+        return evolve(self._decision(by, execute=False), answer=answer)
+
+    def _decision(self, by: str | None, *, execute: bool) -> ToolExecutionDecision:
+        call = (self.tool_name, execute, self.call_id)
+        return ToolExecutionDecision(*call, digest=self.digest, by=by)
+
+
+def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
+    """The calls of a run that wait for a human, in the model's order."""
+    return tuple(question(one) for one in due(spec, run) if isinstance(one, AskHuman))
+
+
+def question(effect: AskHuman) -> PendingCall:
+    """What a human is asked."""
+    tool, call = effect.tool, effect.call
+    # The id of the run of an agent is that of the run around it, a slash, and a place.
+    outermost = effect.run_id.rsplit("/", len(effect.path))[0]
+    return PendingCall(
+        outermost,
+        *effect.ref,
+        call.id,
+        tool.name,
+        tool.description,
+        masked(call.arguments, tool.masked),
+        effect.reason,
+        effect.digest,
+        tool.spec.parameters,
+        effect.revealed,
+        effect.expires_at,
+        tuple(at.tool_name for at in effect.path),
+    )
+
+
+def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
+    """Changed arguments in the order that was shown, with the secrets that were left as shown."""
+    was = call.arguments
+    left = {name: was[name] for name in tool.masked & was.keys() if arguments.get(name) == MASK}
+    kept = {name: arguments[name] for name in was if name in arguments}
+    return {**kept, **arguments, **left}
+
+
+def event_of(
+    spec: AgentSpec[Any], run: Run[Any], given: ToolExecutionDecision, at: float | None = None
+) -> Event | Refusal:
+    """The event that a decision is for `run` as it stands, or why it does not count.
+
+    It is matched by its digest, else by the id of the call, else by the tool, where only one call
+    of it waits: never by a name where an id was given.
+    """
+    found = [spot for spot in _spots(spec, run) if _is_meant(spot.slot, given)]
+    if len(found) > 1:  # agents that work side by side may have calls of one id
+        found = [spot for spot in found if _waits_for(spot.slot, given)] or found
+    if not found:
+        return _unmatched(spec, run, given)
+    if len(found) > 1:
+        return Refusal(
+            "unknown_call",
+            f"{len(found)} calls of {given.tool_name!r} wait; say which by its tool_call_id",
+        )
+    (spot,) = found
+    slot, tool = spot.slot, spot.spec.tools[spot.slot.call.tool_name]
+    digest = str(getattr(slot.status, "digest", "")) if given.digest is None else given.digest
+    event = HumanDecided(slot.ref, digest, decision_for(slot.call, tool, given), given.by, at)
+    return refusal(spot.spec, spot.run, event) or inside(spot.path, event)
+
+
+@frozen
+class Spot:
+    """A call of a run, or of one of the agents that work in it."""
+
+    spec: AgentSpec[Any]
+    run: Run[Any]
+    path: Path
+    slot: Slot
+
+
+def _spots(spec: AgentSpec[Any], run: Run[Any], path: Path = ()) -> Iterator[Spot]:
+    for slot in run.slots:
+        yield Spot(spec, run, path, slot)
+        if isinstance(slot.status, Delegated):
+            name = slot.status.tool_name
+            at = AgentRef(*slot.ref, name)
+            yield from _spots(spec.agents[name], slot.status.run, (*path, at))
+
+
+def decided_run(
+    spec: AgentSpec[S], run: Run[S], decisions: Iterable[ToolExecutionDecision], at: float
+) -> tuple[Run[S], list[Event]]:
+    """The run after `decisions`, which were made at a time since 1970, and these as events.
+
+    Raises:
+        DecisionRefusedError: one of them does not count; then none of them has happened.
+    """
+    events: list[Event] = []
+    for one in decisions:
+        event = event_of(spec, run, one, at)
+        if isinstance(event, Refusal):
+            raise DecisionRefusedError(event)
+        run = step(spec, run, event)
+        events.append(event)
+    return run, events
+
+
+def _waits_for(slot: Slot, given: ToolExecutionDecision) -> bool:
+    status = slot.status
+    return isinstance(status, AwaitingDecision) and given.digest in (None, status.digest)
+
+
+def _is_meant(slot: Slot, given: ToolExecutionDecision) -> bool:
+    if slot.call.tool_name != given.tool_name:
+        return False
+    if given.tool_call_id is not None:
+        return slot.call.id == given.tool_call_id
+    return _waits_for(slot, given)
+
+
+def _unmatched(spec: AgentSpec[Any], run: Run[Any], given: ToolExecutionDecision) -> Refusal:
+    which = "" if given.tool_call_id is None else f" with the id {given.tool_call_id!r}"
+    spots = (spot.slot for spot in _spots(spec, run))
+    waiting = [slot.call for slot in spots if isinstance(slot.status, AwaitingDecision)]
+    told = ", ".join(f"{call.tool_name} ({call.id})" for call in waiting) or "none"
+    for one in run.decisions:
+        if one.call.tool_name == given.tool_name and one.call.id == given.tool_call_id:
+            text = f"the call of {given.tool_name!r}{which} has been decided about already"
+            return Refusal("repeated", text)
+    text = f"no call of {given.tool_name!r}{which} waits in run {run.id!r}; there waits: {told}"
+    return Refusal("unknown_call", text)
+
+
+def decision_for(call: ToolCall, tool: Tool, given: ToolExecutionDecision) -> Decision:
+    """What the core is told of a decision about `call`."""
+    if given.answer is not None:
+        return Answered(given.answer)
+    if given.execute is not True:
+        return Rejected(given.feedback)
+    if given.final_tool_params is None:
+        return Confirmed(given.remember)
+    arguments = unmasked(given.final_tool_params, call, tool)
+    if identity(arguments) == identity(thaw(call.arguments)):
+        return Confirmed(given.remember)
+    return Modified(arguments, given.feedback)

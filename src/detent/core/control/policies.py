@@ -1,0 +1,324 @@
+"""Policies: when a human is asked about a call. They are combined with ``|``, ``&`` and ``~``."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from inspect import isawaitable
+from typing import Any, TypeAlias, cast
+
+from attrs import evolve, field, frozen
+from attrs.validators import min_len
+
+from detent.core.chat.messages import ToolCall
+from detent.core.control.described import Described
+from detent.core.run.decisions import Allow, Answered, Ask, Rejected, Verdict
+from detent.core.run.effects import Policy
+from detent.core.run.run import AnsweredByHuman, Refused, Run, Unjudged
+from detent.core.tools.arguments import argument_faults
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import thaw
+
+Params: TypeAlias = Mapping[str, Any]
+Said: TypeAlias = Verdict | Awaitable[Verdict]
+
+
+class Rule(Described, ABC):
+    """What Detent's own policies have in common: they can be called, and combined."""
+
+    @abstractmethod
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """The verdict."""
+
+    def __or__(self, other: object) -> AnyOf:
+        return AnyOf((self, other))
+
+    def __and__(self, other: object) -> AllOf:
+        return AllOf((self, other))
+
+    def __invert__(self) -> Not:
+        return Not(self)
+
+
+@frozen
+class AlwaysAskPolicy(Rule):
+    """Every call is asked about."""
+
+    def should_ask(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> bool:
+        """Always True."""
+        return True
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+        """Ask."""
+        return Ask()
+
+
+@frozen
+class NeverAskPolicy(Rule):
+    """No call is asked about."""
+
+    def should_ask(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> bool:
+        """Always False."""
+        return False
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Allow:
+        """Allow."""
+        return Allow()
+
+
+@frozen
+class AskOncePolicy(Rule):
+    """A call is asked about until one of the same tool with the same arguments is confirmed.
+
+    In an agent, what was confirmed is in the run, as a `Grant`, and is not known to other runs.
+    Called by hand, `should_ask` knows what `update_after_confirmation` was told.
+    """
+
+    _confirmed: set[str] = field(factory=set, init=False, eq=False, repr=False)
+
+    def should_ask(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> bool:
+        """Whether these arguments were not confirmed yet."""
+        return _key(tool_name, tool_params) not in self._confirmed
+
+    def update_after_confirmation(
+        self,
+        tool_name: str,
+        tool_description: str,
+        tool_params: dict[str, Any],
+        confirmation_result: Any,
+    ) -> None:
+        """Remember arguments that were confirmed."""
+        if confirmation_result.action == "confirm":
+            self._confirmed.add(_key(tool_name, tool_params))
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+        """Ask, and have a confirmation count for equal calls."""
+        return Ask(remember="arguments")
+
+
+@frozen
+class AskWhen(Rule):
+    """A call is asked about when `predicate` says so of its arguments, a dict. It may be async."""
+
+    predicate: Callable[[dict[str, Any]], bool | Awaitable[bool]]
+    reason: str = ""
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """Ask the predicate."""
+        return _verdict(self.predicate(_params(call)), self.reason)
+
+
+@frozen
+class AskAbove(Rule):
+    """A call is asked about when its argument `parameter` is above `limit`, or is not there."""
+
+    parameter: str
+    limit: float
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """Look at the argument."""
+        value = call.arguments.get(self.parameter)
+        if isinstance(value, int | float) and value <= self.limit:
+            return Allow()
+        return Ask(f"{self.parameter} is {value}, and {self.limit} needs no confirmation")
+
+
+@frozen
+class AskAfter(Rule):
+    """Calls are asked about once the tool has had `calls` calls in this run."""
+
+    calls: int
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """Count."""
+        before = sum(1 for _ in _let_through(run, tool))
+        if before < self.calls:
+            return Allow()
+        return Ask(f"{tool.name} was called {before} times in this run")
+
+
+@frozen
+class AskOverBudget(Rule):
+    """A call is asked about when its `parameter` adds up to more than `budget` in this run.
+
+    What counts is the calls of the tool that have run or may run, those that failed as well.
+    """
+
+    parameter: str
+    budget: float
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """Add up."""
+        amounts = [one.arguments.get(self.parameter) for one in _let_through(run, tool)]
+        spent = sum(one for one in amounts if isinstance(one, int | float))
+        value = call.arguments.get(self.parameter)
+        if isinstance(value, int | float) and value >= 0 and spent + value <= self.budget:
+            return Allow()
+        return Ask(f"{self.parameter} {value} on top of {spent} is over {self.budget}")
+
+
+@frozen
+class AnyOf(Rule):
+    """A call is asked about when one of several policies wants to."""
+
+    policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """Ask all of them."""
+        return _together(self.policies, _any, call, tool, run)
+
+
+@frozen
+class AllOf(Rule):
+    """A call is asked about when all of several policies want to."""
+
+    policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """Ask all of them."""
+        return _together(self.policies, _all, call, tool, run)
+
+
+@frozen
+class Not(Rule):
+    """A call is asked about when another policy does not want to. One that fails still asks."""
+
+    policy: Any
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """Ask it, and say the opposite."""
+        return _together((self.policy,), _not, call, tool, run)
+
+
+@frozen
+class Asking(Rule):
+    """Another policy, whose questions are put in another way: `Ask` says how.
+
+    ``Asking(AskAbove("amount", 100), expires_s=3600, reveals=("user",))``
+    """
+
+    policy: Any
+    expires_s: float | None = None
+    reveals: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """Ask it."""
+
+        def changed(said: list[Verdict]) -> Verdict:
+            (one,) = said
+            if isinstance(one, Allow):
+                return one
+            return evolve(one, expires_s=self.expires_s, reveals=self.reveals)
+
+        return _together((self.policy,), changed, call, tool, run)
+
+
+@frozen
+class Judging:
+    """A policy with `should_ask`, as the core asks it. It must answer True or False."""
+
+    policy: Any
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+        """Ask it."""
+        return _verdict(self.policy.should_ask(tool.name, tool.description, _params(call)), "")
+
+
+def policy_from(given: object) -> Policy:
+    """A policy, given as one, or as an object with `should_ask`.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(given, Rule):
+        return given
+    if hasattr(given, "should_ask"):
+        return Judging(given)
+    if callable(given):
+        return cast(Policy, given)
+    raise TypeError(
+        f"a policy has should_ask(tool_name, tool_description, tool_params), got {given!r:.100}"
+    )
+
+
+def _together(
+    policies: Sequence[object], combine: Callable[[list[Verdict]], Verdict], *asked: Any
+) -> Said:
+    """What several policies say, combined; they are asked in order, each just once."""
+    said = [policy_from(one)(*asked) for one in policies]
+    if any(map(isawaitable, said)):
+        return _all_said(said, combine)
+    return combine([_checked(one) for one in said])
+
+
+async def _all_said(said: Sequence[object], combine: Callable[[list[Verdict]], Verdict]) -> Verdict:
+    return combine([_checked(await one if isawaitable(one) else one) for one in said])
+
+
+def _checked(said: object) -> Verdict:
+    if isinstance(said, Allow | Ask):
+        return said
+    raise TypeError(f"a policy said {said!r:.100}, which is no verdict")
+
+
+def _any(said: list[Verdict]) -> Verdict:
+    asks = [one for one in said if isinstance(one, Ask)]
+    if not asks:
+        return Allow()
+    # What only one of them lets count for more does not count for more.
+    lasting = asks[0].remember if len({one.remember for one in asks}) == 1 else "call"
+    reason = "; ".join(one.reason for one in asks if one.reason)
+    return evolve(asks[0], reason=reason, remember=lasting)
+
+
+def _all(said: list[Verdict]) -> Verdict:
+    return Allow() if any(isinstance(one, Allow) for one in said) else _any(said)
+
+
+def _not(said: list[Verdict]) -> Verdict:
+    return Ask() if isinstance(said[0], Allow) else Allow()
+
+
+def _verdict(asks: object, reason: str) -> Said:
+    if isawaitable(asks):
+        return _awaited(asks, reason)
+    if isinstance(asks, bool):
+        return Ask(reason) if asks else Allow()
+    raise TypeError(f"it must say True or False, got {asks!r:.100}")
+
+
+async def _awaited(asks: Awaitable[object], reason: str) -> Verdict:
+    return cast(Verdict, _verdict(await asks, reason))
+
+
+def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
+    """The calls of a tool that have run in this run, or may, however that went.
+
+    Not those that a human has stopped, nor those that never fitted the tool.
+    """
+    results = [one for message in run.messages for one in message.tool_call_results]
+    calls = [one.origin for one in results]
+    for done in run.decisions:
+        is_past = not done.path and done.ref.turn < run.turn
+        if is_past and isinstance(done.decision, Rejected | Answered) and done.call in calls:
+            calls.remove(done.call)
+    stopped = (Unjudged, Refused, AnsweredByHuman)
+    calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
+    for call in calls:
+        if call.tool_name == tool.name and not argument_faults(call, tool):
+            yield call
+
+
+def _params(call: ToolCall) -> dict[str, Any]:
+    return cast("dict[str, Any]", thaw(call.arguments))
+
+
+def _key(tool_name: str, tool_params: Params) -> str:
+    return json.dumps([tool_name, thaw(tool_params)], sort_keys=True, default=repr)

@@ -1,0 +1,143 @@
+"""What becomes of one call: when it fails, is late, is judged, is decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from detent.core.run.decisions import (
+    Allow,
+    Answered,
+    Ask,
+    Confirmed,
+    Decision,
+    Modified,
+    Rejected,
+    Wording,
+    digest,
+)
+from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised
+from detent.core.run.grants import Decided, Grant, covered, is_granted
+from detent.core.run.outcomes import Cancelled, Exhausted
+from detent.core.run.run import (
+    AnsweredByHuman,
+    AwaitingDecision,
+    Delegated,
+    Faulted,
+    Ready,
+    Refused,
+    Resting,
+    Run,
+    Running,
+    Slot,
+    Status,
+    evolve,
+    moved,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.masking import masked
+from detent.core.tools.redaction import without_secrets
+from detent.core.tools.result import ToolFault, text_of
+
+WORDING = Wording()
+"""What the model is told where nothing else was chosen."""
+
+
+def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
+    """The slot when it is `event.at`: its pause may be over, or its time up."""
+    match slot.status:
+        case Resting(attempt, until) if until <= event.at:
+            return moved(slot, Ready(attempt))
+        case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
+            tool = spec.tools[slot.call.tool_name]
+            text = f"Tool '{tool.name}' gave no answer within {tool.timeout_s} s"
+            fault = ToolFault("timeout", text, retryable=True)
+            raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
+            return moved(slot, after_fault(spec, slot, raised))
+        case _:
+            return slot
+
+
+def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
+    """What becomes of a call after a failed attempt: it rests until the next, or is settled."""
+    retries = spec.tools[slot.call.tool_name].retries
+    if not event.fault.retryable or event.attempt > retries.times:
+        return Faulted(event.fault)
+    pause_s = retries.pause_s(event.attempt, event.chance)
+    if event.at is None or not pause_s:
+        return Ready(event.attempt + 1)
+    return Resting(event.attempt + 1, event.at + pause_s)
+
+
+def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Slot:
+    """The slot as a policy has said: it may run, or a human must decide who has not done so yet."""
+    tool = spec.tools[slot.call.tool_name]
+    match event.verdict:
+        case Ask(reason, remember, expires_s, reveals) if not is_granted(
+            run.grants, run.id, slot.call, tool
+        ):
+            until = None if expires_s is None or event.at is None else event.at + expires_s
+            bound = digest(run.id, *slot.ref, slot.call, tool)
+            why = without_secrets(reason, slot.call.arguments, tool.masked)
+            return moved(slot, AwaitingDecision(bound, why, 1, remember, until, reveals))
+        case Allow() | Ask():
+            return moved(slot, Ready())
+
+
+def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
+    """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
+    if not isinstance(slot.status, AwaitingDecision):
+        return slot
+    tool = spec.tools[slot.call.tool_name]
+    # A question that came of a crash has another digest: no earlier word answers it.
+    is_first = slot.status.digest == digest(run.id, *slot.ref, slot.call, tool)
+    if is_first and is_granted(run.grants, run.id, slot.call, tool):
+        return moved(slot, Ready())
+    return slot
+
+
+def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
+    """The run with a decision in its record, and with what is confirmed by it for other calls."""
+    said = event.decision
+    done = Decided(slot.ref, slot.call, said, event.by, event.at)
+    run = evolve(run, decisions=(*run.decisions, done))
+    asked = slot.status.remember if isinstance(slot.status, AwaitingDecision) else "call"
+    if not isinstance(said, Confirmed) or (said.remember, asked) == ("call", "call"):
+        return run
+    scope = asked if said.remember == "call" else said.remember
+    covers = covered(run.id, scope, slot.call, spec.tools[slot.call.tool_name])
+    grant = Grant(slot.ref, slot.call, scope, covers, event.by, event.at)
+    return evolve(run, grants=(*run.grants, grant))
+
+
+def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
+    """The slot as a human has decided, and what the model is told of it."""
+    name = slot.call.tool_name
+    attempt = slot.status.attempt if isinstance(slot.status, AwaitingDecision) else 1
+    wording = spec.wordings.get(name, spec.wordings.get("*", WORDING))
+    match decision:
+        case Confirmed():
+            return moved(slot, Ready(attempt))
+        case Modified(arguments, feedback):
+            call = attrs.evolve(slot.call, arguments=arguments)
+            shown = text_of(masked(arguments, spec.tools[name].masked))
+            note = wording.modified(name, shown, feedback)
+            return attrs.evolve(slot, call=call, status=Ready(attempt), note=note)
+        case Rejected(feedback):
+            return moved(slot, Refused(wording.rejected(name, feedback)))
+        case Answered(text):
+            return moved(slot, AnsweredByHuman(text))
+
+
+def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
+    """The slot of a call that is given up because the run ends, with what is known of it."""
+    name = slot.call.tool_name
+    why = "the run was cancelled" if isinstance(outcome, Cancelled) else "the run's time was up"
+    if isinstance(slot.status, Running):
+        text = f"Tool '{name}' was running when {why}. Its outcome is unknown."
+    elif isinstance(slot.status, Delegated):
+        text = f"Agent '{name}' was at work when {why}. It gave no answer."
+    else:
+        text = f"Tool '{name}' was not run: {why}."
+    return moved(slot, Faulted(ToolFault("cancelled", text)))

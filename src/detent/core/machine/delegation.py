@@ -1,0 +1,131 @@
+"""Delegation: a tool that is another agent, whose run is a part of the run that has called it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from detent.core.errors import DetentError, OutputError
+from detent.core.machine.answers import output_of
+from detent.core.run.events import Event, HappenedInside
+from detent.core.run.outcomes import Failed, Finished
+from detent.core.run.refs import AgentRef, Path
+from detent.core.run.run import Delegated, Faulted, Run, Slot, Status, Succeeded
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.idempotency import key_of_call
+from detent.core.tools.invocation import Invocation
+from detent.core.tools.result import ToolFault
+
+TASK = "task"
+"""The parameter in which the model says what the agent is to do."""
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        TASK: {
+            "type": "string",
+            "description": "What to do, with everything that must be known for it.",
+        }
+    },
+    "required": [TASK],
+    "additionalProperties": False,
+}
+"""What the model may say to an agent."""
+
+ANSWER = "answer"
+"""The part of an agent's result that is its answer; the others are the keys of its state."""
+
+
+class NoAnswerError(DetentError):
+    """An agent that works for another one has ended without an answer."""
+
+
+def inside(path: Path, event: Event) -> Event:
+    """The event as the outermost run takes it: it has happened in the run at `path`."""
+    for at in reversed(path):
+        event = HappenedInside(at.ref, at.tool_name, event)
+    return event
+
+
+def run_at(run: Run[Any], path: Path) -> Run[Any]:
+    """The run at `path` inside `run`.
+
+    Raises:
+        LookupError: no agent is at work there.
+    """
+    for at in path:
+        slot = next((one for one in run.slots if one.ref == at.ref), None)
+        if slot is None or not isinstance(slot.status, Delegated):
+            raise LookupError(f"run {run.id} has no agent at work on {at}")
+        run = slot.status.run
+    return run
+
+
+def runs_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Run[Any]]]:
+    """The run and those of the agents at work in it, however deep, each with where it is."""
+    yield path, run
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            at = AgentRef(*slot.ref, slot.status.tool_name)
+            yield from runs_in(slot.status.run, (*path, at))
+
+
+def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:
+    """All agents that may work inside a run of this one, however deep, by name."""
+    found: dict[str, AgentSpec[Any]] = {}
+    for agent in spec.agents.values():
+        found |= agents_in(agent)
+    return found | dict(spec.agents)
+
+
+def is_timed(spec: AgentSpec[Any]) -> bool:
+    """Whether an agent, or one that works for it, however deep, may only take so many seconds."""
+    return spec.limits.max_seconds is not None or any(map(is_timed, spec.agents.values()))
+
+
+def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
+    """The call of an agent's tool, for what it gives to the agent and what comes of it."""
+    tool = spec.tools[slot.call.tool_name]
+    return Invocation(tool, slot.call, run.state, key_of_call(run.id, *slot.ref))
+
+
+def came_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:
+    """What becomes of the call when its agent has come as far as `inner`."""
+    name = slot.call.tool_name
+    if inner.outcome is None:
+        return Delegated(name, inner)
+    invocation = invocation_of(spec, run, slot)
+    try:
+        return Succeeded(invocation.result(result_of_run(spec.agents[name], inner)))
+    except NoAnswerError as error:
+        return Faulted(ToolFault("no_answer", f"Agent '{name}' gave no answer: {error}"))
+    except Exception as error:  # noqa: BLE001 - handlers of users' raise what they like
+        return Faulted(invocation.fault(error))
+
+
+def result_of_run(agent: AgentSpec[Any], run: Run[Any]) -> dict[str, object]:
+    """What the run of an agent is as the result of a tool.
+
+    Raises:
+        NoAnswerError: it has ended without an answer.
+    """
+    state = run.state
+    names: Iterable[str] = state.fields.keys() - {"messages"}
+    held = {name: state.read(name) for name in sorted(names) if state.holds(name)}
+    return held | {ANSWER: _answer(agent, run)}
+
+
+def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
+    outcome = run.outcome
+    if isinstance(outcome, Failed):
+        raise NoAnswerError(outcome.failure.message)
+    if not isinstance(outcome, Finished):
+        raise NoAnswerError(outcome.exit_reason if outcome is not None else "it has stopped")
+    if agent.output is not None:
+        try:
+            return output_of(agent, run)
+        except OutputError as error:
+            raise NoAnswerError(str(error)) from error
+    last = run.messages[-1]
+    named = [one for one in last.tool_call_results if one.origin.tool_name == outcome.exit_reason]
+    return "\n".join(one.text for one in named) if named else last.text or ""

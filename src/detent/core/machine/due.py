@@ -1,0 +1,227 @@
+"""What the world owes a run now. RULE: no other module makes effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from attrs import evolve
+
+from detent.core.chat.messages import ToolCall
+from detent.core.run.decisions import Ask, Verdict
+from detent.core.run.effects import (
+    AskHuman,
+    AskModel,
+    Effect,
+    Judge,
+    Policy,
+    Reconcile,
+    RunTool,
+    WaitUntil,
+)
+from detent.core.run.refs import AgentRef, CallRef
+from detent.core.run.run import (
+    Acting,
+    AwaitingDecision,
+    Delegated,
+    Done,
+    Pausing,
+    Ready,
+    Resting,
+    Run,
+    Running,
+    Slot,
+    Status,
+    Thinking,
+    Unjudged,
+    Unknown,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
+from detent.core.tools.idempotency import key_of_call
+from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.values.frozen import FrozenDict
+
+Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
+WORKABLE: frozenset[type] = frozenset({Ready, Running, Delegated})
+
+
+def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
+    """Everything that the world owes `run` now; empty when it has ended.
+
+    The same run always owes the same effects, in the same order, each with a key of its own. A
+    driver performs those that are not under way, gives up those that are no longer owed, and passes
+    what happened to `step`.
+    """
+    owed = _owed(spec, run)
+    if run.deadline is None or not owed:
+        return owed
+    return (*owed, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
+
+
+def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
+    phase = run.phase
+    match phase:
+        case Thinking():
+            return (_ask_model(spec, run, phase.attempt),)
+        case Acting():
+            return _owed_to_calls(spec, run, phase.slots)
+        case Pausing(attempt, until):
+            return (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
+        case Done():
+            return ()
+
+
+def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> tuple[Effect, ...]:
+    kinds: set[type[Status]] = set()
+    workable: list[Slot] = []
+    for slot in slots:
+        kind = type(slot.status)
+        kinds.add(kind)
+        if kind in WORKABLE:
+            workable.append(slot)
+    owed: list[Effect] = []
+    if Unjudged in kinds:
+        owed += _judgements(spec, run)
+    if AwaitingDecision in kinds:
+        owed += _humans_to_ask(spec, run)
+    inner = _owed_inside(spec, run) if Delegated in kinds else {}
+    at_work = _in_turn(workable, inner)[: spec.limits.parallel_tool_calls]
+    owed += _tools_to_run(spec, run, at_work)
+    if Unknown in kinds:
+        owed += _lookups(spec, run)
+    if Running in kinds or Resting in kinds:
+        owed += _waits(run)
+    for slot in slots if inner else ():
+        owed += _owed_to_agent(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
+    return tuple(owed)
+
+
+def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
+    chosen = run.options.generation_kwargs
+    options = FrozenDict({**spec.generation_kwargs, **chosen}) if chosen else spec.generation_kwargs
+    offered = _offered(spec, run)
+    if spec.output is not None:
+        offered, options = spec.output.asked(offered, options)
+    return AskModel(run.turn, attempt, run.state.read("messages"), offered, options)
+
+
+def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
+    chosen = run.options.tools
+    if chosen is None:
+        return spec.offered
+    return tuple(tool.spec for name, tool in spec.tools.items() if name in chosen)
+
+
+def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
+    """One for each policy: what it has said of the calls before may matter to the next."""
+    asked: list[Policy] = []
+    for slot in run.slots:
+        if isinstance(slot.status, Unjudged):
+            named = spec.policy_of(slot.call.tool_name)
+            policy = unguarded if named is None else named
+            if not any(policy is one for one in asked):
+                asked.append(policy)
+                yield Judge(slot.ref, slot.call, spec.tools[slot.call.tool_name], policy, run)
+
+
+def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:
+    return [
+        _ask_human(spec.tools[slot.call.tool_name], run, slot, slot.status)
+        for slot in run.slots
+        if isinstance(slot.status, AwaitingDecision)
+    ]
+
+
+def _ask_human(tool: Tool, run: Run[S], slot: Slot, asked: AwaitingDecision) -> AskHuman:
+    revealed = FrozenDict(
+        {
+            item.parameter: run.state.read(item.key)
+            for item in tool.inputs
+            if item.parameter in asked.reveals and run.state.holds(item.key)
+        }
+    )
+    why = (asked.digest, asked.reason, run.id, asked.expires_at, revealed)
+    return AskHuman(slot.ref, slot.call, tool, *why)
+
+
+def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
+    return [
+        RunTool(
+            slot.ref,
+            status.attempt,
+            slot.call,
+            spec.tools[slot.call.tool_name],
+            run.state,
+            key_of_call(run.id, slot.ref.turn, slot.ref.place),
+        )
+        for slot in at_work
+        if isinstance(status := slot.status, (Ready, Running))
+    ]
+
+
+def _owed_inside(spec: AgentSpec[S], run: Run[S]) -> Inner:
+    """What the agents at work are owed, by their calls."""
+    return {
+        slot.ref: due(spec.agents[slot.status.tool_name], slot.status.run)
+        for slot in run.slots
+        if isinstance(slot.status, Delegated)
+    }
+
+
+def _in_turn(workable: list[Slot], inner: Inner) -> list[Slot]:
+    """The calls that can be worked on, in the order in which they take the places that there are.
+
+    An agent that only waits for a human takes the place of none.
+    """
+    if inner:
+        workable = [slot for slot in workable if not _waits_for_a_human(inner.get(slot.ref, ()))]
+    # Begun calls first: one that is approved late waits, and takes the place of none.
+    if len(workable) > 1:
+        workable.sort(key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready)))
+    return workable
+
+
+def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:
+    kinds = set(map(type, owed))
+    return AskHuman in kinds and kinds <= {AskHuman, WaitUntil}
+
+
+def _runs_a_tool(slot: Slot) -> bool:
+    status = slot.status
+    if isinstance(status, Delegated):
+        return any(map(_runs_a_tool, status.run.slots))
+    return isinstance(status, Running)
+
+
+def _owed_to_agent(slot: Slot, owed: tuple[Effect, ...], *, is_at_work: bool) -> Iterator[Effect]:
+    """What an agent is owed. One whose place was taken while it waited may think, not run tools."""
+    if isinstance(slot.status, Delegated):
+        at = AgentRef(*slot.ref, slot.status.tool_name)
+        for effect in owed:
+            if is_at_work or not isinstance(effect, RunTool):
+                yield evolve(effect, path=(at, *effect.path))
+
+
+def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
+    for slot in run.slots:
+        if isinstance(slot.status, Unknown):
+            tool = spec.tools[slot.call.tool_name]
+            key = key_of_call(run.id, *slot.ref)
+            yield Reconcile(slot.ref, slot.status.attempt, slot.call, tool, run.state, key)
+
+
+def _waits(run: Run[S]) -> Iterator[WaitUntil]:
+    for slot in run.slots:
+        match slot.status:
+            case Running(attempt, deadline) if deadline is not None:
+                yield WaitUntil(slot.ref, attempt, "deadline", deadline)
+            case Resting(attempt, until):
+                yield WaitUntil(slot.ref, attempt, "pause", until)
+            case _:
+                pass
+
+
+def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+    """For a call that was to be judged, and whose policy the agent at hand has no longer: ask."""
+    return Ask(f"a policy was to judge this call, and this agent has none for '{tool.name}'")

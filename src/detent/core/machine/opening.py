@@ -1,0 +1,85 @@
+"""Opening a turn: the model's calls are checked before anything runs or anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from operator import is_
+from typing import Any
+
+from attrs import evolve
+
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply
+from detent.core.run.output_type import OutputType
+from detent.core.run.refs import CallRef, new_ref
+from detent.core.run.run import READY, Accepted, Faulted, Misfit, Run, Slot, Unjudged
+from detent.core.run.spec import AgentSpec
+from detent.core.schema.conversion import ConversionError
+from detent.core.state.typevars import S
+from detent.core.tools.arguments import argument_faults, without_hidden
+from detent.core.tools.result import ToolFault
+
+
+def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tuple[Slot, ...]:
+    """A slot for each call of the reply that has come in this turn."""
+    turn, places = run.turn, enumerate(calls)
+    return tuple([_opened(spec, run, new_ref((turn, place)), call) for place, call in places])
+
+
+def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
+    """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
+    if spec.output is not None and call.tool_name == spec.output.name:
+        return Slot(ref, call, _held_against(spec.output, call))
+    chosen = run.options.tools
+    tool = spec.tools.get(call.tool_name)
+    if tool is None or (chosen is not None and tool.name not in chosen):
+        names = ", ".join(spec.tools if chosen is None else chosen)
+        text = f"Tool '{call.tool_name}' not found. Available tools: {names}"
+        return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
+    call = without_hidden(call, tool)
+    if problems := argument_faults(call, tool):
+        text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
+        fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
+        return Slot(ref, call, Faulted(fault))
+    status = READY if spec.policy_of(tool.name) is None else Unjudged()
+    return Slot(ref, call, status)
+
+
+def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
+    """Whether a call of the tool to answer by gives an answer of the wanted type."""
+    if call.unreadable is not None:
+        return Misfit(f"The arguments are not a JSON object: {call.unreadable}")
+    try:
+        wanted.read(call.arguments)
+    except ConversionError as error:
+        return Misfit(f"This answer cannot be used: {error}")
+    return Accepted()
+
+
+def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:
+    """The reply and its calls, each with an id: without one, or with a used one, it gets one."""
+    calls = reply.message.tool_calls
+    if len(calls) == 1 and calls[0].id:  # the usual case, and the quick one
+        return reply, calls
+    ids = [call.id for call in calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return reply, calls
+    for place, call in enumerate(calls):
+        if not call.id or call.id in ids[:place]:
+            names = (f"call_{turn}_{number}" for number in count(place))
+            ids[place] = next(name for name in names if name not in ids)
+    named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
+    return evolve(reply, message=with_calls(reply.message, named)), named
+
+
+def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
+    """The message with each of its calls, in order, replaced by one of `calls`."""
+    content = message.content
+    if len(content) == len(calls) and all(map(is_, calls, content)):
+        return message  # there is nothing else in it: the usual case
+    if all(map(is_, calls, message.tool_calls)):
+        return message
+    rest = iter(calls)
+    replaced = [next(rest) if isinstance(part, ToolCall) else part for part in content]
+    return evolve(message, content=replaced)

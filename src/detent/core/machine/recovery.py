@@ -1,0 +1,115 @@
+"""Recovery: what becomes of a call that was under way when its process ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from attrs import evolve
+
+from detent.core.run.decisions import digest
+from detent.core.run.events import Resumed
+from detent.core.run.grants import covered, is_granted
+from detent.core.run.run import (
+    Acting,
+    AwaitingDecision,
+    Delegated,
+    Faulted,
+    Ready,
+    Resting,
+    Run,
+    Running,
+    Slot,
+    Status,
+    Unjudged,
+    Unknown,
+    moved,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
+from detent.core.tools.result import ToolFault
+
+REASON = "it was begun, its process ended, and nobody knows whether it was carried out"
+
+
+def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
+    """The slot once its process is gone: as it is, unless its tool was running.
+
+    A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
+    """
+    if not isinstance(slot.status, Running):
+        return slot
+    return moved(slot, _status(spec, run, slot, slot.status.attempt, event))
+
+
+def rebound(spec: AgentSpec[S], run: Run[S], run_id: str) -> Run[S]:
+    """A copy of the run under another id: decisions about the original do not count for it.
+
+    What is confirmed for further calls goes along.
+    """
+    grants = []
+    for grant in run.grants:
+        tool = spec.tools.get(grant.call.tool_name)
+        if tool is not None and is_granted([grant], run.id, grant.call, tool):
+            covers = covered(run_id, grant.scope, grant.call, tool)
+            grants.append(evolve(grant, covers=covers))
+    copy = evolve(run, id=run_id, grants=tuple(grants))
+    return _with_slots(copy, [_rebound(spec, slot, run_id) for slot in run.slots])
+
+
+def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run with no call confirmed that has no answer yet: policies judge these anew."""
+    slots = [_unconfirmed(spec, slot) for slot in run.slots]
+    return _with_slots(evolve(run, grants=()), slots)
+
+
+def _with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
+    phase = run.phase
+    return (
+        evolve(run, phase=Acting(phase.reply, tuple(slots))) if isinstance(phase, Acting) else run
+    )
+
+
+def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
+    match slot.status:
+        case Delegated(name, inner):
+            return moved(slot, Delegated(name, unconfirmed(spec.agents[name], inner)))
+        case Ready() | Running() | Resting() | Unknown():
+            is_guarded = spec.policy_of(slot.call.tool_name) is not None
+            return moved(slot, Unjudged()) if is_guarded else slot
+        case _:
+            return slot
+
+
+def _rebound(spec: AgentSpec[Any], slot: Slot, run_id: str) -> Slot:
+    if isinstance(slot.status, Delegated):
+        name, bound_to = slot.status.tool_name, f"{run_id}/{slot.ref.turn}.{slot.ref.place}"
+        copy = rebound(spec.agents[name], slot.status.run, bound_to)
+        return moved(slot, Delegated(name, copy))
+    if not isinstance(slot.status, AwaitingDecision):
+        return slot
+    return moved(slot, evolve(slot.status, digest=bound(slot.status.digest, run_id)))
+
+
+def bound(digest: str, by: str) -> str:
+    """The digest of a question that is put again: no decision about the first answers it."""
+    return sha256(f"{digest} {by}".encode()).hexdigest()
+
+
+def _status(
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, attempt: int, event: Resumed
+) -> Status:
+    tool = spec.tools[slot.call.tool_name]
+    match tool.on_unknown:
+        case "rerun":
+            return Ready(attempt)
+        case "ask":
+            first = digest(run.id, *slot.ref, slot.call, tool)
+            # A decision from before the crash must not count for this question.
+            return AwaitingDecision(bound(first, event.by), REASON, attempt + 1)
+        case "fail":
+            text = f"The outcome of tool '{tool.name}' is unknown: {REASON}. Do not assume either."
+            return Faulted(ToolFault("unknown_outcome", text))
+        case _:
+            return Unknown(attempt)

@@ -1,0 +1,381 @@
+"""One event, folded into a run. RULE: a run changes nowhere else.
+
+Here is which event is heard, and when. What becomes of one call is in `calls` and `recovery`, how a
+turn ends in `turns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import is_
+
+import attrs
+
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import DetentError, UnknownEffectError
+from detent.core.machine.answers import answered
+from detent.core.machine.calls import after_fault, after_tick, decided, judged, released, remembered
+from detent.core.machine.delegation import TASK, came_of, invocation_of
+from detent.core.machine.opening import open_slots, with_call_ids
+from detent.core.machine.recovery import recovered
+from detent.core.machine.refusals import refusal
+from detent.core.machine.turns import (
+    advance,
+    after_failure,
+    asked_again,
+    completed,
+    cut_short,
+    end,
+    has_no_answer,
+)
+from detent.core.run.events import (
+    CancelRequested,
+    ClockTicked,
+    Event,
+    GrantRevoked,
+    HappenedInside,
+    HumanDecided,
+    Judged,
+    ModelFailed,
+    ModelReplied,
+    Resumed,
+    SentBack,
+    ToolNeverRan,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+)
+from detent.core.run.outcomes import Cancelled, Exhausted, Finished
+from detent.core.run.refs import AgentRef, CallRef
+from detent.core.run.run import (
+    NO_OPTIONS,
+    Acting,
+    Delegated,
+    Done,
+    Faulted,
+    Pausing,
+    Ready,
+    Run,
+    Running,
+    RunOptions,
+    Slot,
+    Status,
+    Succeeded,
+    Thinking,
+    Unjudged,
+    Unknown,
+    are_settled,
+    evolve,
+    moved,
+)
+from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.state.keys import Write
+from detent.core.state.state import initial_writes
+from detent.core.state.typevars import S
+from detent.core.values.frozen import frozen_dict
+
+BEGUN = (Running, Ready, Unknown)
+"""The statuses of a call that may be answered; a call that runs is the usual case."""
+
+
+def start(
+    spec: AgentSpec[S],
+    messages: Sequence[ChatMessage],
+    *,
+    run_id: str,
+    state: Iterable[Write] = (),
+    options: RunOptions = NO_OPTIONS,
+    at: float | None = None,
+) -> Run[S]:
+    """A run in which nothing has happened yet: the conversation so far and the initial state.
+
+    `at` is the time, in seconds since 1970: the limit in seconds counts from it.
+
+    Raises:
+        StateError: a write names an unknown key or has a value of the wrong type.
+    """
+    prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
+    opening = Write("messages", [*prompt, *messages])
+    deadline = spec.limits.deadline(at)
+    blank = spec.state.update([*state, opening])
+    begun = Run(run_id, blank, options=options, deadline=deadline)
+    if limit := spec.limits.spent(0, begun.usage, begun.cost):
+        return end(evolve(begun, turn=0), Exhausted(limit))
+    return begun
+
+
+def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
+    """The run after all events of `journal`, in order."""
+    return reduce(lambda current, event: step(spec, current, event), journal, run)
+
+
+def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
+    """The run after `event`.
+
+    An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
+    a run hears `SentBack`, if it has ended with an answer, and `Resumed`, if the model gave none.
+
+    Raises:
+        UnknownEffectError: the event answers something that this run never asked for.
+    """
+    if type(run.phase) is Done:
+        return _after_end(spec, run, event)
+    match event:  # the events of a plain turn first
+        case ModelReplied():
+            return _on_model_replied(spec, run, event)
+        case ToolStarted():
+            return _on_tool_started(spec, run, event)
+        case ToolReturned():
+            return _on_tool_returned(spec, run, event)
+        case ModelFailed():
+            return _on_model_failed(spec, run, event)
+        case ToolRaised():
+            return _on_tool_raised(spec, run, event)
+        case ClockTicked():
+            return _on_clock_ticked(spec, run, event)
+        case Judged():
+            return _on_judged(spec, run, event)
+        case HumanDecided():
+            return _on_human_decided(spec, run, event)
+        case GrantRevoked():
+            return _on_grant_revoked(run, event)
+        case ToolNeverRan():
+            return _on_tool_never_ran(spec, run, event)
+        case Resumed():
+            return _on_resumed(spec, run, event)
+        case HappenedInside():
+            return _on_happened_inside(spec, run, event)
+        case CancelRequested():
+            return _on_cancel_requested(spec, run, event)
+        case SentBack():
+            return run
+
+
+def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
+    match event:
+        case SentBack():
+            return _on_sent_back(spec, run, event)
+        case Resumed() if has_no_answer(run):
+            return _on_resumed(spec, run, event)
+        case _:
+            return run
+
+
+def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> Run[S]:
+    if not _is_asked(run, event):
+        return run
+    reply, calls = with_call_ids(event.reply, run.turn)
+    usage, cost = run.usage + reply.usage, run.cost + event.cost
+    if not calls:
+        return answered(spec, evolve(run, usage=usage, cost=cost), reply)
+    slots = open_slots(spec, run, calls)
+    counts = dict(run.tool_call_counts)
+    for call in calls:
+        counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
+    run = evolve(
+        run,
+        phase=Acting(reply, slots),
+        usage=usage,
+        cost=cost,
+        tool_call_counts=frozen_dict(counts),
+    )
+    return completed(spec, run, reply, slots) if are_settled(slots) else run
+
+
+def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
+    return after_failure(spec, run, event) if _is_asked(run, event) else run
+
+
+def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or not _is_at(slot, Ready, event.attempt):
+        return run
+    tool = spec.tools[slot.call.tool_name]
+    if isinstance(tool, Delegate):
+        return _change(spec, run, moved(slot, _delegated(spec, run, slot, event.at)))
+    limit = tool.timeout_s
+    deadline = None if limit is None or event.at is None else event.at + limit
+    return _change(spec, run, moved(slot, Running(event.attempt, deadline)))
+
+
+def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
+    slot = _attempted(run, event)
+    if slot is None:
+        return run
+    return _change(spec, run, moved(slot, Succeeded(event.result)))
+
+
+def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
+    slot = _attempted(run, event)
+    if slot is None:
+        return run
+    return _change(spec, run, moved(slot, after_fault(spec, slot, event)))
+
+
+def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
+    if run.deadline is not None and run.deadline <= event.at:
+        return cut_short(spec, run, Exhausted("max_seconds"))
+    match run.phase:
+        case Pausing(attempt, until) if until <= event.at:
+            return evolve(run, phase=Thinking(attempt))
+        case _:
+            return _with_slots(
+                spec, run, tuple(after_tick(spec, slot, event) for slot in run.slots)
+            )
+
+
+def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or not _is_at(slot, Unknown, event.attempt):
+        return run
+    # The next attempt has a number of its own: the same word, heard again, is none about that one.
+    return _change(spec, run, moved(slot, Ready(event.attempt + 1)))
+
+
+def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
+    deadline = spec.limits.deadline(event.at)
+    if has_no_answer(run):
+        return evolve(run, phase=Thinking(run.given_up + 1), deadline=deadline)
+    if deadline != run.deadline:
+        run = evolve(run, deadline=deadline)
+    return _with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
+
+
+def _recovered(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Resumed) -> Slot:
+    if not isinstance(slot.status, Delegated):
+        return recovered(spec, run, slot, event)
+    was = slot.status.run
+    now = step(spec.agents[slot.status.tool_name], was, event)
+    return slot if now is was else moved(slot, came_of(spec, run, slot, now))
+
+
+def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
+    """The run of an agent that begins to work on a call."""
+    invocation = invocation_of(spec, run, slot)
+    try:
+        given = invocation.arguments()
+        inner = start(
+            spec.agents[slot.call.tool_name],
+            [ChatMessage.from_user(str(given.pop(TASK)))],
+            run_id=f"{run.id}/{slot.ref.turn}.{slot.ref.place}",
+            state=initial_writes(given),
+            at=at,
+        )
+    except DetentError as error:
+        return Faulted(invocation.fault(error))
+    return came_of(spec, run, slot, inner)
+
+
+def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or not isinstance(slot.status, Delegated):
+        return run
+    if slot.status.tool_name != event.tool_name:
+        raise UnknownEffectError(f"run {run.id} has no agent {event.tool_name!r} on {event.ref}")
+    agent, before = spec.agents[event.tool_name], slot.status.run
+    after = step(agent, before, event.event)
+    if after is before:
+        return run
+    usage, cost = after.usage - before.usage, after.cost - before.cost
+    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
+    at = AgentRef(*slot.ref, event.tool_name)
+    for done in after.decisions[len(before.decisions) :]:
+        run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
+    if limit := spec.limits.spent(0, run.usage, run.cost):
+        after = _stopped_at_turn(agent, before, after, limit)
+    return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))
+
+
+def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
+    """The run, ended where a turn of it, or of an agent at work in it, has just been completed."""
+    for was, now in zip(before.slots, after.slots, strict=False):
+        if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
+            agent = spec.agents[now.status.tool_name]
+            inner = _stopped_at_turn(agent, was.status.run, now.status.run, limit)
+            if inner is not now.status.run:
+                after = _change(spec, after, moved(now, came_of(spec, after, now, inner)))
+    return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))
+
+
+def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or not isinstance(slot.status, Unjudged):
+        return run
+    return _change(spec, run, judged(spec, run, slot, event))
+
+
+def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or refusal(spec, run, event) is not None:
+        return run
+    knowing = remembered(spec, run, slot, event)
+    slots = _replaced(run.slots, decided(spec, slot, event.decision))
+    return _with_slots(spec, knowing, tuple(released(spec, knowing, one) for one in slots))
+
+
+def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
+    kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
+    return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
+
+
+def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:
+    return cut_short(spec, run, Cancelled(event.reason))
+
+
+def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: SentBack) -> Run[S]:
+    """Heard only of the turn in which the run has ended."""
+    if event.turn != run.turn or not isinstance(run.outcome, Finished):
+        return run
+    return asked_again(spec, run, event.text)
+
+
+def _change(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
+    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
+    return advance(spec, run, phase.reply, _replaced(phase.slots, slot))
+
+
+def _with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
+    phase = run.phase
+    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
+        return run
+    return advance(spec, run, phase.reply, slots)
+
+
+def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:
+    if event.turn > run.turn:
+        raise UnknownEffectError(
+            f"run {run.id} is in turn {run.turn}, and the model was never asked in turn "
+            f"{event.turn}, attempt {event.attempt}"
+        )
+    phase = run.phase
+    is_thinking = isinstance(phase, Thinking) and phase.attempt == event.attempt
+    return is_thinking and event.turn == run.turn
+
+
+def _slot(run: Run[S], ref: CallRef) -> Slot | None:
+    """The open turn's slot at `ref`; None when it belongs to a turn that has passed."""
+    if ref.turn < run.turn:
+        return None
+    phase = run.phase
+    slots = phase.slots if isinstance(phase, Acting) else ()
+    if ref.turn > run.turn or not 0 <= ref.place < len(slots):
+        raise UnknownEffectError(f"run {run.id} has no tool call {ref}")
+    return slots[ref.place]
+
+
+def _is_at(slot: Slot, kind: type[Ready | Unknown], attempt: int) -> bool:
+    return isinstance(slot.status, kind) and slot.status.attempt == attempt
+
+
+def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
+    """The slot that the event answers; None when that attempt is over."""
+    slot = _slot(run, event.ref)
+    if slot is None or not isinstance(slot.status, BEGUN):
+        return None
+    return slot if slot.status.attempt == event.attempt else None
+
+
+def _replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
+    place = slot.ref.place
+    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way

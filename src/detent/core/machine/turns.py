@@ -1,0 +1,163 @@
+"""A turn: the model's reply and the answers to its calls, folded into the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from detent.core.chat.messages import ChatMessage, told
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.errors import StateError
+from detent.core.machine.calls import given_up
+from detent.core.machine.opening import with_calls
+from detent.core.run.events import ModelFailed
+from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
+from detent.core.run.run import (
+    THINKING,
+    Accepted,
+    Acting,
+    Done,
+    Faulted,
+    Misfit,
+    Pausing,
+    Run,
+    Slot,
+    Succeeded,
+    Thinking,
+    answer,
+    are_settled,
+    evolve,
+    is_settled,
+    moved,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import said
+from detent.core.state.typevars import S
+from detent.core.tools.invocation import Invocation
+
+
+def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
+    """Wait while a slot is open; then fold all results."""
+    if are_settled(slots):
+        return completed(spec, run, reply, slots)
+    return evolve(run, phase=Acting(reply, tuple(slots)))
+
+
+def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
+    """The run after a turn whose calls are all settled: their results, in the model's order."""
+    state, merged = folded(spec, run, reply, slots)
+    outcome = _outcome(spec, merged)
+    if outcome is not None:
+        return evolve(run, state=state, phase=Done(outcome))
+    if spec.output is not None:
+        misfits = sum(isinstance(slot.status, Misfit) for slot in merged)
+        run = evolve(run, misfits=run.misfits + misfits)
+    return turned(spec, run, state)
+
+
+def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
+    """The run with `state` at its next turn, or at its end when that was the last."""
+    if spec.output is not None and run.misfits >= spec.output.tries:
+        return evolve(run, state=state, phase=Done(Exhausted("output_tries")))
+    limit = run.exhausted or spec.limits.spent(run.turn, run.usage, run.cost)
+    if limit is None:
+        return next_turn(run, state)
+    if run.exhausted or not spec.limits.final_answer:
+        return evolve(run, state=state, phase=Done(Exhausted(limit)))
+    last = evolve(run, exhausted=limit, options=attrs.evolve(run.options, tools=()))
+    return next_turn(last, state)
+
+
+def next_turn(run: Run[S], state: S) -> Run[S]:
+    """The run with `state`, when the model is to be asked for its next turn."""
+    return evolve(run, state=state, phase=THINKING, turn=run.turn + 1, given_up=0)
+
+
+def asked_again(spec: AgentSpec[S], run: Run[S], text: str) -> Run[S]:
+    """The run in which the model is told why its answer will not do, unless that was its last."""
+    turn = turned(spec, run, run.state)
+    return turn if turn.outcome is not None else say(turn, [ChatMessage.from_user(text)])
+
+
+def cut_short(spec: AgentSpec[S], run: Run[S], outcome: Exhausted | Cancelled) -> Run[S]:
+    """The run, ended in the middle of a turn.
+
+    What has been done is kept, what has not is answered: the conversation can be carried on.
+    """
+    if isinstance(run.phase, Acting):
+        slots = [slot if is_settled(slot) else given_up(slot, outcome) for slot in run.slots]
+        state, _ = folded(spec, run, run.phase.reply, slots)
+        return evolve(run, state=state, phase=Done(outcome))
+    return end(run, outcome)
+
+
+def after_failure(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
+    """The run when the model has given no answer: it asks again, now or later, or has failed."""
+    tries = event.attempt - run.given_up
+    pause_s = spec.model_retries.model_pause_s(event.failure, tries, event.chance)
+    if pause_s is None:
+        return end(evolve(run, given_up=event.attempt), Failed(event.failure))
+    if event.at is None or not pause_s:
+        return evolve(run, phase=Thinking(event.attempt + 1))
+    return evolve(run, phase=Pausing(event.attempt + 1, event.at + pause_s))
+
+
+def has_no_answer(run: Run[S]) -> bool:
+    """Whether the run has ended because the model gave no answer: resumed, it asks again."""
+    return isinstance(run.outcome, Failed) and isinstance(run.outcome.failure, ModelFailure)
+
+
+def folded(
+    spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]
+) -> tuple[S, list[Slot]]:
+    """The state with a turn in it, its messages too, and the slots as they were merged."""
+    state = run.state
+    merged: list[Slot] = []
+    for slot in slots:
+        state, settled = _merged(spec, run, state, slot)
+        merged.append(settled)
+    return said(state, _turn_messages(reply, merged)), merged
+
+
+def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
+    """The state with a result's writes merged; a result that does not fit it becomes a fault."""
+    if not isinstance(slot.status, Succeeded) or not slot.status.result.writes:
+        return state, slot
+    try:
+        return state.update(slot.status.result.writes), slot
+    except StateError as error:
+        invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
+        return state, moved(slot, Faulted(invocation.unmerged(error)))
+
+
+def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
+    """The model's message with its calls, as made or modified, then every answer in order."""
+    return [
+        with_calls(reply.message, [slot.call for slot in slots]),
+        *[told(result) for slot in slots if (result := answer(slot)) is not None],
+    ]
+
+
+def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
+    """How the turn's calls end the run, if they do: a fault, the answer, or an exit tool."""
+    for slot in slots if spec.fail_on_tool_fault else ():
+        if isinstance(slot.status, Faulted):
+            return Failed(slot.status.fault)
+    for slot in slots:
+        if isinstance(slot.status, Succeeded):
+            if slot.call.tool_name in spec.exit_conditions:
+                return Finished(slot.call.tool_name)
+        elif isinstance(slot.status, Accepted):
+            return Finished("output", slot.call.arguments)
+    return None
+
+
+def say(run: Run[S], messages: Sequence[ChatMessage]) -> Run[S]:
+    """The run with `messages` at the end of its conversation."""
+    return evolve(run, state=said(run.state, messages))
+
+
+def end(run: Run[S], outcome: Outcome) -> Run[S]:
+    """The run, ended."""
+    return evolve(run, phase=Done(outcome))

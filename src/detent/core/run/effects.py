@@ -1,0 +1,179 @@
+"""Effects: what a run is owed by the world, in the imperative. A driver performs them.
+
+The `path` of each says for which of the agents inside the run it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from attrs import field, frozen
+
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply
+from detent.core.run.decisions import Verdict
+from detent.core.run.events import ModelReplied, ToolReturned
+from detent.core.run.refs import CallRef, Path
+from detent.core.run.run import Run
+from detent.core.state.state import BaseState
+from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
+from detent.core.tools.result import result_of
+from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.values.frozen import FrozenDict
+from detent.core.values.quick import quick
+
+Policy: TypeAlias = Callable[[ToolCall, Tool, Run[Any]], Verdict | Awaitable[Verdict]]
+"""Answers, once for each call, whether a human must be asked. Its verdict is kept in the run.
+
+It is given the call with its validated arguments, the tool, and the run as it stands.
+"""
+
+
+class EffectKey(NamedTuple):
+    """The identity of an effect within its run: two effects with one key are the same effect."""
+
+    kind: str
+    turn: int
+    place: int
+    attempt: int
+    path: Path = ()
+
+
+_key = partial(tuple.__new__, EffectKey)
+"""As `EffectKey`, in half the time."""
+
+
+@quick
+@frozen
+class AskModel:
+    """Ask the model to answer the conversation."""
+
+    turn: int
+    attempt: int
+    messages: Sequence[ChatMessage] = field(repr=lambda messages: f"<{len(messages)} messages>")
+    tools: tuple[ToolSpec, ...] = field(repr=False)
+    generation_kwargs: FrozenDict[str, object]
+    path: Path = ()
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return _key(("model", self.turn, 0, self.attempt, self.path))
+
+    def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
+        """The event that the model has answered: with a reply, a message or a text."""
+        if not isinstance(reply, ChatReply):
+            said = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
+            reply = ChatReply(said)
+        return ModelReplied(self.turn, self.attempt, reply, cost)
+
+
+@quick
+@frozen
+class RunTool:
+    """Run a tool with the model's (or the human's) arguments; `state` fills what is wired to it."""
+
+    ref: CallRef
+    attempt: int
+    call: ToolCall
+    tool: Tool
+    state: BaseState = field(repr=False)
+    idempotency_key: IdempotencyKey = NO_KEY
+    path: Path = ()
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return _key(("tool", *self.ref, self.attempt, self.path))
+
+    def returned(self, value: object) -> ToolReturned:
+        """The event that the tool has given `value`, as if its function had.
+
+        Raises:
+            ResultError: the tool's wiring cannot make anything of it.
+        """
+        return ToolReturned(self.ref, self.attempt, result_of(self.tool, value))
+
+
+@frozen
+class Reconcile:
+    """Look up whether a call of unknown outcome was carried out, and with which result."""
+
+    ref: CallRef
+    attempt: int
+    call: ToolCall
+    tool: Tool
+    state: BaseState = field(repr=False)
+    idempotency_key: IdempotencyKey = NO_KEY
+    path: Path = ()
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey("reconcile", *self.ref, self.attempt, self.path)
+
+
+@frozen
+class Judge:
+    """Have `policy` say whether a human must decide about a call; `run` is the run as it stands."""
+
+    ref: CallRef
+    call: ToolCall
+    tool: Tool
+    policy: Policy = field(repr=False)
+    run: Run[Any] = field(repr=False)
+    path: Path = ()
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey("judge", *self.ref, 1, self.path)
+
+
+@frozen
+class AskHuman:
+    """Ask a human whether a call may run. The decision must carry `digest`.
+
+    `revealed` are values from the state that the tool will get and the human may see. A
+    confirmation after `expires_at`, in seconds since 1970, does not count.
+    """
+
+    ref: CallRef
+    call: ToolCall
+    tool: Tool
+    digest: str
+    reason: str
+    run_id: str = ""
+    expires_at: float | None = None
+    revealed: FrozenDict[str, object] = field(factory=FrozenDict)
+    path: Path = ()
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey("human", *self.ref, 1, self.path)
+
+
+@frozen
+class WaitUntil:
+    """Say when it is `at`, in seconds since 1970.
+
+    A tool's "deadline" or its "pause" before the next attempt is over, or a "model_pause" of the
+    turn in `ref`, or the time of the whole run, its "limit".
+    """
+
+    ref: CallRef
+    attempt: int
+    reason: Literal["deadline", "pause", "model_pause", "limit"]
+    at: float
+    path: Path = ()
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey(self.reason, *self.ref, self.attempt, self.path)
+
+
+Effect: TypeAlias = AskModel | RunTool | Reconcile | Judge | AskHuman | WaitUntil

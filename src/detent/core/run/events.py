@@ -1,0 +1,191 @@
+"""Events: what happened, in the past tense. The only way anything enters a run."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from attrs import frozen
+
+from detent.core.chat.replies import ChatReply, ModelFailure
+from detent.core.run.decisions import Decision, Verdict
+from detent.core.run.refs import CallRef
+from detent.core.tools.result import ToolFault, ToolResult
+from detent.core.values.quick import quick
+
+
+@quick
+@frozen
+class ModelReplied:
+    """The model answered what `AskModel` asked in this turn and attempt.
+
+    `cost` is what the reply has cost, where there is a price list.
+    """
+
+    turn: int
+    attempt: int
+    reply: ChatReply
+    cost: float = 0.0
+
+
+@frozen
+class ModelFailed:
+    """The model gave no answer to what `AskModel` asked in this turn and attempt.
+
+    Where it may be asked again, `at` is the time, in seconds since 1970, and `chance` a number from
+    0 to 1 that spreads the further attempts of runs that failed together.
+    """
+
+    turn: int
+    attempt: int
+    failure: ModelFailure
+    at: float | None = None
+    chance: float = 0.0
+
+
+@quick
+@frozen
+class ToolStarted:
+    """A tool is about to run: recorded first, so that a crash leaves a trace of the intent.
+
+    `at` is the time, in seconds since 1970, where the tool may only take so long.
+    """
+
+    ref: CallRef
+    attempt: int
+    at: float | None = None
+
+
+@quick
+@frozen
+class ToolReturned:
+    """A tool gave a result."""
+
+    ref: CallRef
+    attempt: int
+    result: ToolResult
+
+
+@frozen
+class ToolRaised:
+    """A tool failed.
+
+    Where it may be tried again, `at` is the time, in seconds since 1970, and `chance` a number from
+    0 to 1 that spreads the further attempts of calls that failed together.
+    """
+
+    ref: CallRef
+    attempt: int
+    fault: ToolFault
+    at: float | None = None
+    chance: float = 0.0
+
+
+@frozen
+class ClockTicked:
+    """It is `at`, in seconds since 1970: a time that `WaitUntil` named. `chance` is as above."""
+
+    at: float
+    chance: float = 0.0
+
+
+@frozen
+class Judged:
+    """A policy said whether a human must decide about a call. It is not asked again.
+
+    `at` is the time, in seconds since 1970, where the question may expire.
+    """
+
+    ref: CallRef
+    verdict: Verdict
+    at: float | None = None
+
+
+@frozen
+class HumanDecided:
+    """A human decided about one call. It counts only with the digest of that very call.
+
+    `by` says who, `at` when, in seconds since 1970. `refusal` says why a decision does not count.
+    """
+
+    ref: CallRef
+    digest: str
+    decision: Decision
+    by: str | None = None
+    at: float | None = None
+
+
+@frozen
+class GrantRevoked:
+    """What was confirmed with the call `ref` counts for no further calls."""
+
+    ref: CallRef
+    by: str | None = None
+    at: float | None = None
+
+
+@frozen
+class ToolNeverRan:
+    """It was looked up whether a call of unknown outcome was carried out: it was not."""
+
+    ref: CallRef
+    attempt: int
+
+
+@frozen
+class Resumed:
+    """Another process goes on with the run; what was under way has an unknown outcome.
+
+    A run that has ended because the model gave no answer asks it again. Others that have ended stay
+    as they are.
+
+    `by` names the new process, differently each time. `at` is the time, in seconds since 1970,
+    where the run may only take so long.
+    """
+
+    by: str
+    at: float | None = None
+
+
+@frozen
+class CancelRequested:
+    """Somebody wants the run to end now."""
+
+    reason: str
+
+
+@frozen
+class SentBack:
+    """Somebody is not content with the answer by which the run has just ended in this turn.
+
+    The run goes on: the model is told `text`.
+    """
+
+    turn: int
+    text: str
+
+
+@frozen
+class HappenedInside:
+    """Something has happened in the run of the agent, the tool `tool_name`, at work on a call."""
+
+    ref: CallRef
+    tool_name: str
+    event: Event
+
+
+Event: TypeAlias = (
+    ModelReplied
+    | ModelFailed
+    | ToolStarted
+    | ToolReturned
+    | ToolRaised
+    | ClockTicked
+    | Judged
+    | HumanDecided
+    | GrantRevoked
+    | ToolNeverRan
+    | Resumed
+    | CancelRequested
+    | SentBack
+    | HappenedInside
+)

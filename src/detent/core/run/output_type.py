@@ -1,0 +1,157 @@
+"""Structured output: which type a run's answer has, how the model is told, how it is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Generic, cast
+
+from attrs import Factory, field, frozen
+from attrs.validators import ge
+
+from detent.core.chat.messages import frozen_mapping
+from detent.core.chat.replies import SchemaMode
+from detent.core.schema.accepted_keywords import parts, schema_faults
+from detent.core.schema.conversion import ConversionError, convert
+from detent.core.schema.from_types import Json, SchemaWriter
+from detent.core.schema.type_checks import type_name
+from detent.core.schema.validation import faults
+from detent.core.state.typevars import T
+from detent.core.tools.signature import described
+from detent.core.tools.tool import ToolSpec
+from detent.core.values.frozen import FrozenDict
+
+ANSWERS = "Give your final answer. Call it once, when you know everything that it asks for."
+FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+STRICT = frozenset({"type", "properties", "required", "additionalProperties", "description"}) | {
+    *("items", "enum", "anyOf", "$ref", "$defs")
+}
+"""The keywords that every provider takes that holds models to a schema strictly."""
+
+
+def _bare(wanted: OutputType[Any]) -> tuple[Json, Json]:
+    """The schema of the type itself, and the definitions that it refers to."""
+    writer = SchemaWriter(described)
+    told = f"output_type {type_name(wanted.kind)}"
+    try:
+        schema = writer.schema(wanted.kind)
+    except (TypeError, NameError) as error:
+        raise TypeError(f"{told}: {error}; take a class with typed fields") from error
+    if wrong := list(schema_faults(schema | {"$defs": writer.definitions})):
+        raise TypeError(f"{told}: {'; '.join(wrong)}")
+    return schema, writer.definitions
+
+
+def _is_wrapped(wanted: OutputType[Any]) -> bool:
+    return _bare(wanted)[0].get("type") != "object"
+
+
+def _schema(wanted: OutputType[Any]) -> FrozenDict[str, Any]:
+    schema, definitions = _bare(wanted)
+    if wanted.is_wrapped:
+        whole = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+        schema = {**whole, "additionalProperties": False}
+    return frozen_mapping(schema | ({"$defs": definitions} if definitions else {}))
+
+
+def _tool(wanted: OutputType[Any]) -> ToolSpec:
+    return ToolSpec(wanted.name, ANSWERS, wanted.schema)
+
+
+def _response_format(wanted: OutputType[Any]) -> FrozenDict[str, object]:
+    schema: Json = {"name": wanted.name, "schema": wanted.schema}
+    if _is_strict(wanted.schema):
+        schema["strict"] = True
+    return frozen_mapping({"type": "json_schema", "json_schema": schema})
+
+
+@frozen
+class OutputType(Generic[T]):
+    """The type that a run's answer has.
+
+    The model is held to it by its provider where that can be done; elsewhere it gets a tool to
+    answer by. Either way the answer is checked here, and what does not fit goes back to the model.
+
+    Attributes:
+        kind: an attrs class, a dataclass, a typed dict, a pydantic model, or any other type that a
+            JSON Schema describes.
+        tries: how many answers the model may give in all. When the last one does not fit the run
+            ends, with the exit reason "output_tries".
+        native: when the provider holds the model to the schema; None is what the agent's chat
+            generator says of itself.
+        name: what the tool to answer by is called.
+        is_wrapped: whether the type's values are no JSON objects, so that an answer is one with the
+            entry `value`.
+        schema: the JSON Schema of answers.
+
+    Raises:
+        TypeError: no JSON Schema describes the type.
+    """
+
+    kind: type[T]
+    tries: int = field(default=3, kw_only=True, validator=ge(1))
+    native: SchemaMode | None = field(default=None, kw_only=True)
+    name: str = field(default="final_answer", kw_only=True)
+    is_wrapped: bool = field(
+        init=False, eq=False, repr=False, default=Factory(_is_wrapped, takes_self=True)
+    )
+    schema: FrozenDict[str, Any] = field(
+        init=False, eq=False, repr=False, default=Factory(_schema, takes_self=True)
+    )
+    tool: ToolSpec = field(
+        init=False, eq=False, repr=False, default=Factory(_tool, takes_self=True)
+    )
+    response_format: FrozenDict[str, object] = field(
+        init=False, eq=False, repr=False, default=Factory(_response_format, takes_self=True)
+    )
+
+    def is_native(self, tools: bool) -> bool:  # noqa: FBT001 - with or without
+        """Whether the provider holds the model to the schema, with or without `tools`."""
+        return self.native == "always" or (self.native == "without_tools" and not tools)
+
+    def asked(
+        self, tools: tuple[ToolSpec, ...], options: FrozenDict[str, object]
+    ) -> tuple[tuple[ToolSpec, ...], FrozenDict[str, object]]:
+        """The tools and options of a model call that wants an answer of this type."""
+        if self.is_native(bool(tools)):
+            return tools, FrozenDict({"response_format": self.response_format, **options})
+        return (*tools, self.tool), options
+
+    def read(self, answer: Mapping[str, object]) -> T:
+        """The answer, a JSON object, as an instance of the type.
+
+        Raises:
+            ConversionError: it does not fit the schema, or the class refuses it.
+        """
+        if misfits := list(faults(answer, self.schema)):
+            raise ConversionError(misfits)
+        value = answer["value"] if self.is_wrapped else answer
+        return cast(T, convert(value, self.kind, self.name))
+
+    def answer_in(self, text: str) -> FrozenDict[str, object]:
+        """The JSON object that a text is, which may stand in a fenced block.
+
+        Raises:
+            ConversionError: it is none, or does not fit.
+        """
+        fenced = FENCED.fullmatch(text.strip())
+        try:
+            answer = json.loads(fenced[1] if fenced else text)
+        except (ValueError, RecursionError) as error:
+            raise ConversionError([f"the answer is no JSON: {error}"]) from error
+        self.read(answer)
+        return frozen_mapping(answer)
+
+
+def _is_strict(schema: object) -> bool:
+    """Whether every provider that holds models to a schema strictly takes this one."""
+    if not isinstance(schema, Mapping):
+        return schema is False
+    if not schema.keys() & {"type", "enum", "anyOf", "$ref"} or not STRICT.issuperset(schema):
+        return False
+    if schema.get("type") == "object":
+        names = schema.get("properties", {}).keys()
+        if not names or names != set(schema.get("required", ())):
+            return False
+    return all(_is_strict(part) for _, part in parts(schema))

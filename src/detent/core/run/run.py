@@ -1,0 +1,353 @@
+"""The run: everything that one execution knows. A value; equal runs behave equally."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeAlias, get_args
+
+from attrs import field, frozen
+
+from detent.core.chat.messages import (
+    ChatMessage,
+    ResultPart,
+    TextContent,
+    ToolCall,
+    ToolCallResult,
+    frozen_mapping,
+)
+from detent.core.chat.replies import ChatReply, Usage
+from detent.core.run.decisions import Scope
+from detent.core.run.grants import Decided, Grant
+from detent.core.run.outcomes import Outcome
+from detent.core.run.refs import CallRef
+from detent.core.state.typevars import S
+from detent.core.tools.result import ToolFault, ToolResult
+from detent.core.values.frozen import FrozenDict
+from detent.core.values.quick import quick, twin
+
+
+@frozen
+class Unjudged:
+    """A policy has not said yet whether a human must decide."""
+
+
+@frozen
+class AwaitingDecision:
+    """A human must decide. Only a decision that carries `digest` counts.
+
+    A yes begins `attempt`: what may still come of one before it is none of its answers.
+    A confirmation after `expires_at`, in seconds since 1970, does not. The rest is as for `Ask`.
+    """
+
+    digest: str
+    reason: str = ""
+    attempt: int = 1
+    remember: Scope = "call"
+    expires_at: float | None = None
+    reveals: tuple[str, ...] = ()
+
+
+@quick
+@frozen
+class Ready:
+    """May run; not started."""
+
+    attempt: int = 1
+
+
+READY = Ready()
+"""How most calls begin."""
+
+
+@quick
+@frozen
+class Running:
+    """Started, not yet answered. At `deadline`, in seconds since 1970, nobody waits any longer."""
+
+    attempt: int = 1
+    deadline: float | None = None
+
+
+@frozen
+class Unknown:
+    """Begun in a process that has ended; whether it was carried out is being looked up."""
+
+    attempt: int
+
+
+@frozen
+class Resting:
+    """Failed, and ready for its next `attempt` at `until`, in seconds since 1970."""
+
+    attempt: int
+    until: float
+
+
+@frozen
+class Delegated:
+    """Another agent, the tool `tool_name`, is at work on it; `run` is how far it has come."""
+
+    tool_name: str
+    run: Run[Any]
+
+
+@quick
+@frozen
+class Succeeded:
+    """Ran, and gave a result."""
+
+    result: ToolResult
+
+
+@frozen
+class Faulted:
+    """Could not run, or failed."""
+
+    fault: ToolFault
+
+
+@frozen
+class Refused:
+    """A human said no; `text` tells the model."""
+
+    text: str
+
+
+@frozen
+class AnsweredByHuman:
+    """A human answered in the tool's place."""
+
+    text: str
+
+
+@frozen
+class Accepted:
+    """The call gave the answer that the run is for."""
+
+
+@frozen
+class Misfit:
+    """The call gave an answer that is not of the run's output type; `text` tells the model."""
+
+    text: str
+
+
+Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman | Accepted | Misfit
+Open: TypeAlias = Unjudged | AwaitingDecision | Ready | Running | Unknown | Resting | Delegated
+Status: TypeAlias = Open | Settled
+
+
+@quick
+@frozen
+class Slot:
+    """One tool call and its status. `note` tells the model what a human changed about the call."""
+
+    ref: CallRef
+    call: ToolCall
+    status: Status
+    note: str | None = None
+
+
+def moved(slot: Slot, status: Status) -> Slot:
+    """The slot with another status."""
+    return Slot(slot.ref, slot.call, status, slot.note)
+
+
+_OPEN: frozenset[type] = frozenset(get_args(Open))
+
+
+def is_settled(slot: Slot) -> bool:
+    """Whether the slot's call has its answer."""
+    return type(slot.status) not in _OPEN
+
+
+def are_settled(slots: Sequence[Slot]) -> bool:
+    """Whether each slot's call has its answer."""
+    for slot in slots:  # noqa: SIM110 - a generator would take twice as long
+        if type(slot.status) in _OPEN:
+            return False
+    return True
+
+
+def answer(slot: Slot) -> ToolCallResult | None:
+    """What the model is told about the call; None while it is open."""
+    status = slot.status
+    match status:
+        case Succeeded():  # not taken apart here: that would take thrice as long
+            content = status.result.content
+            if slot.note is not None:
+                content = _noted(slot.note, content)
+            if type(content) is str:
+                return ToolCallResult(content, slot.call)
+            return ToolCallResult(content, slot.call)
+        case (
+            Unjudged()
+            | AwaitingDecision()
+            | Ready()
+            | Running()
+            | Unknown()
+            | Resting()
+            | Delegated()
+        ):
+            return None
+        case Faulted(fault):
+            return ToolCallResult(fault.message, slot.call, error=True)
+        case Refused(text):
+            return ToolCallResult(text, slot.call, error=True)
+        case AnsweredByHuman(text):
+            return ToolCallResult(text, slot.call)
+        case Accepted():
+            return ToolCallResult("accepted", slot.call)
+        case Misfit(text):
+            return ToolCallResult(text, slot.call, error=True)
+
+
+def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:
+    return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
+
+
+@quick
+@frozen
+class Thinking:
+    """The model is to answer. `attempt` counts the tries of this turn, from 1."""
+
+    attempt: int = 1
+
+
+THINKING = Thinking()
+"""How each turn begins."""
+
+
+@frozen
+class Pausing:
+    """The model gave no answer. Its next `attempt` is at `until`, in seconds since 1970."""
+
+    attempt: int
+    until: float
+
+
+@quick
+@frozen
+class Acting:
+    """The model's calls are being answered.
+
+    The reply stands here, with a slot for each call, and enters the conversation together with all
+    the answers: a conversation with an unanswered call cannot be written down.
+    """
+
+    reply: ChatReply
+    slots: tuple[Slot, ...]
+
+
+@frozen
+class Done:
+    """The run has ended."""
+
+    outcome: Outcome
+
+
+Phase: TypeAlias = Thinking | Pausing | Acting | Done
+
+
+@frozen
+class RunOptions:
+    """What the caller chose for this run in place of the agent's own.
+
+    `tools` names the tools that may be used; None means all.
+    """
+
+    tools: tuple[str, ...] | None = None
+    generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+
+NO_OPTIONS = RunOptions()
+
+
+@frozen
+class Run(Generic[S]):
+    """Everything one execution knows.
+
+    `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
+    last. `misfits` counts the answers that were not of the wanted type. `cost` is in the currency
+    of the price list. `exhausted` names the limit that was reached when the model is asked for its
+    last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the attempt of
+    this turn with which the run last failed: once it is resumed, retries are counted from there.
+    `decisions` are those of humans that counted, `grants` the confirmations that count for further
+    calls.
+    """
+
+    id: str
+    state: S
+    phase: Phase = THINKING
+    turn: int = 1
+    usage: Usage = Usage()
+    tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
+    options: RunOptions = NO_OPTIONS
+    misfits: int = 0
+    cost: float = 0.0
+    exhausted: str | None = None
+    deadline: float | None = None
+    decisions: tuple[Decided, ...] = ()
+    grants: tuple[Grant, ...] = ()
+    given_up: int = 0
+
+    @property
+    def messages(self) -> Sequence[ChatMessage]:
+        """The conversation so far: every tool call in it is answered."""
+        return self.state.messages
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the run ended; None while it goes on."""
+        phase = self.phase
+        return phase.outcome if isinstance(phase, Done) else None
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The tool calls that are being answered now; none outside a turn's tool calls."""
+        phase = self.phase
+        return phase.slots if isinstance(phase, Acting) else ()
+
+
+_Run = twin(Run)
+_KEPT: Any = object()
+
+
+def evolve(
+    was: Run[S],
+    *,
+    id: str = _KEPT,  # noqa: A002 - as the field is called
+    state: S = _KEPT,
+    phase: Phase = _KEPT,
+    turn: int = _KEPT,
+    usage: Usage = _KEPT,
+    tool_call_counts: FrozenDict[str, int] = _KEPT,
+    options: RunOptions = _KEPT,
+    misfits: int = _KEPT,
+    cost: float = _KEPT,
+    exhausted: str | None = _KEPT,
+    deadline: float | None = _KEPT,
+    decisions: tuple[Decided, ...] = _KEPT,
+    grants: tuple[Grant, ...] = _KEPT,
+    given_up: int = _KEPT,
+) -> Run[S]:
+    """The run with other values in some fields: `attrs.evolve` in a seventh of the time."""
+    new = _Run()
+    new.id = was.id if id is _KEPT else id
+    new.state = was.state if state is _KEPT else state
+    new.phase = was.phase if phase is _KEPT else phase
+    new.turn = was.turn if turn is _KEPT else turn
+    new.usage = was.usage if usage is _KEPT else usage
+    kept = tool_call_counts is _KEPT
+    new.tool_call_counts = was.tool_call_counts if kept else tool_call_counts
+    new.options = was.options if options is _KEPT else options
+    new.misfits = was.misfits if misfits is _KEPT else misfits
+    new.cost = was.cost if cost is _KEPT else cost
+    new.exhausted = was.exhausted if exhausted is _KEPT else exhausted
+    new.deadline = was.deadline if deadline is _KEPT else deadline
+    new.decisions = was.decisions if decisions is _KEPT else decisions
+    new.grants = was.grants if grants is _KEPT else grants
+    new.given_up = was.given_up if given_up is _KEPT else given_up
+    new.__class__ = Run
+    run: Run[S] = new
+    return run

@@ -1,0 +1,124 @@
+"""The part of an agent that never changes: what may happen, never what has happened."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+from attrs import Factory, field, frozen
+
+from detent.core.chat.messages import frozen_mapping
+from detent.core.errors import WiringError
+from detent.core.run.decisions import Wording
+from detent.core.run.effects import Policy
+from detent.core.run.limits import Limits
+from detent.core.run.output_type import OutputType
+from detent.core.state.typevars import S
+from detent.core.tools.retries import Retries
+from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.tools.wiring_check import wiring_faults
+from detent.core.values.frozen import FrozenDict
+
+DEPTH_MAX = 16
+"""How many agents may work inside each other: stored runs are nested as deep."""
+
+
+@frozen
+class Delegate(Tool):
+    """A tool that is an agent: the calls of it are runs inside the run that makes them.
+
+    Attributes:
+        agent: who works on the calls, in the function's place.
+    """
+
+    agent: AgentSpec[Any] = field(kw_only=True, eq=False, repr=False)
+
+
+def _offered(spec: AgentSpec[Any]) -> tuple[ToolSpec, ...]:
+    return tuple(tool.spec for tool in spec.tools.values())
+
+
+def _agents(spec: AgentSpec[Any]) -> FrozenDict[str, AgentSpec[Any]]:
+    tools = spec.tools.items()
+    return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
+
+
+def _depth(spec: AgentSpec[Any]) -> int:
+    return 1 + max((agent.depth for agent in spec.agents.values()), default=0)
+
+
+@frozen
+class AgentSpec(Generic[S]):
+    """What an agent is: its tools, its state when nothing has happened, its rules.
+
+    Attributes:
+        state: the state that a run starts from; its type is the agent's schema.
+        tools: the tools by name.
+        system_prompt: instructions that open every conversation.
+        exit_conditions: tools that end the run once they have succeeded. A reply without tool calls
+            always ends it.
+        policies: for each guarded tool, or "*" for all others, who says whether a human must be
+            asked.
+        wordings: for each of these, what the model is told of what a human decided.
+        limits: what a run may spend.
+        generation_kwargs: options for every model call.
+        model_retries: how often a model that gave no answer is asked again, and when.
+        fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
+        output: the type that the answer has; None is text.
+        agents: the tools that are agents, by name.
+        depth: how many agents work inside each other at most, this one included.
+
+    Raises:
+        WiringError: tools, state and rules do not fit together; every misfit is named.
+    """
+
+    state: S
+    tools: FrozenDict[str, Tool] = field(factory=FrozenDict)
+    system_prompt: str | None = None
+    exit_conditions: frozenset[str] = frozenset({"text"})
+    policies: FrozenDict[str, Policy] = field(factory=FrozenDict)
+    wordings: FrozenDict[str, Wording] = field(factory=FrozenDict, kw_only=True)
+    limits: Limits = field(factory=Limits)
+    generation_kwargs: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    model_retries: Retries = field(factory=lambda: Retries(2))
+    fail_on_tool_fault: bool = False
+    output: OutputType[Any] | None = None
+    offered: tuple[ToolSpec, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
+    )
+    agents: FrozenDict[str, AgentSpec[Any]] = field(
+        init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
+    )
+    depth: int = field(init=False, eq=False, repr=False, default=Factory(_depth, takes_self=True))
+
+    def __attrs_post_init__(self) -> None:
+        faults = self._rule_faults()
+        for tool in self.tools.values():
+            faults += wiring_faults(tool, self.state)
+        if faults:
+            raise WiringError(faults)
+
+    def policy_of(self, tool_name: str) -> Policy | None:
+        """Who says whether a human must be asked before this tool runs; None where nobody does."""
+        return self.policies.get(tool_name, self.policies.get("*")) if self.policies else None
+
+    def _rule_faults(self) -> list[str]:
+        known = {"text", *self.tools}
+        names = ", ".join(sorted(known))
+        exits = [
+            f"exit condition {name!r} is neither 'text' nor a tool; there is: {names}"
+            for name in sorted(self.exit_conditions - known)
+        ]
+        rules = [
+            f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools)}"
+            for name in self.policies.keys() - {"*", *self.tools}
+        ]
+        if self.output is not None and self.output.name in self.tools:
+            exits.append(
+                f"a tool and the tool to answer by are both called {self.output.name!r}; call the "
+                "latter otherwise: OutputType(…, name=…)"
+            )
+        if self.depth > DEPTH_MAX:
+            exits.append(
+                f"its agents work {self.depth} deep inside each other, at most {DEPTH_MAX}"
+            )
+        return exits + rules

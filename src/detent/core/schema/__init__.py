@@ -1,0 +1,1 @@
+"""What a Python type says, and which JSON fits a schema. Knows no tool, no state and no run."""

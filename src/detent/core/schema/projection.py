@@ -1,0 +1,143 @@
+"""Hiding: what the state fills is taken out of a schema, wherever the schema speaks of it.
+
+A parameter may stand among the properties, in a part that is composed in (`allOf`, `anyOf`,
+`$ref`…) and in a rule about others. An object inside an argument may have a property of the same
+name: that is another one, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from detent.core.schema.accepted_keywords import parts
+from detent.core.schema.validation import resolved
+
+Json: TypeAlias = dict[str, Any]
+Names: TypeAlias = frozenset[str]
+
+DEFINITIONS = ("$defs", "definitions")
+OFFERING = ("allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas")
+"""The keywords whose schemas describe further properties of the same object."""
+
+
+def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
+    """The schema of an object as it is for who neither sees nor sends the `hidden` properties.
+
+    Where a rule turns on a hidden one (in `if`, `not` or `oneOf`), less is asked than before: what
+    will be there is not known yet.
+    """
+    shown: Json = _shown(schema, hidden, schema, ())
+    for keyword in DEFINITIONS:
+        if kept := _used(shown, keyword):
+            shown[keyword] = kept
+        else:
+            shown.pop(keyword, None)
+    return shown
+
+
+def property_names(schema: Mapping[str, Any]) -> Names:
+    """The properties that the schema of an object, or a part composed into it, describes."""
+    return frozenset(_property_names(schema, schema, frozenset()))
+
+
+def _property_names(schema: Any, root: Mapping[str, Any], seen: Names) -> Iterator[str]:
+    if isinstance(schema, bool):
+        return
+    yield from schema.get("properties", ())
+    for path, part in parts(schema):
+        if path.split("/")[0] in OFFERING:
+            yield from _property_names(part, root, seen)
+    if (reference := schema.get("$ref", "#")) != "#" and reference not in seen:
+        yield from _property_names(resolved(reference, root), root, seen | {reference})
+
+
+def _shown(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
+    """`schema`, which speaks of the object itself; `trail` has the references that led to it."""
+    if isinstance(schema, bool):
+        return schema
+    shown: Json = {}
+    further: list[Any] = []
+    for keyword, rule in schema.items():
+        if keyword in ("allOf", "anyOf", "oneOf"):
+            options = [_shown(option, hidden, root, trail) for option in rule]
+            if keyword == "oneOf" and options != rule:  # what told them apart may be hidden
+                further.append({"anyOf": options})
+            else:
+                shown[keyword] = options
+        elif keyword in ("then", "else"):
+            shown[keyword] = _shown(rule, hidden, root, trail)
+        elif keyword == "dependentSchemas":
+            rest = _less(rule, hidden)
+            shown[keyword] = {k: _shown(part, hidden, root, trail) for k, part in rest.items()}
+        elif keyword == "$ref" and rule not in trail:
+            inside = _shown(target := resolved(rule, root), hidden, root, (*trail, rule))
+            if inside == target:
+                shown[keyword] = rule
+            else:
+                further.append(inside)
+        elif keyword not in ("not", "if") or _shown(rule, hidden, root, trail) == rule:
+            shown[keyword] = _kept(keyword, rule, hidden)
+    return _composed(shown, further)
+
+
+def _composed(shown: Json, further: list[Any]) -> Json:
+    """The schema with `further` ones that must hold too; without its `if`, no branch is taken."""
+    if "if" not in shown:
+        shown = _less(shown, frozenset({"then", "else"}))
+    return {**shown, "allOf": [*shown.get("allOf", ()), *further]} if further else shown
+
+
+def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
+    """What a keyword of the object itself says, as far as that does not speak of what is hidden."""
+    match keyword:
+        case "properties" | "default":
+            return _less(rule, hidden)
+        case "examples" if isinstance(rule, list):
+            return [_less(example, hidden) for example in rule]
+        case "required":
+            return [name for name in rule if name not in hidden]
+        case "dependentRequired":
+            needed = {name: [x for x in names if x not in hidden] for name, names in rule.items()}
+            return _less(needed, hidden)
+        case "patternProperties":
+            return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
+        case "propertyNames":
+            return _names(rule, hidden)
+        case "minProperties":
+            return max(0, rule - len(hidden))
+        case _:
+            return rule
+
+
+def _names(rule: Any, hidden: Names) -> Any:
+    """The schema of property names, without the hidden ones if it lists them."""
+    if isinstance(rule, bool) or "enum" not in rule:
+        return rule
+    names = [name for name in rule["enum"] if name not in hidden]
+    return {**rule, "enum": names} if names else False
+
+
+def _less(value: Any, hidden: Names) -> Any:
+    """An object without what is hidden."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: item for name, item in value.items() if name not in hidden}
+
+
+def _used(shown: Json, keyword: str) -> Json:
+    """The definitions under `keyword` that something still refers to."""
+    defined = shown.get(keyword, {})
+    used: dict[str, Any] = {}
+    ahead: list[Any] = [_less(shown, frozenset(DEFINITIONS))]
+    while ahead:
+        schema = ahead.pop()
+        if isinstance(schema, bool):
+            continue
+        ahead += (part for _, part in parts(schema))
+        name = schema.get("$ref", "").removeprefix(f"#/{keyword}/").split("/")[0]
+        name = name.replace("~1", "/").replace("~0", "~")
+        if name in defined and name not in used:
+            used[name] = defined[name]
+            ahead.append(defined[name])
+    return used

@@ -1,0 +1,145 @@
+"""Types: what a key may be declared as, and whether a value has that type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NewType,
+    NotRequired,
+    Required,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+)
+
+from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
+from detent.core.values.shared_list import Log
+from detent.core.values.short_repr import shown
+
+Check: TypeAlias = Literal["all", "first"]
+"""Which items of a collection are looked at when a value is checked."""
+
+NO_CLASS: frozenset[type] = frozenset()
+LISTS: frozenset[type] = frozenset({list, FrozenList, Log})
+STANDING_FOR: dict[type, frozenset[type]] = {
+    dict: frozenset({dict, FrozenDict}),
+    list: LISTS,
+    set: frozenset({set, FrozenSet}),
+    float: frozenset({float, int}),
+}
+
+
+def is_type(declared: object) -> bool:
+    """Whether `declared` can stand as the type of a value."""
+    known = isinstance(declared, type | NewType) or declared is Any
+    return known or get_origin(declared) is not None
+
+
+def takes(function: Callable[..., object], count: int) -> bool:
+    """Whether a function can be called with `count` arguments in order, if it lets that be told."""
+    try:
+        signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # it is built in, and has no signature
+        return True
+    return True
+
+
+def is_list(declared: object) -> bool:
+    """Whether `declared` is a list type: list, list[X], or an optional or annotated one."""
+    origin = get_origin(declared)
+    if origin is Annotated:
+        return is_list(get_args(declared)[0])
+    if origin is Union or origin is UnionType:
+        some = [argument for argument in get_args(declared) if argument is not NoneType]
+        return len(some) == 1 and is_list(some[0])
+    return declared is list or origin is list
+
+
+def type_name(declared: Any) -> str:
+    """A type as people write it: ``int``, ``list[Document]``, ``str | None``."""
+    origin, arguments = get_origin(declared), get_args(declared)
+    if declared is Log:
+        return "list"
+    if isinstance(declared, list):
+        return f"[{', '.join(map(type_name, declared))}]"
+    if origin is Annotated:
+        return type_name(arguments[0])
+    if origin is Union or origin is UnionType:
+        return " | ".join("None" if one is NoneType else type_name(one) for one in arguments)
+    if origin is Literal or not hasattr(declared, "__name__"):
+        return str(declared).removeprefix("typing.")
+    if origin is None:
+        return str(declared.__name__)
+    names = ("..." if argument is ... else type_name(argument) for argument in arguments)
+    return f"{type_name(origin)}[{', '.join(names)}]"
+
+
+def classes_of(declared: object) -> frozenset[type]:
+    """Classes whose own instances surely have the declared type; none when only a look can tell."""
+    if isinstance(declared, type) and get_origin(declared) is None:
+        return STANDING_FOR.get(declared, frozenset({declared}))
+    if declared is None:
+        return frozenset({NoneType})
+    if get_origin(declared) is Annotated:
+        return classes_of(get_args(declared)[0])
+    if get_origin(declared) in (Union, UnionType):
+        return NO_CLASS.union(*map(classes_of, get_args(declared)))
+    return NO_CLASS
+
+
+def item_classes_of(declared: object) -> frozenset[type]:
+    """Classes whose own instances may surely be items of the declared list type."""
+    return classes_of(get_args(declared)[0]) if get_origin(declared) is list else NO_CLASS
+
+
+def misfit(value: object, declared: Any, items: Check) -> str | None:
+    """What keeps `value` from having the declared type, and where in it; None when it has it."""
+    # typeguard takes 20 ms to import; keys of plain types do without it
+    from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
+
+    strategy = {
+        "all": CollectionCheckStrategy.ALL_ITEMS,
+        "first": CollectionCheckStrategy.FIRST_ITEM,
+    }[items]
+    try:
+        check_type(value, declared, collection_check_strategy=strategy)
+    except TypeCheckError as error:
+        wrong = _culprit(error, value)
+        got = f"got {type_name(type(wrong))}: {shown(wrong)}"
+        reason = str(error).splitlines()[0].rstrip(":")
+        plain = wrong is value and "is not an instance of" in reason
+        return got if plain else f"{reason}, {got}"
+    return None
+
+
+def _culprit(error: Exception, value: object) -> object:
+    """The innermost value that typeguard refused: each of its checkers calls it ``value``."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return value if trace is None else trace.tb_frame.f_locals.get("value", value)
+
+
+DECORATIONS = (Annotated, Final, Required, NotRequired)
+
+
+def undecorated(declared: Any) -> Any:
+    """A declared type without `Annotated`, `NewType` and the like around it."""
+    while True:
+        if get_origin(declared) in DECORATIONS:
+            declared = get_args(declared)[0]
+        elif hasattr(declared, "__supertype__"):
+            declared = declared.__supertype__
+        elif type(declared).__name__ == "TypeAliasType":
+            declared = declared.__value__
+        else:
+            return declared

@@ -1,0 +1,1 @@
+"""State: keys, handlers, and the value that an agent and its tools share."""

@@ -1,0 +1,225 @@
+"""Keys: the entries of a state, each with its type, its default and the handler of its updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from attrs import evolve, field, frozen
+
+from detent.core.errors import StateError, StateTypeError
+from detent.core.schema.type_checks import (
+    LISTS,
+    Check,
+    classes_of,
+    is_list,
+    item_classes_of,
+    misfit,
+    type_name,
+)
+from detent.core.state.handlers import Handler, merge_lists, replace_values
+from detent.core.values.copies import guard, release
+from detent.core.values.frozen import ATOMS, FrozenList
+from detent.core.values.quick import quick
+from detent.core.values.shared_list import Log, bare, is_log
+from detent.core.values.short_repr import shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Unset:
+    """The type of `UNSET`."""
+
+    def __repr__(self) -> str:
+        return "unset"
+
+
+UNSET = Unset()
+"""What stands where there is no value: no default, nothing written."""
+
+
+def hold(value: object) -> object:
+    """`value` as a state keeps it: frozen or guarded, a list as a `Log`.
+
+    Raises:
+        StateTypeError: the value can be changed and cannot be copied, or contains itself.
+    """
+    if type(value) is list or type(value) is FrozenList:
+        items: Any = value
+        return Log(items)
+    return value if type(value) is Log else guard(value)
+
+
+def held_for(name: str, value: object) -> object:
+    """What `hold` gives, or an error that names the key."""
+    try:
+        return hold(value)
+    except StateTypeError as error:
+        raise StateTypeError(f"state key {name!r}: {error}") from error
+
+
+Class: TypeAlias = type[Any]
+Classes: TypeAlias = frozenset[type]
+
+
+@quick
+@frozen(repr=False)
+class Write:
+    """An update of one key that has been decided but not yet applied: ``Write(key, value)``.
+
+    `handler` merges this one update in place of the key's own handler. `source` is the typed key
+    that made the write, if one did: to apply it to a state of another schema is an error.
+
+    Raises:
+        StateTypeError: no state can hold the value.
+    """
+
+    key: str
+    held: object = field(alias="value")
+    handler: Callable[[Any, Any], Any] | None = None
+    source: Key[Any, Any] | None = field(default=None, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "held", held_for(self.key, self.held))
+
+    @property
+    def value(self) -> Any:
+        """The update; if it can be changed, a copy of it."""
+        return release(self.held)
+
+    def __repr__(self) -> str:
+        by = f", {name_of(self.handler)}" if self.handler else ""
+        return f"Write({self.key!r}, {shown(self.held)}{by})"
+
+
+class TypedKey(Protocol[P]):
+    """A key, by what it lets be put: what a method takes that passes its arguments on to `put`."""
+
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> Write:
+        """As `Key.put`."""
+        ...
+
+
+@frozen
+class Key(Generic[T, U]):
+    """Names one entry of a state that is read as ``T`` and updated with ``U``.
+
+    `default` is as a state keeps it, see `hold`; `UNSET` when there is none. `check` says which
+    items of a collection are looked at when a value is checked against `type`.
+    """
+
+    name: str
+    type: Any
+    handler: Handler[T, U] = field(eq=False)
+    default: object = UNSET
+    check: Check = "all"
+
+    @cached_property
+    def type_name(self) -> str:
+        """The type as people write it."""
+        return type_name(self.type)
+
+    @cached_property
+    def atom(self) -> Class | None:
+        """The class whose instances can be written without a look, for speed; None without one."""
+        plain = isinstance(self.type, type) and self.type in ATOMS
+        return self.type if plain and self.handler is replace_values else None
+
+    @cached_property
+    def _classes(self) -> Classes:
+        return classes_of(self.type)
+
+    @cached_property
+    def _item_classes(self) -> Classes:
+        return item_classes_of(self.type)
+
+    @cached_property
+    def _is_list(self) -> bool:
+        return is_list(self.type)
+
+    def with_default(self, value: object) -> Key[T, U]:
+        """The same key with a default. Raises StateTypeError if `value` has another type."""
+        return evolve(self, default=self.merge(UNSET, value, replace_values))
+
+    def put(self, value: U, handler_override: Handler[T, U] | None = None) -> Write:
+        """Describe an update without performing it.
+
+        Raises:
+            StateTypeError: no state can hold the value.
+        """
+        return Write(self.name, value, handler_override, source=self)
+
+    def merge(
+        self, current: object, update: object, handler: Callable[[Any, Any], Any] | None = None
+    ) -> object:
+        """What the key holds after `update`; `current` and the result are as a state keeps them.
+
+        Raises:
+            StateTypeError: the update, or what the handler made of it, has another type, or no
+                state can hold it.
+            StateError: the handler raised; its exception is the cause.
+        """
+        own: Any = self.handler
+        chosen = handler or own
+        if chosen is replace_values:
+            self._require(update)
+            return held_for(self.name, update)
+        held = update if is_log(update) else held_for(self.name, update)
+        if chosen is merge_lists and self._is_list and is_log(current) and is_log(held):
+            self._require(held)  # the usual case: all that is new comes from the update
+            return current + held
+        try:
+            merged = chosen(None if current is UNSET else release(current), release(held))
+        except Exception as error:
+            raise StateError(
+                f"the handler {name_of(chosen)} of state key {self.name!r} raised "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if self._is_list and is_log(merged) and is_log(current):
+            self._require(merged.beyond(current), chosen)
+        else:
+            self._require(merged, chosen)
+        return held_for(self.name, merged)
+
+    def _require(self, value: object, handler: object = None) -> None:
+        """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
+        if self.type is Any:
+            return
+        fitting = self._item_classes
+        if fitting and is_log(value) and fitting.issuperset(map(type, value.held())):
+            return  # without a copy: the usual case
+        seen = bare(value)
+        if type(seen) in self._classes:
+            return
+        if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
+            return
+        problem = misfit(seen, self.type, self.check)
+        if problem is not None:
+            by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
+            comma = "," if problem.startswith("got") else ";"
+            raise StateTypeError(
+                f"state key {self.name!r} holds {type_name(self.type)}{by}{comma} {problem}"
+            )
+
+
+def _is_shipped(handler: object) -> bool:
+    """Whether a handler is none of the user's, so that what it gave is what it was given."""
+    return handler is None or getattr(handler, "__module__", "") == replace_values.__module__
+
+
+def name_of(handler: object) -> str:
+    """What a handler is called in a sentence."""
+    return getattr(handler, "__name__", None) or repr(handler)
+
+
+def unknown_key(name: object, keys: Iterable[str]) -> str:
+    """The sentence that says that `name` is no key, and which one may have been meant."""
+    from difflib import get_close_matches  # only for a mistake
+
+    known = sorted(keys)
+    close = get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{name!r} is not a key of this state, which has {', '.join(map(repr, known))}{hint}"

@@ -1,0 +1,386 @@
+"""State: what an agent and its tools share. A value; writing to it gives another state.
+
+Two front doors, one mechanism. `State` takes a schema as a dict and is read and written by string
+keys. `TypedState` is subclassed: its fields are typed keys, and a type checker sees every mistake.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import new_class
+from typing import TYPE_CHECKING, Any, ClassVar, Never, ParamSpec, Self, TypeVar, cast, overload
+
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import SchemaError, StateError
+from detent.core.schema.type_checks import Check
+from detent.core.state.dict_schema import entries_of, keys_of
+from detent.core.state.fields import Appended, field_of, keys_in
+from detent.core.state.handlers import Handler, merge_lists, replace_values
+from detent.core.state.keys import UNSET, Key, TypedKey, Write, unknown_key
+from detent.core.values.copies import release
+from detent.core.values.frozen import FrozenDict
+from detent.core.values.shared_list import Log, is_log
+from detent.core.values.short_repr import shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
+B = TypeVar("B", bound="BaseState")
+
+
+class BaseState:
+    """The mechanism under both kinds of state: keys, and what they hold now.
+
+    RULE: `update`, `_put` and `said` are where a state comes out of a state: all writes pass them.
+    """
+
+    __slots__ = ("_keys", "_values")
+    _keys: Mapping[str, Key[Any, Any]]
+    _values: dict[str, object]
+
+    messages = Appended[ChatMessage]()
+    """The conversation so far, oldest first: a key that every state has."""
+
+    def update(self, writes: Iterable[Write]) -> Self:
+        """A new state with all `writes` merged in order, or, when one of them fails, none.
+
+        Raises:
+            StateError: a key is unknown, a handler raised, or a value has the wrong type.
+        """
+        state = self
+        for write in writes:
+            key = self._key(write.key) if write.source is None else self._own(write.source)
+            state = state._put(key, write.held, write.handler)
+        return state
+
+    @property
+    def fields(self) -> Mapping[str, Key[Any, Any]]:
+        """The keys that the schema declares, by name."""
+        return self._keys
+
+    @property
+    def schema(self) -> FrozenDict[str, FrozenDict[str, Any]]:
+        """The schema as a dict, with every handler filled in."""
+        return entries_of(self._keys)
+
+    @property
+    def data(self) -> FrozenDict[str, Any]:
+        """A snapshot of everything that has been written, by key."""
+        return FrozenDict({name: release(value) for name, value in self._values.items()})
+
+    def read(self, name: str, default: object = None) -> Any:
+        """What the key called `name` holds, or its default, or `default`.
+
+        Raises:
+            StateError: the schema has no such key.
+        """
+        value = self._values.get(name, UNSET)
+        if value is UNSET:
+            value = self._key(name).default
+        if value is UNSET:
+            return default
+        return release(value)
+
+    def holds(self, name: str) -> bool:
+        """Whether the key called `name` has a value: one that was written, or a default."""
+        return name in self._values or self._key(name).default is not UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that has been written, as plain JSON. The schema is not part of it.
+
+        Raises:
+            UnstorableError: a value cannot be stored; names the key and the place in it.
+        """
+        from detent.core.state.stored import (
+            state_text,  # cattrs is only loaded when something is stored
+        )
+
+        return cast("dict[str, Any]", json.loads(state_text(self)))
+
+    def restored(self, stored: Mapping[str, Any]) -> Self:
+        """A state with the schema of this one that holds what `to_dict` gave.
+
+        Raises:
+            StoredDataError: `stored` is no such dict, of another version, or does not fit.
+            StateError: it has an unknown key, or a value of the wrong type.
+        """
+        from detent.core.chat.json import messages_from_json  # as above
+        from detent.core.codec.values import from_json, versioned
+        from detent.core.state.stored import VERSION
+
+        types = [key.type for key in self._keys.values()]
+        data: dict[str, object] = {}
+        for name, value in versioned(stored, VERSION, "state").items():
+            declared, place = self._key(name).type, f"state key {name!r}"
+            if declared == list[ChatMessage]:
+                data[name] = messages_from_json(value, place=place)
+            else:
+                data[name] = from_json(value, declared, types, place=place)
+        return self.update(initial_writes(data))
+
+    def _begin(self, keys: Mapping[str, Key[Any, Any]], writes: Iterable[Write]) -> None:
+        if hasattr(self, "_keys"):
+            raise TypeError("a state cannot be changed, nor begun again")
+        _set_keys(self, keys)
+        _set_values(self, {})
+        begun = self.update(writes)
+        _set_values(self, begun._values)  # noqa: SLF001  # of this class
+
+    def _put(
+        self, key: Key[Any, Any], value: object, handler: Callable[[Any, Any], Any] | None
+    ) -> Self:
+        """A new state in which `value` is merged into `key`, by `handler` if it is not None."""
+        values = self._values.copy()
+        if handler is None and type(value) is key.atom:
+            values[key.name] = value
+        else:
+            current = values.get(key.name, key.default)
+            values[key.name] = key.merge(current, value, handler)
+        return self._with(values)
+
+    def _with(self, values: dict[str, object]) -> Self:
+        new = _new(type(self))
+        _set_keys(new, self._keys)
+        _set_values(new, values)
+        return new
+
+    def _key(self, name: str) -> Key[Any, Any]:
+        key = self._keys.get(name)
+        if key is None:
+            raise StateError(unknown_key(name, self._keys))
+        return key
+
+    def _own(self, key: Key[Any, Any]) -> Key[Any, Any]:
+        """`key`, if it is one of this schema and not a namesake from another."""
+        if not isinstance(key, Key):
+            raise StateError(f"write {type(self).__name__}.{key}, a typed key, in place of {key!r}")
+        if self._key(key.name) is not key:
+            raise StateError(f"{key.name!r} is a key of another schema than {type(self).__name__}")
+        return key
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(f"a state cannot be changed; write state = state.set({name!r}, …)")
+
+    def __delattr__(self, name: str) -> Never:
+        raise AttributeError("a state cannot be changed")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a state is not pickled: store what to_dict() gives")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BaseState):
+            return NotImplemented
+        return self is other or (self._values == other._values and self._keys == other._keys)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values.items()))
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{name}={shown(value)}" for name, value in self._values.items())
+        return f"{type(self).__name__}({held})"
+
+
+_new = object.__new__
+_set_keys: Callable[[BaseState, object], None] = vars(BaseState)["_keys"].__set__
+_set_values: Callable[[BaseState, object], None] = vars(BaseState)["_values"].__set__
+
+
+class State(BaseState):
+    """A state whose keys are strings, declared in a dict.
+
+    Args:
+        schema: for each key ``{"type": a type, "handler": a function, "default": a value}``, the
+            last two optional. Lists merge by `merge_lists`, all else by `replace_values`, unless
+            the entry has a handler. A key ``messages`` of type ``list[ChatMessage]`` is there by
+            itself.
+        data: initial values. They pass no handler.
+        check: which items of a collection are looked at when a value is checked against its type.
+
+    Raises:
+        SchemaError: an entry of the schema is not one.
+        StateError: `data` has an unknown key or a value of the wrong type.
+
+    >>> state = State(schema={"documents": {"type": list}})
+    >>> state = state.set("documents", [1, 2])
+    >>> state.set("documents", [3]).get("documents")
+    [1, 2, 3]
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        schema: Mapping[str, object],
+        data: Mapping[str, object] | None = None,
+        *,
+        check: Check = "all",
+    ) -> None:
+        keys = keys_of(schema, check)
+        if "messages" not in keys:
+            keys = FrozenDict({**keys, "messages": BaseState.messages})
+        self._begin(keys, initial_writes(data or {}))
+
+    @classmethod
+    def from_dict(
+        cls,
+        stored: Mapping[str, Any],
+        schema: Mapping[str, object],
+        *,
+        check: Check = "all",
+    ) -> Self:
+        """The state that `to_dict` stored, under the schema that you give again. See `restored`."""
+        return cls(schema, check=check).restored(stored)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """What `key` holds; without a value its default, or `default`.
+
+        Raises:
+            StateError: the schema has no such key.
+        """
+        return self.read(key, default)
+
+    def has(self, key: str) -> bool:
+        """Whether anything was written to `key`.
+
+        Raises:
+            StateError: the schema has no such key.
+        """
+        return self._key(key).name in self._values
+
+    def set(
+        self,
+        key: str,
+        value: object,
+        handler_override: Callable[[Any, Any], Any] | None = None,
+    ) -> Self:
+        """A new state with `value` merged into `key`, by `handler_override` if one is given.
+
+        Raises:
+            StateError: the key is unknown, the handler raised, or a value has the wrong type.
+        """
+        return self._put(self._keys.get(key) or self._key(key), value, handler_override)
+
+
+class TypedState(BaseState):
+    """A state whose keys are the fields of a class. Schemas inherit and combine.
+
+    ``class Research(TypedState, check="first")`` looks only at the first item of a collection when
+    a value is checked against its type; otherwise every new item is looked at.
+
+    Args:
+        writes: initial values, each made with ``Research.key.put(value)``.
+
+    Raises:
+        SchemaError: a field's parts do not fit together, or its name is taken; on class creation.
+
+    >>> from detent.core.state.fields import Appended, Replaced
+    >>> class Research(TypedState):
+    ...     user_name = Replaced("")
+    ...     queries = Appended[str]()
+    >>> state = Research().set(Research.queries, ["detents"])
+    >>> state.queries, state.user_name
+    (['detents'], '')
+    """
+
+    __slots__ = ()
+    _declared: ClassVar[FrozenDict[str, Key[Any, Any]]] = FrozenDict(
+        {"messages": BaseState.messages}
+    )
+
+    def __init_subclass__(cls, check: Check = "all") -> None:
+        cls._declared = keys_in(cls, taken=dir(TypedState), check=check)
+
+    def __init__(self, *writes: Write) -> None:
+        self._begin(self._declared, writes)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The state that `to_dict` stored. See `restored`."""
+        return cls().restored(stored)
+
+    @overload
+    def get(self, key: Key[T, Any]) -> T | None: ...
+    @overload
+    def get(self, key: Key[T, Any], default: V) -> T | V: ...
+    def get(self, key: Key[Any, Any], default: object = None) -> Any:
+        """What `key` holds; without a value its default, or `default`. For keys that may be unset.
+
+        Raises:
+            StateError: the key belongs to another schema.
+        """
+        return self.read(self._own(key).name, default)
+
+    def has(self, key: Key[Any, Any]) -> bool:
+        """Whether anything was written to `key`.
+
+        Raises:
+            StateError: the key belongs to another schema.
+        """
+        return self._own(key).name in self._values
+
+    if TYPE_CHECKING:  # takes what key.put takes, so that a checker infers it from the key alone
+
+        def set(self, key: TypedKey[P], *value: P.args, **override: P.kwargs) -> Self:
+            """As below."""
+            ...
+
+    else:
+
+        def set(
+            self, key: Key[T, U], value: U, handler_override: Handler[T, U] | None = None
+        ) -> Self:
+            """A new state with `value` merged into `key`, by `handler_override` if one is given.
+
+            Raises:
+                StateError: the key belongs to another schema, the handler raised, or a value has
+                    the wrong type.
+            """
+            return self._put(self._own(key), value, handler_override)
+
+
+def said(state: B, messages: Sequence[ChatMessage]) -> B:
+    """A state with `messages` at the end of its conversation.
+
+    Raises:
+        StateError: a handler of ``messages`` that is not the usual one raised.
+    """
+    before = state._values.get("messages")  # noqa: SLF001  # as below
+    usual = state._keys["messages"].handler is merge_lists  # noqa: SLF001  # as below
+    if not usual or not is_log(before):
+        return state.update([Write("messages", messages)])
+    values = state._values.copy()  # noqa: SLF001  # as below
+    values["messages"] = before.followed_by(messages)
+    return state._with(values)  # noqa: SLF001  # as below
+
+
+def lists_in(state: BaseState) -> Mapping[str, Log[Any]]:
+    """The lists that have been written to a state, by key, as it holds them."""
+    values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
+    return {name: value for name, value in values.items() if is_log(value)}
+
+
+def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:
+    """The class schema with the keys of a dict schema. The other way goes ``Research().schema``.
+
+    Raises:
+        SchemaError: an entry of the schema is not one, or its name cannot be an attribute.
+    """
+    keys = dict(keys_of(schema))
+    messages = keys.pop("messages", BaseState.messages)
+    if messages.handler is not merge_lists:
+        raise SchemaError("in a class schema 'messages' is there by itself, merged by merge_lists")
+    body = {key_name: field_of(key) for key_name, key in keys.items()}
+    return new_class(name, (TypedState,), exec_body=lambda namespace: namespace.update(body))
+
+
+def initial_writes(data: Mapping[str, object]) -> list[Write]:
+    """Initial values, by key, as writes: they take the place of defaults and pass no handler."""
+    return [Write(name, value, replace_values) for name, value in data.items()]

@@ -1,0 +1,1 @@
+"""A run and its events as stored data, of every format."""

@@ -1,0 +1,130 @@
+"""Checkpoints: a run as it was at times, each with only what the one before does not have.
+
+A list that has only grown (the conversation, most of all) is written from where the last checkpoint
+ended. So all checkpoints of a run together are about as large as the run, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from detent.core.codec.json_text import encoded
+from detent.core.errors import StoredDataError
+from detent.core.run.run import Run, evolve
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import lists_in
+from detent.core.state.stored import in_state, state_parts, state_text
+from detent.core.storage.fingerprint import fingerprint
+from detent.core.storage.journal import run_text
+from detent.core.storage.storable import is_plain_run, is_plain_start
+from detent.core.storage.upgrades import FORMAT, upgraded_run
+from detent.core.values.shared_list import Log
+
+Json: TypeAlias = dict[str, Any]
+Written: TypeAlias = str | Callable[[], str]
+"""A text, or what gives it once it is needed."""
+
+
+@frozen
+class Known:
+    """The last checkpoint: how many entries came before it, and what the lists held then."""
+
+    position: int = 0
+    lists: Mapping[str, Log[Any]] = field(factory=dict)
+
+
+NO_CHECKPOINT = Known()
+
+
+def checkpoint(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[Written, int]:
+    """As `checkpoint_text`, or what gives that text later, if nothing but lists is in the run."""
+    if is_plain_run(run):
+        return lambda: checkpoint_text(spec, run, known)[0], 0
+    return checkpoint_text(spec, run, known)
+
+
+def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[str, int]:
+    """A snapshot of `run`, in which each list is without what it shares with one that is known.
+
+    "shared" says how many items that are, and "after" which checkpoint knows them. With it comes
+    how many characters of it are there again in the next one.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    lists = lists_in(run.state)
+    shared = {
+        name: len(one) - len(one.beyond(known.lists[name]))
+        for name, one in lists.items()
+        if name in known.lists
+    }
+    told = {name: count for name, count in shared.items() if count}
+    parts = state_parts(run.state, known.lists)
+    begun = begun_text(spec, evolve(run, state=spec.state))
+    # no text in JSON has the like of it in it: there, a stroke stands before each quote
+    whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
+    text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
+    return text, len(text) - sum(len(parts[name]) for name in lists)
+
+
+def begun(spec: AgentSpec[Any], run: Run[Any]) -> Written:
+    """As `begun_text`, or what gives that text later, if nothing odd is in the run."""
+    return partial(begun_text, spec, run) if is_plain_start(run) else begun_text(spec, run)
+
+
+def begun_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
+    """A snapshot of `run` as JSON text, for a journal: nothing holds it.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    agent = encoded(fingerprint(spec, run))
+    about = '"held":[],"about_to":"","break_point":{}'
+    head = f'"detent":"snapshot","format":{FORMAT},{about}'
+    return f'{{{head},"agent":{agent},"run":{run_text(spec, run)}}}'
+
+
+def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:
+    """The last snapshot that checkpoints say, each given with its position; and its position.
+
+    One whose predecessor is missing says nothing: then more entries must be read.
+
+    Raises:
+        StoredDataError: one of them is damaged, or a later Detent wrote it.
+    """
+    lists: dict[str, list[Any]] = {}
+    last: tuple[int, Json] | None = None
+    for position, data in chain:
+        if data.get("after") == (0 if last is None else last[0]):
+            last = position, _behind(lists, data)
+    return last
+
+
+def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
+    """A checkpoint as a snapshot. `lists` are those of the one before, and are made its own."""
+    match data:
+        case {"run": dict(run), "shared": dict(shared), "format": version}:
+            run = upgraded_run(run, version)
+        case _:
+            raise StoredDataError("a checkpoint is damaged: its run is not there")
+    match run.get("state"):
+        case {"data": dict(values), **rest}:
+            pass
+        case _:
+            raise StoredDataError("a checkpoint is damaged: its state is not there")
+    for name, new in values.items():
+        if isinstance(new, list):
+            lists[name] = _grown(lists.get(name, []), shared.get(name, 0), new)
+    return {**data, "run": {**run, "state": {**rest, "data": {**values, **lists}}}}
+
+
+def _grown(before: list[Any], shared: object, new: list[Any]) -> list[Any]:
+    if type(shared) is not int or not 0 <= shared <= len(before):
+        raise StoredDataError("a checkpoint is damaged: it shares what is not there")
+    del before[shared:]
+    before.extend(new)
+    return before

@@ -1,0 +1,127 @@
+"""A run and its events as plain JSON and back, by the agent at hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast, get_args
+
+from detent.core.codec.json_text import TAG
+from detent.core.codec.records import dump, load, text_of
+from detent.core.machine.turns import has_no_answer
+from detent.core.run.events import Event
+from detent.core.run.run import AwaitingDecision, Delegated, Done, Run, Status, is_settled
+from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
+from detent.core.storage.writes import register_forms
+
+register_forms()
+
+
+def run_to_json(spec: AgentSpec[S], run: Run[S]) -> dict[str, Any]:
+    """Everything that `run` knows.
+
+    Raises:
+        UnstorableError: a value in it cannot be written as JSON.
+    """
+    return cast("dict[str, Any]", json.loads(run_text(spec, run)))
+
+
+def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
+    """The run that `data` says, with the state's schema, the tools and the handlers of this agent.
+
+    Raises:
+        StoredDataError: it says none, or this agent cannot go on with it.
+    """
+    return cast("Run[S]", load(data, Run, spec))
+
+
+def run_text(spec: AgentSpec[S], run: Run[S]) -> str:
+    """The same as JSON text, which is quicker."""
+    return text_of(run, Run, spec)
+
+
+def event_text(spec: AgentSpec[Any], event: Event) -> str:
+    """An event as JSON text, without its kind: that is the name of its class.
+
+    Raises:
+        UnstorableError: a value in it cannot be written as JSON.
+    """
+    return text_of(event, type(event), spec)
+
+
+def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
+    """An event, with what a tool wrote to the state.
+
+    Raises:
+        UnstorableError: a value in it cannot be written as JSON.
+    """
+    return cast("dict[str, Any]", dump(event, Event, spec))
+
+
+def event_from_json(spec: AgentSpec[Any], data: Mapping[str, object]) -> Event:
+    """The event that `data` says.
+
+    Raises:
+        StoredDataError: it says none, or names what this agent does not have.
+    """
+    return cast(Event, load(data, cast(Any, Event), spec))
+
+
+def event_of(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
+    """The same, of data that does not say its kind, which is quicker. Raises as above."""
+    known = KINDS.get(kind)
+    return load(data, known, spec) if known else event_from_json(spec, {**data, TAG: kind})
+
+
+def status_of(run: Run[Any]) -> str:
+    """How far a run has come: "running", "waiting", "failed" or "done".
+
+    One that is "waiting" waits for a human and nothing else. One that has "failed" has ended
+    because the model gave no answer: resumed, it asks again.
+    """
+    if isinstance(run.phase, Done):
+        return "failed" if has_no_answer(run) else "done"
+    still = False
+    for slot in run.slots:
+        if not is_settled(slot):
+            if not _waits(slot.status):
+                return "running"
+            still = True
+    return "waiting" if still else "running"
+
+
+def mark_of(run: Run[Any]) -> str:
+    """How far a run has come, in a line: two runs that differ here do not go on alike."""
+    count = len(run.state.read("messages"))
+    return f"turn {run.turn} {type(run.phase).__name__} {count} messages{_words(run, mark_of)}"
+
+
+def short_mark_of(run: Run[Any]) -> str:
+    """The same as a journal keeps it."""
+    count = len(run.state.read("messages"))
+    return f"{run.turn} {type(run.phase).__name__} {count}{_words(run, short_mark_of)}"
+
+
+def short_mark(mark: str) -> str:
+    """A mark that a journal has kept, as it is kept now. Up to format 3 that was in full."""
+    return mark.replace("turn ", "").replace(" messages", "")
+
+
+def _waits(status: Status) -> bool:
+    if isinstance(status, Delegated):
+        return status_of(status.run) == "waiting"
+    return isinstance(status, AwaitingDecision)
+
+
+def _words(run: Run[Any], mark: Callable[[Run[Any]], str]) -> str:
+    """A word for each slot, with the mark of an agent that is at work there."""
+    words = ""
+    for slot in run.slots:
+        status = slot.status
+        inner = f"({mark(status.run)})" if isinstance(status, Delegated) else ""
+        words += f" {type(status).__name__}{inner}"
+    return words
+
+
+KINDS: Mapping[str, type[Event]] = {one.__name__: one for one in get_args(Event)}

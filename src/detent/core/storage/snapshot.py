@@ -1,0 +1,400 @@
+"""Snapshots: a run that has stopped, as JSON that any process with the same agent can take up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast
+
+from attrs import evolve, field, frozen
+
+from detent.core.chat.json import messages_from_json
+from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
+from detent.core.codec.records import dump, load
+from detent.core.control.breakpoints import (
+    CHAT_GENERATOR,
+    TOOL_INVOKER,
+    Hold,
+    key_from_json,
+    key_to_json,
+    place_of,
+    rule_to_json,
+    told,
+)
+from detent.core.control.pending import ToolExecutionDecision
+from detent.core.errors import StoredDataError
+from detent.core.run.effects import Effect, EffectKey
+from detent.core.run.run import (
+    Acting,
+    AwaitingDecision,
+    Delegated,
+    Phase,
+    Run,
+    RunOptions,
+    Slot,
+    Thinking,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
+from detent.core.storage.fingerprint import fingerprint, is_fingerprint, misfits
+from detent.core.storage.journal import run_from_json, run_to_json
+from detent.core.storage.upgrades import FORMAT, upgraded_run
+from detent.core.tools.masking import masked
+from detent.core.values.frozen import FrozenDict, thaw
+
+Json: TypeAlias = dict[str, Any]
+LATEST = 253402300800.0  # the first second since 1970 that has no date: the year 10000
+
+
+class SnapshotMismatchError(StoredDataError):
+    """An agent cannot go on with a snapshot. `faults` holds one sentence for each reason."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        lines = ["this agent cannot go on with the stored run:", *self.faults]
+        super().__init__("\n  - ".join(lines))
+
+
+@frozen
+class Unread(Generic[S]):
+    """Where a snapshot comes from that is made when somebody looks: a run by an agent's rules."""
+
+    spec: AgentSpec[S]
+    run: Callable[[], Run[S]]
+
+
+@frozen
+class AgentSnapshot:
+    """A run that has stopped, and what an agent must have to go on with it.
+
+    Attributes:
+        run: the whole run, as plain JSON.
+        agent: the agent's state keys with their types, and the tools of the open calls with a
+            digest of their schemas and their descriptions.
+        held: the places of the effects that were about to happen; going on passes them once.
+        about_to: what was about to happen, for people.
+        break_point: the breakpoint that stopped it, where it is one that JSON can say.
+        at: when it stopped, in seconds since 1970.
+        format: the version of the format.
+        decisions: what humans have decided since; going on with it hears them first.
+    """
+
+    run: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    agent: FrozenDict[str, Any] = field(converter=frozen_mapping, repr=False)
+    held: tuple[EffectKey, ...] = ()
+    about_to: str = ""
+    break_point: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    at: float | None = None
+    format: int = FORMAT
+    decisions: tuple[ToolExecutionDecision, ...] = ()
+    _unread: Unread[Any] | None = field(default=None, init=False, eq=False, repr=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """`run` and `agent`, where nobody has looked at them yet."""
+            if name not in ("run", "agent"):
+                raise AttributeError(f"a snapshot has no {name!r}", name=name, obj=self)
+            whole = snapshot_of(self._unread.spec, self._unread.run())
+            object.__setattr__(self, "run", whole.run)
+            object.__setattr__(self, "agent", whole.agent)
+            return getattr(whole, name)
+
+    def __reduce__(self) -> tuple[Callable[[Json], AgentSnapshot], tuple[Json]]:
+        return AgentSnapshot.from_dict, (self.to_dict(),)
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return str(self.run["id"])
+
+    @property
+    def turn(self) -> object:
+        """The number of the turn that was going on, from 1."""
+        return self.run.get("turn", 1)
+
+    @property
+    def timestamp(self) -> str | None:
+        """When it stopped, as ISO 8601 in UTC."""
+        return None if self.at is None else datetime.fromtimestamp(self.at, UTC).isoformat()
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """What the state holds, by key, as plain JSON."""
+        return cast("Mapping[str, Any]", self.run["state"]["data"])
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The conversation up to the open turn."""
+        return tuple(messages_from_json(self.state["messages"], place="the conversation"))
+
+    @property
+    def component_visits(self) -> dict[str, int]:
+        """How often the model has answered, and in how many turns tools have run."""
+        before = cast(int, self.turn) - 1
+        return {CHAT_GENERATOR: before + bool(self.slots), TOOL_INVOKER: before}
+
+    @property
+    def component_inputs(self) -> dict[str, Json]:
+        """What the model and the tools are given, as plain JSON."""
+        options, phase = load(self.run.get("options", {}), RunOptions), self.phase
+        said = [dump(phase.reply.message, ChatMessage)] if isinstance(phase, Acting) else []
+        return {
+            CHAT_GENERATOR: {
+                "messages": [dump(message) for message in self.messages],
+                "generation_kwargs": thaw(options.generation_kwargs),
+            },
+            TOOL_INVOKER: {"messages": said, "state": thaw(self.state)},
+        }
+
+    @property
+    def phase(self) -> Phase:
+        """What the run was at: the model's answer, its tool calls, or the end."""
+        stored = self.run.get("phase")  # left out while the model is to answer
+        return Thinking() if stored is None else load(stored, cast(type[Phase], Phase))
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The calls of the open turn, each with how far it has come."""
+        phase = self.phase
+        return phase.slots if isinstance(phase, Acting) else ()
+
+    def with_decisions(self, decisions: Iterable[ToolExecutionDecision]) -> Self:
+        """The same snapshot with what humans have decided: about some calls that wait, or all.
+
+        Whoever goes on with it checks the decisions: one that does not count is raised as
+        `DecisionRefusedError`.
+        """
+        return evolve(self, decisions=(*self.decisions, *decisions))
+
+    def summary(self) -> str:
+        """What has happened, what was about to happen and why it has not, for people."""
+        count = len(self.state["messages"])
+        lines = [f"run {self.run_id}: turn {self.turn}, {count} messages"]
+        if self.about_to:
+            lines.append(f"stopped before: {self.about_to}")
+        return "\n".join([*lines, *_calls_told(self.slots, self.agent)])
+
+    def to_dict(self) -> Json:
+        """Plain JSON."""
+        held = [key_to_json(key) for key in self.held]
+        return {
+            "detent": "snapshot",
+            "format": self.format,
+            "held": held,
+            "about_to": self.about_to,
+            "break_point": thaw(self.break_point),
+            "at": self.at,
+            "agent": thaw(self.agent),
+            "run": thaw(self.run),
+            "decisions": [one.to_dict() for one in self.decisions],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave. `data` is not changed and not kept.
+
+        Raises:
+            StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+        """
+        parts = _parts_of(data)
+        said = map(ToolExecutionDecision.from_dict, _listed(data.get("decisions", []), "decisions"))
+        try:
+            return cls(*parts, decisions=tuple(said))
+        except RecursionError:
+            raise StoredDataError("the snapshot is nested too deeply") from None
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """What `to_json` gave.
+
+        Raises:
+            StoredDataError: the text is no snapshot.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise StoredDataError(f"the snapshot is damaged: it is no JSON: {error}") from error
+        return cls.from_dict(data)
+
+
+def _parts_of(
+    data: Mapping[str, Any],
+) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any], float | None]:
+    """What the fields of a snapshot are made of, in the present format."""
+    if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
+        raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
+    found, agent = data.get("run"), data.get("agent")
+    run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
+    if not _is_run(run) or not is_fingerprint(agent):
+        raise StoredDataError(
+            "the snapshot is damaged: its run or its agent is not there or not whole"
+        )
+    held = tuple(map(key_from_json, _listed(data.get("held"))))
+    break_point, about_to = data.get("break_point"), data.get("about_to")
+    if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
+        raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
+    return run, cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
+
+
+def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
+    """As `AgentSnapshot.from_dict`, but `data` is kept as it is: for one that is not given on.
+
+    Raises:
+        StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+    """
+    run, *rest = _parts_of(data)
+    return AgentSnapshot(FrozenDict(run), *rest)  # type: ignore[arg-type]  # mypy loses their types
+
+
+def snapshot_of(
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    held: Sequence[Effect] = (),
+    rule: Hold | None = None,
+    at: float | None = None,
+) -> AgentSnapshot:
+    """A snapshot of `run`, which has stopped before the effects in `held`, by `rule`, at a time.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    return AgentSnapshot(
+        run_to_json(spec, run),
+        fingerprint(spec, run),
+        tuple(map(place_of, held)),
+        told(held),
+        rule_to_json(rule),
+        at,
+    )
+
+
+def unread_snapshot(spec: AgentSpec[S], run: Callable[[], Run[S]]) -> AgentSnapshot:
+    """What `snapshot_of` gives for the run, once somebody looks at it.
+
+    The agent of `spec` need not look: it goes on with the run itself.
+    """
+    made = AgentSnapshot(FrozenDict(), FrozenDict())
+    object.__setattr__(made, "_unread", Unread(spec, cache(run)))
+    object.__delattr__(made, "run")
+    object.__delattr__(made, "agent")
+    return made
+
+
+def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
+    """The run in a snapshot, for this agent to go on with.
+
+    Raises:
+        SnapshotMismatchError: the agent lacks a tool or a state key, or has a tool with another
+            schema.
+        StoredDataError: the snapshot is damaged.
+    """
+    unread = snapshot._unread  # noqa: SLF001  # ours
+    if unread is not None and unread.spec is spec:
+        return cast("Run[S]", unread.run())
+    if faults := misfits(spec, snapshot.agent, snapshot.run, snapshot.slots):
+        raise SnapshotMismatchError(faults)
+    return run_from_json(spec, snapshot.run)
+
+
+def snapshot_from(given: AgentSnapshot | Mapping[str, Any] | str | bytes) -> AgentSnapshot:
+    """A snapshot, given as one, as a dict or as JSON text."""
+    if isinstance(given, AgentSnapshot):
+        return given
+    if isinstance(given, str | bytes):
+        return AgentSnapshot.from_json(given)
+    return AgentSnapshot.from_dict(given)
+
+
+def get_tool_calls_and_descriptions_from_snapshot(
+    agent_snapshot: AgentSnapshot,
+    breakpoint_tool_only: bool = True,  # noqa: FBT001, FBT002 - its place is as users know it
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The tool calls of a snapshot's open turn, and the descriptions of their tools.
+
+    They are for people: parameters marked as `Masked` show a mask.
+
+    Args:
+        agent_snapshot: a run that has stopped.
+        breakpoint_tool_only: only the calls that it has stopped for: those that wait for a human,
+            else those that a breakpoint names.
+    """
+    slots = agent_snapshot.slots
+    if breakpoint_tool_only:
+        slots = _stopped_for(agent_snapshot)
+    tools = agent_snapshot.agent["tools"]
+    names = [slot.call.tool_name for slot in slots]
+    described = {name: tools[name]["description"] for name in names if name in tools}
+    shown = [_shown(slot.call, agent_snapshot.agent) for slot in slots]
+    return [cast(Json, dump(call, ToolCall)) for call in shown], described
+
+
+def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
+    waiting = tuple(slot for slot in snapshot.slots if isinstance(slot.status, AwaitingDecision))
+    if waiting:
+        return waiting
+    name = snapshot.break_point.get("tool_name")
+    places = {(key.turn, key.place) for key in snapshot.held if key.kind == "tool"}
+    return tuple(
+        slot
+        for slot in snapshot.slots
+        if tuple(slot.ref) in places and name in (None, slot.call.tool_name)
+    )
+
+
+def _calls_told(
+    slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
+) -> Iterator[str]:
+    for slot in slots:
+        arguments = json.dumps(_shown(slot.call, agent).arguments, ensure_ascii=False)
+        shown = f"{slot.call.tool_name}({arguments})"
+        why = getattr(slot.status, "reason", "")
+        yield f"{margin}{shown}: {_word(slot)}{f' ({why})' if why else ''}"
+        if isinstance(slot.status, Delegated):
+            inner = agent.get("agents", {}).get(str(slot.ref.place), {})
+            yield from _calls_told(slot.status.run.slots, inner, f"{margin}  ")
+
+
+def _shown(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
+    """The call as people may see it."""
+    hidden = agent.get("tools", {}).get(call.tool_name, {}).get("masked", ())
+    return evolve(call, arguments=masked(call.arguments, hidden))
+
+
+def _word(slot: Slot) -> str:
+    words = {
+        "Unjudged": "waits for its policy",
+        "AwaitingDecision": "waits for a human",
+        "Ready": "ready to run",
+        "Running": "running",
+        "Delegated": "at work",
+        "Resting": "waits for its next attempt",
+    }
+    kind = type(slot.status).__name__
+    return words.get(kind, kind.lower())
+
+
+def _time(value: object) -> float | None:
+    if value is None or (type(value) in (int, float) and 0 <= cast(float, value) < LATEST):
+        return cast("float | None", value)
+    raise StoredDataError("the snapshot is damaged: 'at' is no time")
+
+
+def _listed(value: object, name: str = "held") -> list[Any]:
+    if not isinstance(value, list):
+        raise StoredDataError(f"the snapshot is damaged: '{name}' must be an array")
+    return value
+
+
+def _is_run(value: object) -> bool:
+    match value:
+        case {"id": str(), "state": {"data": {"messages": list()}}, **rest}:
+            return type(rest.get("turn", 1)) is int
+        case _:
+            return False

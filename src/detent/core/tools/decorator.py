@@ -1,0 +1,190 @@
+"""The decorator: a function with a name, a docstring and typed parameters becomes a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
+
+from detent.core.errors import ToolDefinitionError
+from detent.core.state.state import BaseState, TypedState
+from detent.core.tools.idempotency import OnUnknown
+from detent.core.tools.retries import Retries
+from detent.core.tools.signature import (
+    ToolFunction,
+    description_of,
+    name_of,
+    parameters_of,
+    signature_of,
+)
+from detent.core.tools.tool import Tool, hidden_parameters, wired
+from detent.core.tools.wiring import inputs_from
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+S = TypeVar("S", bound=TypedState)
+S_contra = TypeVar("S_contra", contravariant=True)
+F_co = TypeVar("F_co", covariant=True)
+
+
+class FunctionTool(Tool, Generic[S_contra, F_co]):
+    """A tool made of a function, which can still be called as if it were none."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        __call__: F_co
+    else:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Call the function itself."""
+            return self.function(*args, **kwargs)
+
+    def accepts(self, state: S_contra) -> bool:
+        """As `Tool.accepts`."""
+        return super().accepts(state)
+
+
+class Wires(TypedDict, total=False):
+    """What may be said of a tool beyond its function; each as for `Tool`."""
+
+    inputs_from_state: Mapping[str, str] | None
+    outputs_to_state: Mapping[str, Mapping[str, Any]] | None
+    outputs_to_string: Mapping[str, Any] | None
+    timeout_s: float | None
+    retries: Retries | int
+    on_unknown: OnUnknown
+
+
+class ToolOptions(Wires, total=False):
+    """What may be said of a tool made of a function; each as for `Tool`."""
+
+    name: str | None
+    description: str | None
+
+
+class ToolDecorator(Protocol):
+    """What `tool` gives when it is called with options."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[S, P], R], /
+    ) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[A, S, P], R], /
+    ) -> FunctionTool[S, Callable[..., R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[A, B, S, P], R], /
+    ) -> FunctionTool[S, Callable[..., R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
+
+
+@overload
+def create_tool_from_function(
+    function: Callable[Concatenate[S, P], R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
+@overload
+def create_tool_from_function(
+    function: Callable[Concatenate[A, S, P], R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
+def create_tool_from_function(
+    function: Callable[Concatenate[A, B, S, P], R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
+def create_tool_from_function(
+    function: Callable[P, R],
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[BaseState, Callable[P, R]]: ...
+def create_tool_from_function(
+    function: ToolFunction,
+    name: str | None = None,
+    description: str | None = None,
+    **wires: Unpack[Wires],
+) -> FunctionTool[Any, Any]:
+    """A tool made of a function: its name, its docstring and its typed parameters.
+
+    `function` may be a coroutine function, a bound method, a partial or an object that can be
+    called.
+
+    Raises:
+        ToolDefinitionError: a parameter is not annotated, or its type has no JSON Schema.
+    """
+    _require_function(function)
+    signature = signature_of(function)
+    inputs = (*inputs_from(wired(wires.get("inputs_from_state"))), *signature.inputs)
+    return FunctionTool(
+        name or name_of(function),
+        description_of(function) if description is None else description,
+        parameters_of(function, hidden=hidden_parameters(signature, inputs)),
+        function,
+        **wires,
+    )
+
+
+@overload
+def tool(
+    function: Callable[Concatenate[S, P], R], /
+) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
+@overload
+def tool(function: Callable[Concatenate[A, S, P], R], /) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
+def tool(
+    function: Callable[Concatenate[A, B, S, P], R], /
+) -> FunctionTool[S, Callable[..., R]]: ...
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
+def tool(function: ToolFunction | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Make a function a tool, bare or with the options of `create_tool_from_function`.
+
+    It can still be called, with exact types. Where a function that works on a typed state has it as
+    its first, second or third parameter, a type checker compares it with the agent's; the types of
+    a call by hand are exact where it comes first.
+
+    >>> @tool
+    ... def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> add.name, add.description, add(1, 2)
+    ('add', 'Add two numbers.', 3)
+    """
+    if function is not None:
+        return create_tool_from_function(function, **options)
+    return lambda function: create_tool_from_function(function, **options)
+
+
+def _require_function(function: object) -> None:
+    if isinstance(function, str):
+        raise ToolDefinitionError(f"@tool takes its options by name: @tool(name={function!r})")
+    if isinstance(function, Tool):
+        raise ToolDefinitionError(f"{function!r} is a tool already")
+    if not callable(function):
+        raise ToolDefinitionError(f"@tool stands above a function, got {function!r}")

@@ -1,0 +1,153 @@
+"""One call of a tool's function: what it is called with, and what came of it."""
+
+from __future__ import annotations
+
+from attrs import Factory, evolve, field, frozen
+
+from detent.core.chat.messages import ToolCall
+from detent.core.errors import DetentError, StateError
+from detent.core.schema.conversion import ConversionError, as_it_is
+from detent.core.state.live import Ledger, live_state
+from detent.core.state.state import BaseState, State
+from detent.core.tools.arguments import without_hidden
+from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
+from detent.core.tools.masking import masked
+from detent.core.tools.redaction import redacted, without_secrets
+from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
+from detent.core.tools.tool import Tool
+from detent.core.values.quick import quick
+
+
+class MissingInputError(DetentError, LookupError):
+    """A parameter is filled from the state, and the state has nothing for it yet."""
+
+
+def _opened(invocation: Invocation) -> Ledger:
+    return NOTHING_WRITTEN if invocation.tool.signature.state is None else Ledger(invocation.state)
+
+
+NOTHING_WRITTEN = Ledger(State({}))
+"""For all tools that take no state: nobody can write to it."""
+
+
+@quick
+@frozen
+class Invocation:
+    """One attempt at `call`, on `state` as it was when the attempt began.
+
+    `end` it when nobody waits for it any longer: the state that the function was given can then no
+    longer be used.
+    """
+
+    tool: Tool
+    call: ToolCall
+    state: BaseState = field(repr=False)
+    idempotency_key: IdempotencyKey = NO_KEY
+    _ledger: Ledger = field(
+        init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
+    )
+
+    def arguments(self) -> dict[str, object]:
+        """All arguments by name: the model's, as the declared types, and the state's.
+
+        Raises:
+            ConversionError: a class refuses what the model sent.
+            MissingInputError: the state has nothing for a parameter that needs it.
+        """
+        filled = self._converted()
+        for item in self.tool.inputs:
+            if self.state.holds(item.key):
+                filled[item.parameter] = self.state.read(item.key)
+            elif item.declared is not None or item.parameter in self.tool.signature.required:
+                raise MissingInputError(
+                    f"it needs {item.parameter!r}, which is taken from the state key {item.key!r}, "
+                    "and nothing has been written to that yet"
+                )
+        signature = self.tool.signature
+        if signature.keys:
+            filled |= dict.fromkeys(signature.keys, self.idempotency_key)
+        wanted = signature.state
+        if wanted is not None:
+            filled[wanted.name] = live_state(self._ledger, wanted.kind)
+        return filled
+
+    def result(self, value: object) -> ToolResult:
+        """What the function's result means, with what the function has written to its state.
+
+        Raises:
+            ResultError: the result could not be converted.
+        """
+        result = result_of(self.tool, value)
+        written = self._ledger.end()
+        return evolve(result, writes=(*written, *result.writes)) if written else result
+
+    def fault(self, error: BaseException) -> ToolFault:
+        """What the model is told of `error`, without any value that came from the state."""
+        self.end()
+        return self._fault(error, self._told(error)).because(error)
+
+    def _fault(self, error: BaseException, told: str) -> ToolFault:
+        name = self.tool.name
+        match error:
+            case ConversionError():
+                return ToolFault("invalid_arguments", f"Tool '{name}' was not run: {told}")
+            case MissingInputError():
+                return ToolFault("missing_input", f"Tool '{name}' was not run: {told}")
+            case ResultError():
+                return ToolFault("bad_result", told)
+            case _:
+                shown = masked(self.call.arguments, self.tool.masked)
+                sent = f"Failed to invoke Tool `{name}` with parameters {shown}"
+                retryable = isinstance(error, self.tool.retries.on)
+                return ToolFault("raised", f"{sent}. Error: {told}", retryable)
+
+    def unmerged(self, error: StateError) -> ToolFault:
+        """What the model is told when the state does not take the result."""
+        told = self._redacted(str(error))
+        text = f"The result of tool '{self.tool.name}' was not stored: {told}"
+        return ToolFault("unmergeable", text).because(error)
+
+    def end(self) -> None:
+        """Nothing that the function writes to its state counts from now on."""
+        self._ledger.end()
+
+    def _converted(self) -> dict[str, object]:
+        faults: list[str] = []
+        converted: dict[str, object] = {}
+        readers = self.tool.readers
+        for name, value in without_hidden(self.call, self.tool).arguments.items():
+            try:
+                converted[name] = readers.get(name, as_it_is)(value, name)
+            except ConversionError as error:
+                faults += error.faults
+        if faults:
+            raise ConversionError(faults)
+        return converted
+
+    def _told(self, error: BaseException) -> str:
+        if isinstance(error, BaseExceptionGroup):
+            return "; ".join(map(self._told, error.exceptions))
+        try:
+            text = self._redacted(str(error))
+        except Exception:  # noqa: BLE001 - a broken __str__ must not hide what was raised
+            text = "it cannot be shown"
+        ours = isinstance(error, ConversionError | MissingInputError | ResultError)
+        return text if ours else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+    def _redacted(self, text: str) -> str:
+        """The text without what the state holds under the keys that the tool reads or writes.
+
+        The messages are no secret: the model has written or read them.
+        """
+        keys = {item.key for item in self.tool.inputs} | {item.key for item in self.tool.outputs}
+        if self.tool.signature.state is not None:
+            keys |= self.state.fields.keys()
+        held = {
+            key: self.state.read(key)
+            for key in sorted(keys - {"messages"})
+            if self.state.holds(key)
+        }
+        sent = self.call.arguments
+        known = {name: value for name, value in sent.items() if name not in self.tool.masked}
+        text = without_secrets(text, sent, self.tool.masked)
+        return redacted(text, held, known=known)

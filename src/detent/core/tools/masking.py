@@ -1,0 +1,59 @@
+"""Secrecy: parameters whose values no human is shown. RULE: arguments become text only masked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, get_args, get_origin
+
+
+class Masked:
+    """Marks a parameter whose value nobody is shown: not who is asked, nor in a log or an error.
+
+    ``def sign(key: Annotated[str, Masked], text: str)``. In a schema of one's own,
+    ``"writeOnly": True`` says the same of a property. The model knows it: it has chosen it. It is
+    in the events, the snapshot and the journal, which are data.
+    """
+
+
+MASK = "********"
+"""What a human sees in place of a secret. In changed arguments it stands for the secret itself."""
+
+
+def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The arguments of a call as people may see them: those of `names` are secrets."""
+    return {name: MASK if name in names else value for name, value in arguments.items()}
+
+
+def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> frozenset[str]:
+    """The parameters that are marked, or of which a part is, by their types or in their schema."""
+    by_type = {name for name, kind in declared.items() if _is_marked(kind)}
+    properties: Mapping[str, Any] = parameters.get("properties", {})
+    by_schema = {
+        name for name, schema in properties.items() if _is_write_only(schema, parameters, set())
+    }
+    return frozenset(by_type | by_schema)
+
+
+def _is_marked(kind: Any) -> bool:
+    parts = get_args(kind)
+    if get_origin(kind) is Annotated:
+        return any(note is Masked or isinstance(note, Masked) for note in parts[1:]) or _is_marked(
+            parts[0]
+        )
+    return any(map(_is_marked, parts))
+
+
+def _is_write_only(schema: object, root: Mapping[str, Any], seen: set[str]) -> bool:
+    match schema:
+        case {"writeOnly": True}:
+            return True
+        case {"$ref": str(name)} if name not in seen and name.startswith("#"):
+            from detent.core.schema.validation import resolved  # loaded where it is needed
+
+            return _is_write_only(resolved(name, root), root, {*seen, name})
+        case Mapping():
+            return any(_is_write_only(one, root, seen) for one in schema.values())
+        case list() | tuple():
+            return any(_is_write_only(one, root, seen) for one in schema)
+        case _:
+            return False

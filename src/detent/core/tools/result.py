@@ -1,0 +1,212 @@
+"""What came of running a tool: a result for the model and the state, or a fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from enum import Enum
+from inspect import isroutine
+from math import isfinite, isnan
+from typing import Any, Literal, TypeAlias, TypeGuard
+
+from attrs import evolve, field, frozen
+
+from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent
+from detent.core.errors import DetentError
+from detent.core.schema.conversion import plain
+from detent.core.schema.record_fields import PARTLESS, field_names
+from detent.core.state.keys import Write
+from detent.core.state.state import BaseState
+from detent.core.tools.tool import Tool
+from detent.core.tools.wiring import AS_IT_IS, Reply, TextRule
+from detent.core.values.frozen import ATOMS
+from detent.core.values.quick import quick
+
+FaultKind: TypeAlias = Literal[
+    "unknown_tool",
+    "invalid_arguments",
+    "missing_input",
+    "raised",
+    "timeout",
+    "bad_result",
+    "unmergeable",
+    "unknown_outcome",
+    "cancelled",
+    "no_answer",
+]
+"""Why a call failed. "missing_input" is a state key that fills a parameter and holds nothing,
+"no_answer" an agent that has ended without one."""
+
+MISSING = object()
+YIELDING = (Iterator, AsyncIterator)
+PARTS = (TextContent, ImageContent, FileContent)
+WHOLE = frozenset({dict, list, tuple, set, frozenset})
+SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+@quick
+@frozen
+class ToolResult:
+    """What a tool gave: content for the model to read, and writes for the state.
+
+    `warnings` tell observers what the wiring expected and the result did not have.
+    """
+
+    content: str | tuple[ResultPart, ...]
+    writes: tuple[Write, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@frozen
+class ToolFault:
+    """Why a tool call failed. `message` is for the model to read and act on.
+
+    `retryable` says that the tool's own rule for retries holds for this failure. `cause` is what
+    was raised, as long as the process lives that saw it; it is neither compared nor stored.
+    """
+
+    kind: FaultKind
+    message: str
+    retryable: bool = False
+    cause: BaseException | None = field(default=None, init=False, eq=False, repr=False)
+
+    def because(self, cause: BaseException) -> ToolFault:
+        """The same fault, with what was raised."""
+        fault = evolve(self)
+        object.__setattr__(fault, "cause", cause)
+        return fault
+
+
+class ResultError(DetentError, ValueError):
+    """A tool's result is not what its wiring makes of it."""
+
+
+def result_of(tool: Tool, value: object) -> ToolResult:
+    """What `value`, returned by the tool's function, means for the model and for the state.
+
+    Raises:
+        ResultError: the tool's own conversion of its result raised, or made no content of it.
+    """
+    if type(value) in SCALARS and tool.text_rules is AS_IT_IS and not tool.outputs:
+        return ToolResult(text_of(value))  # the usual case, and the quick one
+    writes: tuple[Write, ...] = ()
+    if isinstance(value, Reply):
+        writes = value.writes
+        value = value.content
+    elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
+        value = None
+    warnings: list[str] = []
+    lacking: list[str] = []
+    try:
+        _require_whole(value)
+        stored = [*_stored(tool, value, lacking), *writes]
+        content = _content(tool, value, warnings)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise ResultError(f"The result of tool '{tool.name}' could not be used: {told}") from error
+    return ToolResult(content, tuple(stored), (*warnings, *lacking))
+
+
+def text_of(value: object) -> str:
+    """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it."""
+    if type(value) is int:  # as JSON has it, and in a tenth of the time (0.1 µs of 1.4)
+        return str(value)
+    value = value.value if isinstance(value, Enum) else value
+    if isinstance(value, str):
+        return value
+    try:
+        return _in_json(value)
+    except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text
+        return _text_of_parts(value)
+
+
+_in_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=plain).encode
+
+
+def _text_of_parts(value: object) -> str:
+    try:
+        return json.dumps(_json(value), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _json(value: object) -> object:
+    """The value in JSON's own types. What JSON has no number for is told by its name."""
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    if isinstance(value, Mapping):
+        return {text_of(_json(key)): _json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple) and field_names(type(value)) is None:
+        return [_json(item) for item in value]
+    convert = getattr(value, "to_dict", None)
+    if isroutine(convert) and field_names(type(value)) is None:
+        return _json(convert())
+    return _json(plain(value))
+
+
+def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[ResultPart, ...]:
+    """What the model reads; `warnings` gets what it would have read if the result had it."""
+    rules = tool.text_rules
+    if not isinstance(rules, TextRule):
+        parts = {name: _shown(tool, rule, value, warnings) for name, rule in rules.items()}
+        return text_of(parts)
+    shown = _shown(tool, rules, value, warnings)
+    if type(shown) in SCALARS and not rules.raw:
+        return text_of(shown)
+    if _is_content(shown):
+        return (shown,)
+    if isinstance(shown, list | tuple) and shown and all(map(_is_content, shown)):
+        return tuple(shown)
+    if rules.raw and not isinstance(shown, str):
+        raise TypeError(f"a raw result is text or content parts, not {type(shown).__name__}")
+    return text_of(shown)
+
+
+def _shown(tool: Tool, rule: TextRule, value: object, warnings: list[str]) -> object:
+    """What a rule makes of a result. A part that a record lacks is None; text is its own part."""
+    shown = value if rule.source is None else _part(value, rule.source)
+    if shown is MISSING:
+        warnings.append(f"the result of tool {tool.name!r} has no {rule.source!r} for the model")
+        shown = None if _has_parts(value) else value
+    return shown if rule.handler is None else rule.handler(shown)
+
+
+def _require_whole(value: object) -> None:
+    kind = type(value)
+    if kind not in ATOMS and kind not in WHOLE and isinstance(value, YIELDING):
+        name = kind.__name__
+        raise TypeError(f"a tool returns all at once, as a list, and not a {name} that yields it")
+
+
+def _stored(tool: Tool, value: object, lacking: list[str]) -> Iterator[Write]:
+    """The writes of the parts that there are; `lacking` gets a sentence about each other one."""
+    for output in tool.outputs:
+        source = output.source
+        if source is None:
+            yield Write(output.key, value, output.handler)
+        elif not isinstance(source, str):
+            yield Write(output.key, source(value), output.handler)
+        elif (part := _part(value, source)) is not MISSING:
+            yield Write(output.key, part, output.handler)
+        else:
+            lacked = f"the result of tool {tool.name!r} has no {source!r}"
+            lacking.append(f"{lacked} for state key {output.key!r}")
+
+
+def _part(value: Any, source: str) -> object:
+    """The key of a dict, or the attribute of an object, that is called `source`."""
+    if type(value) is dict or isinstance(value, Mapping):  # to ask an ABC takes long
+        return value.get(source, MISSING)
+    found = getattr(value, source, MISSING) if _has_parts(value) else MISSING
+    return MISSING if isroutine(found) else found
+
+
+def _has_parts(value: object) -> bool:
+    """Whether parts of the value have names; those of a named tuple have, of a tuple not."""
+    return not isinstance(value, PARTLESS) or field_names(type(value)) is not None
+
+
+def _is_content(value: object) -> TypeGuard[ResultPart]:
+    return isinstance(value, PARTS)

@@ -1,0 +1,262 @@
+"""Tools: what a model may call, and how each is wired to the state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from attrs import Factory, field, frozen
+
+from detent.core.chat.messages import frozen_mapping
+from detent.core.errors import ToolDefinitionError
+from detent.core.state.state import State
+from detent.core.tools.idempotency import OnUnknown
+from detent.core.tools.masking import masked_in
+from detent.core.tools.retries import Retries, retries_of
+from detent.core.tools.signature import (
+    Signature,
+    ToolFunction,
+    signature_of,
+)
+from detent.core.tools.wiring import (
+    Input,
+    Output,
+    TextRule,
+    inputs_from,
+    outputs_from,
+    outputs_of,
+    text_rules_from,
+)
+from detent.core.values.frozen import FrozenDict
+
+if TYPE_CHECKING:
+    from detent.core.schema.conversion import Reader
+
+S_contra = TypeVar("S_contra", contravariant=True)
+
+
+@frozen
+class ToolSpec:
+    """A tool as the model sees it: `parameters` is a JSON Schema (2020-12), `masked` are secret."""
+
+    name: str
+    description: str
+    parameters: FrozenDict[str, object] = field(converter=frozen_mapping)
+    masked: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def wired(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
+    """The converter of every field that wires a tool to the state."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ToolDefinitionError(f"what wires a tool to the state is a dict, got {value!r}")
+    return frozen_mapping(value or {})
+
+
+def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
+    given: object = value
+    if not isinstance(given, Mapping):
+        is_model = hasattr(given, "model_json_schema")
+        advice = "; take its model_json_schema()" if is_model else ""
+        raise ToolDefinitionError(f"parameters is a JSON Schema as a dict, got {given!r}{advice}")
+    return frozen_mapping(value)
+
+
+def _signature(tool: Tool) -> Signature:
+    _require_parts(tool)
+    signature = signature_of(tool.function)
+    if signature.yields:
+        raise ToolDefinitionError(
+            f"tool {tool.name!r}: the function yields; a tool returns all at once"
+        )
+    return signature
+
+
+def _inputs(tool: Tool) -> tuple[Input, ...]:
+    return (*inputs_from(tool.inputs_from_state), *tool.signature.inputs)
+
+
+def _outputs(tool: Tool) -> tuple[Output, ...]:
+    return (*outputs_from(tool.outputs_to_state), *outputs_of(tool.function))
+
+
+def _hidden_of(tool: Tool) -> frozenset[str]:
+    """The parameters that the state fills: no model sees them, nor can it pass them."""
+    return hidden_parameters(tool.signature, tool.inputs)
+
+
+def _masked_of(tool: Tool) -> frozenset[str]:
+    return masked_in(tool.signature.declared, tool.parameters)
+
+
+def _readers(tool: Tool) -> FrozenDict[str, Reader]:
+    """What makes the model's arguments what is declared; where JSON has no form of it, nothing."""
+    from detent.core.schema.conversion import reader  # loaded with the first tool, not with `tool`
+    from detent.core.schema.from_types import has_schema
+
+    declared = {k: v for k, v in tool.signature.declared.items() if k not in tool.hidden}
+    return FrozenDict({name: reader(kind) for name, kind in declared.items() if has_schema(kind)})
+
+
+def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
+    return text_rules_from(tool.outputs_to_string)
+
+
+def _visible(tool: Tool) -> ToolSpec:
+    shown = {"type": "object", "properties": {}, **tool.parameters}
+    if tool.hidden:
+        from detent.core.schema.accepted_keywords import schema_faults
+        from detent.core.schema.projection import without_properties
+
+        shown = without_properties(shown, tool.hidden)
+        if faults := list(schema_faults(shown)):
+            names = ", ".join(map(repr, sorted(tool.hidden)))
+            raise ToolDefinitionError(
+                f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
+                f"schema: {'; '.join(faults)}"
+            )
+    return ToolSpec(tool.name, tool.description, shown, tool.masked)
+
+
+def _fits(tool: Tool) -> Callable[[Mapping[str, object]], bool]:
+    """Whether arguments are what the model was asked for."""
+    from detent.core.schema.compiled import checker  # as above
+
+    return checker(tool.spec.parameters)
+
+
+@frozen
+class Tool:
+    """A function that a model may call.
+
+    Attributes:
+        name: what the model calls it: letters, digits and ``_ - . :``.
+        description: what it does, for the model.
+        parameters: JSON Schema of its arguments. What the state fills is taken out of what the
+            model sees.
+        function: what is called, with the arguments by name; it may be a coroutine function. A
+            parameter annotated with a state class gets the state itself.
+        outputs_to_string: how the result becomes text: ``{"source": part of the result, "handler":
+            function, "raw_result": True for content parts}``, all optional, or such a rule for each
+            of several parts by name. Without it a string stays, all else becomes JSON.
+        inputs_from_state: ``{state key: parameter}``: values that come from the state, not the
+            model.
+        outputs_to_state: ``{state key: {"source": part of the result, "handler": function}}``: what
+            is merged into the state; without a source the whole result.
+        timeout_s: seconds that one attempt may take; None is no limit.
+        retries: what happens after a failed attempt; a number is that many more attempts.
+        on_unknown: what happens to a call whose process ended before it was known how it went:
+            "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
+
+    Raises:
+        ToolDefinitionError: the parts do not make a tool.
+    """
+
+    name: str
+    description: str
+    parameters: FrozenDict[str, Any] = field(converter=_schema, repr=False)
+    function: ToolFunction = field(repr=False)
+    outputs_to_string: FrozenDict[str, Any] = field(default=None, converter=wired, repr=False)
+    inputs_from_state: FrozenDict[str, str] = field(default=None, converter=wired, repr=False)
+    outputs_to_state: FrozenDict[str, Any] = field(default=None, converter=wired, repr=False)
+    timeout_s: float | None = field(default=None, kw_only=True, repr=False)
+    retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
+    on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
+    signature: Signature = field(
+        init=False, eq=False, repr=False, default=Factory(_signature, takes_self=True)
+    )
+    inputs: tuple[Input, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_inputs, takes_self=True)
+    )
+    outputs: tuple[Output, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_outputs, takes_self=True)
+    )
+    hidden: frozenset[str] = field(
+        init=False, eq=False, repr=False, default=Factory(_hidden_of, takes_self=True)
+    )
+    readers: FrozenDict[str, Reader] = field(
+        init=False, eq=False, repr=False, default=Factory(_readers, takes_self=True)
+    )
+    masked: frozenset[str] = field(
+        init=False, eq=False, repr=False, default=Factory(_masked_of, takes_self=True)
+    )
+    text_rules: TextRule | FrozenDict[str, TextRule] = field(
+        init=False, eq=False, repr=False, default=Factory(_text_rules, takes_self=True)
+    )
+    spec: ToolSpec = field(
+        init=False, eq=False, repr=False, default=Factory(_visible, takes_self=True)
+    )
+    fits: Callable[[Mapping[str, object]], bool] = field(
+        init=False, eq=False, repr=False, default=Factory(_fits, takes_self=True)
+    )
+
+    def accepts(self, state: Any) -> bool:
+        """Whether the function can work on `state`: it wants none, this kind, or string keys."""
+        wanted = self.signature.state
+        return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
+
+
+class ToolFor(Protocol[S_contra]):
+    """A tool that can work on a state of this kind. A type checker compares it with the agent's."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        ...
+
+    def accepts(self, state: S_contra, /) -> bool:
+        """Whether the tool's function can work on `state`."""
+        ...
+
+
+def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
+    """The tools by name, in order. Raises ToolDefinitionError when two share a name."""
+    listed = list(tools)
+    named = FrozenDict({item.name: item for item in listed})
+    if len(named) < len(listed):
+        names = [item.name for item in listed]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ToolDefinitionError(f"several tools are called {', '.join(map(repr, twice))}")
+    return named
+
+
+def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozenset[str]:
+    """The parameters that the state fills."""
+    state = () if signature.state is None else (signature.state.name,)
+    return frozenset([*state, *signature.keys, *(item.parameter for item in inputs)])
+
+
+def _require_parts(tool: Tool) -> None:
+    """Raise ToolDefinitionError unless name, texts, schema and limits are what a tool has."""
+    texts: tuple[object, ...] = (tool.name, tool.description)
+    if not all(isinstance(text, str) for text in texts):
+        raise ToolDefinitionError(f"a tool has a name and a description in words, got {texts}")
+    if not re.fullmatch(r"[\w.:-]+", tool.name, re.ASCII):
+        raise ToolDefinitionError(
+            f"the name of a tool has letters, digits, '_', '-', '.' and ':' only, got "
+            f"{tool.name!r}; give it one: name=…"
+        )
+    from detent.core.schema.accepted_keywords import schema_faults  # with the first tool
+
+    where = f"tool {tool.name!r}"
+    if not callable(tool.function):
+        raise ToolDefinitionError(f"{where}: the function must be callable, got {tool.function!r}")
+    if tool.parameters.get("type") != "object":
+        raise ToolDefinitionError(
+            f"{where}: parameters must be a JSON Schema with 'type': 'object'"
+        )
+    if faults := list(schema_faults(tool.parameters)):
+        raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
+    seconds: object = tool.timeout_s
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 < cast(float, seconds) < inf):
+        raise ToolDefinitionError(
+            f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
+            "None is no limit"
+        )
+    if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
+        raise ToolDefinitionError(
+            f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "
+            f"{tool.on_unknown!r}"
+        )

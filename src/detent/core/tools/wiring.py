@@ -1,0 +1,222 @@
+"""Wiring: which parameters of a tool the state fills, and where in the state its result goes.
+
+By strings, as in ``inputs_from_state={"user_name": "user"}``, or so that a type checker sees it:
+`inject` as the default of a parameter, `stores` as a decorator, `Reply` as what a tool returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
+
+from attrs import frozen
+
+from detent.core.errors import ToolDefinitionError
+from detent.core.schema.type_checks import takes
+from detent.core.state.keys import Key, Write
+from detent.core.values.frozen import FrozenDict
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+U = TypeVar("U")
+U_contra = TypeVar("U_contra", contravariant=True)
+
+Source: TypeAlias = "str | Callable[[Any], Any] | None"
+"""Which part of a result: a key or field by name, what a function makes of it, or all of it."""
+
+MARK = "__detent_outputs__"
+
+
+@frozen
+class Input:
+    """A parameter that the state fills. `declared` is the key itself, where `inject` names it."""
+
+    key: str
+    parameter: str
+    declared: Key[Any, Any] | None = None
+
+
+@frozen
+class Output:
+    """A state key that a part of the result is merged into, by `handler` if one is given."""
+
+    key: str
+    source: Source = None
+    handler: Callable[[Any, Any], Any] | None = None
+    declared: Key[Any, Any] | None = None
+
+
+@frozen
+class TextRule:
+    """How a result becomes text: a part of it, then a function; `raw` asks for content parts."""
+
+    source: str | None = None
+    handler: Callable[[Any], Any] | None = None
+    raw: bool = False
+
+
+AS_IT_IS = TextRule()
+"""All of the result, as JSON if it is no text."""
+
+
+@frozen
+class Injected:
+    """Stands as the default of a parameter that the state fills."""
+
+    key: Key[Any, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"<state key {self.key.name!r}, filled in by the agent; pass a value to call by hand>"
+        )
+
+
+def inject(key: Key[T, Any]) -> T:
+    """The default of a tool's parameter that the state fills and no model sees.
+
+    A type checker compares the key's type with the parameter's: ``user: str =
+    inject(Research.user)``.
+    """
+    return cast(T, Injected(key))
+
+
+class Reply:
+    """What a tool returns that tells the model one thing and writes another into the state.
+
+    Args:
+        content: what the model reads; treated like anything that a tool returns.
+        writes: made by keys: ``Research.documents.put([…])``. They are merged together or not at
+            all.
+
+    Raises:
+        TypeError: something else stands in place of a write.
+    """
+
+    def __init__(self, content: object, *writes: Write) -> None:
+        for write in writes:
+            if not isinstance(write, Write):
+                raise TypeError(
+                    f"a Reply takes writes, as in Research.documents.put([…]), got {write!r}"
+                )
+        self.content = content
+        self.writes = writes
+
+    def __repr__(self) -> str:
+        return f"Reply({self.content!r}, {', '.join(map(repr, self.writes))})"
+
+
+class Stores(Generic[U_contra]):
+    """The decorator that `stores` gives."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    # when none fits, mypy speaks of the first overload and pyright of the last: the plain one
+    @overload
+    def __call__(self: Stores[R], function: Callable[P, R], /) -> Callable[P, R]: ...
+    @overload
+    def __call__(
+        self: Stores[R], function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]  # as above
+        self: Stores[R], function: Callable[P, R], /
+    ) -> Callable[P, R]: ...
+    def __call__(self, function: Any, /) -> Any:
+        """The function itself, with a mark that `Tool` finds."""
+        try:
+            setattr(function, MARK, (self._output, *outputs_of(function)))
+        except AttributeError:
+            raise ToolDefinitionError(
+                f"@stores stands on a function, below @tool, and not on {function!r}"
+            ) from None
+        return function
+
+
+@overload
+def stores(key: Key[Any, U]) -> Stores[U]: ...
+@overload
+def stores(key: Key[Any, Any], source: str) -> Callable[[F], F]: ...
+@overload
+def stores(key: Key[Any, U], source: Callable[[R], U]) -> Stores[R]: ...
+def stores(key: Key[Any, Any], source: Source = None) -> Any:
+    """Merge what a tool's function returns, or what `source` makes of it, into the state.
+
+    It stands below ``@tool``. A type checker compares the key's type with what the function
+    returns; a `source` by name is compared when the agent is built.
+
+    Raises:
+        ToolDefinitionError: `source` is a function that does not take one value.
+    """
+    if callable(source) and not takes(source, 1):
+        raise ToolDefinitionError(
+            f"@stores({key.name!r}): 'source' is called with the result, which {source!r} does not "
+            "take"
+        )
+    return Stores(Output(key.name, source, declared=key))
+
+
+def outputs_of(function: object) -> tuple[Output, ...]:
+    """Where `stores` has the function's result go."""
+    return cast(tuple[Output, ...], getattr(function, MARK, ()))
+
+
+def inputs_from(wiring: Mapping[str, str]) -> tuple[Input, ...]:
+    """The inputs in ``{state key: parameter}``."""
+    for key, parameter in wiring.items():
+        if not isinstance(parameter, str):
+            raise ToolDefinitionError(
+                f"inputs_from_state[{key!r}] must name a parameter, got {parameter!r}"
+            )
+    return tuple(Input(key, parameter) for key, parameter in wiring.items())
+
+
+def outputs_from(wiring: Mapping[str, Mapping[str, Any]]) -> tuple[Output, ...]:
+    """The outputs in ``{state key: {"source": …, "handler": …}}``."""
+    for key, rule in wiring.items():
+        _require_rule(f"outputs_to_state[{key!r}]", rule, frozenset({"source", "handler"}), MERGES)
+    return tuple(
+        Output(key, rule.get("source"), rule.get("handler")) for key, rule in wiring.items()
+    )
+
+
+def text_rules_from(wiring: Mapping[str, Any]) -> TextRule | FrozenDict[str, TextRule]:
+    """The rule in ``{"source": …, "handler": …, "raw_result": …}``, or a rule for each part."""
+    if not wiring:
+        return AS_IT_IS
+    single = frozenset({"source", "handler", "raw_result"})
+    if single & wiring.keys():
+        _require_rule("outputs_to_string", wiring, single)
+        return TextRule(wiring.get("source"), wiring.get("handler"), bool(wiring.get("raw_result")))
+    for name, rule in wiring.items():
+        _require_rule(f"outputs_to_string[{name!r}]", rule, frozenset({"source", "handler"}))
+        if "source" not in rule:
+            raise ToolDefinitionError(f"outputs_to_string[{name!r}] needs a 'source'")
+    return FrozenDict(
+        {name: TextRule(rule["source"], rule.get("handler")) for name, rule in wiring.items()}
+    )
+
+
+MERGES = ("the current value", "the update")
+READS = ("the result, or its part",)
+"""What a handler is given that merges, and one that makes text."""
+
+
+def _require_rule(
+    where: str, rule: object, known: frozenset[str], given: tuple[str, ...] = READS
+) -> None:
+    if not isinstance(rule, Mapping) or rule.keys() - known:
+        names = ", ".join(sorted(known))
+        raise ToolDefinitionError(f"{where} must be a dict of {names}, got {rule!r}")
+    if not isinstance(rule.get("source", ""), str):
+        raise ToolDefinitionError(f"{where}: 'source' must be a name, got {rule['source']!r}")
+    handler = rule.get("handler")
+    if handler is not None and not callable(handler):
+        raise ToolDefinitionError(f"{where}: 'handler' must be callable, got {handler!r}")
+    if handler is not None and not takes(handler, len(given)):
+        raise ToolDefinitionError(
+            f"{where}: 'handler' is called with {' and '.join(given)}, which {handler!r} does not "
+            "take"
+        )

@@ -1,0 +1,118 @@
+"""Wiring checked: a tool against its own function and against the state of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from detent.core.schema.projection import property_names
+from detent.core.schema.type_checks import type_name
+from detent.core.state.keys import unknown_key
+from detent.core.state.state import BaseState, State
+from detent.core.tools.tool import Tool
+from detent.core.tools.type_compatibility import UNKNOWN, fits, part_type, update_type
+from detent.core.tools.wiring import Input, Output, TextRule
+
+
+def wiring_faults(tool: Tool, state: BaseState) -> list[str]:
+    """One sentence for each thing in which `tool` fits neither its function nor `state`."""
+    faults = [
+        *_parameter_faults(tool),
+        *_state_faults(tool, state),
+        *(fault for item in tool.inputs for fault in _input_faults(tool, item, state)),
+        *(fault for item in tool.outputs for fault in _output_faults(tool, item, state)),
+        *_text_faults(tool),
+    ]
+    return [f"tool {tool.name!r}: {fault}" for fault in faults]
+
+
+def _parameter_faults(tool: Tool) -> Iterator[str]:
+    """What the schema offers must be what the function takes, and all that it needs must come."""
+    signature = tool.signature
+    offered = property_names(tool.spec.parameters)
+    takes = ", ".join(signature.declared) or "nothing"
+    if not signature.is_open:
+        for name in sorted(offered - signature.declared.keys()):
+            yield f"its schema has {name!r}, which its function does not take; it takes: {takes}"
+    for name in sorted(signature.required - offered - tool.hidden):
+        yield f"neither the model nor the state gives its function the parameter {name!r}"
+    for name, fillers in _fillers(tool).items():
+        if len(fillers) > 1:
+            yield f"the parameter {name!r} is filled more than once: by {' and by '.join(fillers)}"
+
+
+def _fillers(tool: Tool) -> dict[str, list[str]]:
+    """For each hidden parameter, everything that fills it."""
+    found: dict[str, list[str]] = {name: [] for name in sorted(tool.hidden)}
+    for item in tool.inputs:
+        found[item.parameter].append(f"the state key {item.key!r}")
+    for name in tool.signature.keys:
+        found[name].append("the call's idempotency key")
+    if tool.signature.state is not None:
+        found[tool.signature.state.name].append("the state itself")
+    return found
+
+
+def _state_faults(tool: Tool, state: BaseState) -> Iterator[str]:
+    wanted = tool.signature.state
+    if wanted is not None and not tool.accepts(state):
+        held = "a dict schema" if isinstance(state, State) else f"the schema {type(state).__name__}"
+        yield f"parameter {wanted.name!r} wants a {wanted.kind.__name__}, and the agent has {held}"
+
+
+def _input_faults(tool: Tool, item: Input, state: BaseState) -> Iterator[str]:
+    signature = tool.signature
+    takes = signature.declared.get(item.parameter, UNKNOWN)
+    if item.parameter not in signature.declared and not signature.is_open:
+        names = ", ".join(signature.declared) or "nothing"
+        yield (
+            f"the state fills the parameter {item.parameter!r}, "
+            f"which its function does not take; it takes: {names}"
+        )
+    if fault := _key_fault(item, state):
+        yield fault
+    elif not fits(held := state.fields[item.key].type, takes):
+        yield (
+            f"parameter {item.parameter!r} takes {type_name(takes)}, "
+            f"and the state key {item.key!r} holds {type_name(held)}"
+        )
+
+
+def _output_faults(tool: Tool, item: Output, state: BaseState) -> Iterator[str]:
+    given, what = tool.signature.returns, "its result"
+    if callable(item.source):
+        given = UNKNOWN
+    elif item.source is not None:
+        what = f"{item.source!r} of its result"
+        try:
+            given = part_type(given, item.source)
+        except LookupError as error:
+            yield f"its result has no {item.source!r} for the state key {item.key!r}: {error}"
+            given = UNKNOWN
+    if fault := _key_fault(item, state):
+        yield fault
+    elif not fits(given, update_type(state.fields[item.key], item.handler)):
+        held = type_name(state.fields[item.key].type)
+        yield f"{what} is {type_name(given)}, and the state key {item.key!r} holds {held}"
+
+
+def _text_faults(tool: Tool) -> Iterator[str]:
+    rules = tool.text_rules
+    for rule in [rules] if isinstance(rules, TextRule) else rules.values():
+        if rule.source is not None:
+            try:
+                part_type(tool.signature.returns, rule.source)
+            except LookupError as error:
+                yield f"its result has no {rule.source!r} for the model: {error}"
+
+
+def _key_fault(item: Input | Output, state: BaseState) -> str | None:
+    key: Any = state.fields.get(item.key)
+    if key is None:
+        return unknown_key(item.key, state.fields)
+    if item.declared is not None and item.declared != key:
+        return (
+            f"the state key {item.key!r} is of another schema: there it holds "
+            f"{type_name(item.declared.type)}, and in the agent's {type_name(key.type)}"
+        )
+    return None

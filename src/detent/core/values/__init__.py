@@ -1,0 +1,1 @@
+"""Values that nobody can change, and how a value is shown."""

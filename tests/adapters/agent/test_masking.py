@@ -1,0 +1,151 @@
+"""Masking: a secret argument is in no text that people see, and the tool still gets it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AskAbove,
+    AskWhen,
+    BreakpointException,
+    ChatMessage,
+    DecisionRefusedError,
+    HITLBreakpointException,
+    Masked,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    StreamingChunk,
+    ToolBreakpoint,
+    ToolCall,
+    ToolCallDelta,
+    ToolInvocationError,
+    get_tool_calls_and_descriptions_from_snapshot,
+    tool,
+)
+from detent.adapters.drivers.callbacks import Veil
+from detent.core.tools.masking import MASK
+
+PIN = "geheim-4711"
+
+
+class Desk:
+    """An agent that pays with a secret, and what its tool has been given."""
+
+    def __init__(self, policy: Any = None, *, pin: object = PIN, **options: Any) -> None:
+        self.got: list[str] = []
+
+        @tool
+        def pay(to: str, pin: Annotated[str, Masked] | None = None) -> str:
+            """Pay."""
+            if to == "nobody":
+                raise ValueError(f"the pin {pin} is wrong")
+            self.got.append(str(pin))
+            return "paid"
+
+        call = ToolCall("pay", {"to": "nobody" if options else "Ann", "pin": pin}, "c")
+        model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=[call]), "Done.")
+        self.agent: Agent[Any] = Agent(
+            chat_generator=model,
+            tools=[pay],
+            journal=MemoryJournal(),
+            confirmation_strategies={"pay": policy} if policy else {},
+            **options,
+        )
+
+    def run(self, *args: Any, **options: Any) -> Any:
+        """Run the agent."""
+        return self.agent.run("Pay.", *args, run_id="r", **options)
+
+    def waiting(self) -> HITLBreakpointException:
+        """Where the run stops."""
+        with pytest.raises(HITLBreakpointException) as caught:
+            self.run()
+        return caught.value
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+@pytest.mark.parametrize("pin", [PIN, {"the": PIN}], ids=["fits", "does not"])
+def test_no_piece_of_a_run_shows_it(colour: str, pin: object) -> None:
+    """Neither what the model writes, nor the results."""
+    desk, pieces = Desk(pin=pin), list[StreamingChunk]()
+
+    if colour == "async":
+        result = asyncio.run(desk.agent.run_async("Pay.", pieces.append))
+    else:
+        result = desk.run(pieces.append)
+
+    assert PIN not in repr(pieces)
+    written = "".join(delta.arguments for piece in pieces for delta in piece.tool_calls)
+    assert written == f'{{"to": "Ann", "pin": "{MASK}"}}'
+    assert PIN in repr(result.messages[1].tool_calls)
+    assert desk.got == ([PIN] if pin == PIN else [])
+
+
+def test_where_a_run_stops_it_is_not_told() -> None:
+    """In no error, no summary, and not among the calls for people."""
+    desk = Desk()
+    with pytest.raises(BreakpointException) as caught:
+        desk.run(break_point=ToolBreakpoint("tool_invoker"))
+
+    snapshot = caught.value.snapshot
+    shown = get_tool_calls_and_descriptions_from_snapshot(snapshot)
+    for told in (caught.value, snapshot.about_to, snapshot.summary(), shown):
+        assert (PIN in str(told), MASK in str(told)) == (False, True)
+
+
+def never(params: dict[str, Any]) -> bool:
+    raise LookupError(f"no rule for {params}")
+
+
+@pytest.mark.parametrize("policy", [AskAbove("pin", 0), AskWhen(never)], ids=["says it", "fails"])
+def test_a_question_does_not_say_it(policy: Any) -> None:
+    """Whatever the policy has said; nor does the refusal of a change."""
+    desk = Desk(policy)
+    stopped = desk.waiting()
+    (call,) = stopped.pending
+    assert PIN not in f"{stopped} {call} {call.to_dict()} {stopped.snapshot.summary()}"
+
+    with pytest.raises(DecisionRefusedError) as caught:
+        desk.agent.decide("r", call.modify({"to": "Ann", "pin": [PIN]}))
+    assert PIN not in str(caught.value)
+
+    desk.agent.decide("r", call.modify({"pin": MASK, "to": "Bob"}))
+    pieces: list[StreamingChunk] = []
+    desk.agent.resume("r", pieces.append)
+
+    assert PIN not in repr(pieces)
+    assert pieces[0].tool_call_result is not None
+    assert f'to:\n{{"to": "Bob", "pin": "{MASK}"}}' in pieces[0].tool_call_result.text
+    assert desk.got == [PIN]
+
+
+def test_a_failed_call_does_not_tell_it() -> None:
+    """Neither the arguments, nor what the tool itself has said."""
+    with pytest.raises(ToolInvocationError) as caught:
+        Desk(raise_on_tool_invocation_failure=True).run()
+
+    assert "the pin <pin> is wrong" in str(caught.value)
+    assert PIN not in str(caught.value)
+
+
+def test_pieces_of_other_calls_stay_in_their_order() -> None:
+    """What comes before the secret, and beside it; what is no object is masked as a whole."""
+    veil = Veil({"pay": frozenset({"pin"})})
+    deltas = [ToolCallDelta(0, "note", '{"n": '), ToolCallDelta(0, arguments="1}"),
+              ToolCallDelta(1, "pay", '{"pin": "4'), ToolCallDelta(1, arguments='7"}'),
+              ToolCallDelta(2, "pay", "[4711"), ToolCallDelta(3, "pay")]  # fmt: skip
+    chunks = [StreamingChunk(tool_calls=(delta,)) for delta in deltas]
+
+    shown = [
+        one for chunk in (*chunks, StreamingChunk(finish_reason="stop")) for one in veil(chunk)
+    ]
+
+    told = [(delta.index, delta.arguments) for one in shown for delta in one.tool_calls]
+    assert [one for one in told if one[1]] == [
+        (0, '{"n": '), (0, "1}"), (1, f'{{"pin": "{MASK}"}}'), (2, MASK), (3, "{}")
+    ]  # fmt: skip
+    assert shown[-1].finish_reason == "stop"

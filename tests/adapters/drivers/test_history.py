@@ -1,0 +1,284 @@
+"""The runs of a journal: at any entry, from any entry, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Agent,
+    Allow,
+    ChatMessage,
+    FrozenDict,
+    FunctionToolExecutor,
+    Limits,
+    Purse,
+    ScriptedChatGenerator,
+    Session,
+    StateError,
+    ToolCall,
+    drive,
+    start,
+    tool,
+)
+from detent.adapters.drivers import recording
+from detent.adapters.drivers.history import Runs
+from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError
+from detent.adapters.journals.memory import MemoryJournal
+from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.run.decisions import Verdict
+from detent.ports.journal import Entry, Journal
+
+
+@tool(outputs_to_state={"seen": {}})
+def look(n: int) -> int:
+    """Look."""
+    return n
+
+
+def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
+    """Look twice, then say what was seen."""
+    seen = sum(1 for message in messages if message.tool_calls)
+    if seen == 2:
+        return "done"
+    return ChatMessage.from_assistant(tool_calls=[ToolCall("look", {"n": seen}, f"c{seen}")])
+
+
+def agent_of(*script: Any, journal: Journal | None = None) -> Agent[Any]:
+    return Agent(
+        chat_generator=ScriptedChatGenerator(*(script or [answer] * 9)),
+        tools=[look],
+        state_schema={"seen": {"type": list[int]}},
+        journal=journal,
+    )
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs[Any]:
+    """The runs of a journal with one run, which has checkpoints."""
+    monkeypatch.setattr(recording, "ENTRIES", 3)
+    journal = MemoryJournal()
+    agent = agent_of(journal=journal)
+    agent.run("look", run_id="r")
+    return Runs(journal, agent.spec)
+
+
+def test_a_run_is_seen_as_it_was_after_each_entry(runs: Runs[Any]) -> None:
+    """With a checkpoint and without."""
+    entries = list(runs.journal.read("r"))
+    seen = [len(runs.at("r", length).messages) for length in range(1, len(entries) + 1)]
+
+    assert seen == [1, 1, 1, 3, 3, 3, 5, 6]
+    assert runs.at("r").state.get("seen") == [0, 1]
+
+
+def test_a_run_made_again_of_its_events_is_the_same_run(runs: Runs[Any]) -> None:
+    """With checkpoints and without."""
+    assert len(list(runs.journal.checkpoints("r"))) > 1
+
+    assert runs.replay("r") == runs.at("r")
+
+
+def test_the_entries_of_a_run_are_read_once(runs: Runs[Any]) -> None:
+    """There may be many: the first one is not read apart from the others."""
+    asked: list[tuple[str, int]] = []
+
+    class Counting(MemoryJournal):
+        def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+            asked.append((run_id, start))
+            return list(runs.journal.read(run_id, start))
+
+    assert Runs(Counting(), runs.spec).replay("r") == runs.replay("r")
+    assert asked == [("r", 0)]
+
+
+def test_no_policy_is_asked_when_a_run_is_made_again() -> None:
+    """Also where it would now say something else."""
+    verdicts: list[Verdict] = [Allow(), Allow()]
+    spec = evolve(agent_of().spec, policies=FrozenDict({"look": lambda *asked: verdicts.pop()}))
+    journal = MemoryJournal()
+    run = start(spec, [ChatMessage.from_user("look")], run_id="r")
+    recorder = Recorder(journal, spec, lambda: 0.0, Loaded(run, 0))
+    recorder.begin(run)
+    session = Session(spec, run, record=recorder)
+    purse = Purse(ScriptedChatGenerator(*[answer] * 9), FunctionToolExecutor())
+
+    ended = drive(session, purse.pay)
+
+    assert [entry.kind for entry in journal.read("r")].count("Judged") == 2
+    assert verdicts == []
+    assert Runs(journal, spec).replay("r") == ended
+
+
+def test_other_rules_are_found_out_at_the_first_difference(runs: Runs[Any]) -> None:
+    """The message says which entry, what it gave and what it gives."""
+    other = evolve(runs, spec=evolve(runs.spec, limits=Limits(max_agent_steps=1)))
+
+    with pytest.raises(StoredDataError, match=r"entry 3 .*ToolReturned.* '2 Thinking"):
+        other.replay("r")
+
+
+def test_a_run_is_tried_again_with_another_model_and_state(runs: Runs[Any]) -> None:
+    """From where it was then; the first one stays as it is."""
+    before = runs.at("r")
+
+    fork = runs.fork("r", 4, messages=[ChatMessage.from_user("stop")], seen=[7])
+    result = agent_of("stopped").run(snapshot=fork)
+
+    assert [message.text for message in result.messages[-2:]] == ["stop", "stopped"]
+    assert result["seen"] == [7]
+    assert result.run_id != "r"
+    assert runs.at("r") == before
+
+
+class Watched(MemoryJournal):
+    """Notes from where on runs are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[int] = []
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
+        """As any other."""
+        self.reads.append(start)
+        return super().read(run_id, start)
+
+
+def watched() -> tuple[Runs[Any], list[int]]:
+    """The runs of a journal with one run, and what is read from then on."""
+    journal = Watched()
+    agent = agent_of(journal=journal)
+    agent.run("look", run_id="r")
+    return Runs(journal, agent.spec), journal.reads
+
+
+@pytest.mark.parametrize("length", [None, 5])
+def test_a_fork_is_read_when_somebody_goes_on_with_it(length: int | None) -> None:
+    """However long the run is: until then it costs nothing. What comes after is not in it."""
+    runs, reads = watched()
+    messages = runs.at("r", length).messages
+    reads.clear()
+
+    fork = runs.fork("r", length)
+    ended = runs.list()[0].length
+    assert reads == [ended - 1]
+    runs.journal.append("r", [Entry(ended, 1.0, "Stopped", "done", {"held": []})])
+    assert fork.messages == tuple(messages)
+    assert fork.run_id not in ("r", runs.fork("r").run_id)
+
+    reads.clear()
+    assert agent_of("stopped").run(snapshot=fork).messages[: len(messages)] == messages
+    assert reads == []
+
+
+def test_a_fork_of_a_run_that_was_begun_anew_is_none_of_the_new_one() -> None:
+    """An id can be used again once its run is deleted."""
+    runs, _ = watched()
+    fork = runs.fork("r", 3)
+
+    runs.delete("r")
+    agent_of(journal=runs.journal).run("look again", run_id="r")
+
+    with pytest.raises(RunNotFoundError, match="deleted since"):
+        agent_of().run(snapshot=fork)
+
+
+def test_the_agent_of_a_fork_goes_on_with_the_run_itself() -> None:
+    """As with its snapshot, and in its journal."""
+    runs, _ = watched()
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(*[answer] * 9),
+        tools=[look],
+        state_schema={"seen": {"type": list[int]}},
+        journal=runs.journal,
+    )
+    own = Runs(runs.journal, agent.spec)
+
+    direct = agent.run(snapshot=own.fork("r", 4))
+    by_text = agent.run(snapshot=own.fork("r", 4).to_json())
+
+    assert (direct.messages, direct.state) == (by_text.messages, by_text.state)
+    assert own.replay(direct.run_id).messages == direct.messages
+
+
+def test_a_fork_of_nothing_is_refused_at_once() -> None:
+    """By whatever number of entries; one that is deleted before it is read, when it is read."""
+    runs, _ = watched()
+    for length in (None, 0, 3):
+        with pytest.raises(RunNotFoundError):
+            runs.fork("none", length)
+
+    fork = runs.fork("r", 3)
+    runs.delete("r")
+    with pytest.raises(RunNotFoundError):
+        agent_of().run(snapshot=fork)
+
+
+def test_a_fork_of_more_than_there_is_has_all(runs: Runs[Any]) -> None:
+    """And one of nothing has the start."""
+    assert runs.fork("r", 99).messages == tuple(runs.at("r").messages)
+    assert runs.fork("r", 0).messages == tuple(runs.at("r", 1).messages)
+
+
+def test_what_cannot_be_stored_is_refused_at_once(runs: Runs[Any]) -> None:
+    """Not when somebody looks at the fork."""
+    spec = Agent(
+        chat_generator=ScriptedChatGenerator(), tools=[look], state_schema={"seen": {"type": list}}
+    ).spec
+    with pytest.raises(UnstorableError, match="seen"):
+        Runs(runs.journal, spec).fork("r", seen=[print])
+
+
+def test_a_run_that_has_ended_goes_on_with_another_message(runs: Runs[Any]) -> None:
+    """As a conversation does; with a journal it is a new run."""
+    fork = runs.fork("r", messages=[ChatMessage.from_user("thanks")])
+
+    result = agent_of("welcome", journal=MemoryJournal()).run(snapshot=fork)
+
+    assert result.text == "welcome"
+    assert len(result.messages) == 8
+
+
+def test_nothing_can_be_said_between_a_call_and_its_answer(runs: Runs[Any]) -> None:
+    """A provider would refuse such a conversation."""
+    with pytest.raises(ValueError, match="calls that are not answered"):
+        runs.fork("r", 2, messages=[ChatMessage.from_user("stop")])
+    with pytest.raises(StateError):
+        runs.fork("r", 4, none=1)
+
+
+def test_a_call_that_was_under_way_is_not_run_in_silence(runs: Runs[Any]) -> None:
+    """A fork from the middle of it is like a crash there."""
+    kinds = [entry.kind for entry in runs.journal.read("r")]
+
+    result = agent_of().run(snapshot=runs.fork("r", kinds.index("ToolStarted") + 1))
+
+    assert result.exit_reason is None
+    assert "nobody knows" in result.snapshot.summary()
+
+
+def test_runs_are_listed_and_deleted(runs: Runs[Any]) -> None:
+    """By status, or all of them."""
+    runs.journal.append("half", list(runs.journal.read("r"))[:3])
+    assert {run.run_id: run.status for run in runs.list()} == {"r": "done", "half": "running"}
+    assert [run.run_id for run in runs.list("running")] == ["half"]
+
+    runs.delete("half")
+    runs.delete("half")
+
+    assert [run.run_id for run in runs.list()] == ["r"]
+
+
+def test_old_runs_are_forgotten_once_they_have_ended(runs: Runs[Any]) -> None:
+    """Those that have not are kept, however old."""
+    (run,) = runs.journal.runs()
+    half = MemoryJournal()
+    half.append("half", list(runs.journal.read("r"))[:3])
+
+    assert runs.forget(run.at) == []
+    assert runs.forget(run.at + 1) == ["r"]
+    assert runs.journal.runs() == []
+    assert evolve(runs, journal=half).forget(run.at + 1) == []

@@ -1,0 +1,122 @@
+"""The redacted store: it keeps the laws, and what is redacted is nowhere in what it keeps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    ChatMessage,
+    MemoryJournal,
+    RedactedJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    chat_generator,
+    create_tool_from_function,
+)
+from detent.adapters.drivers import recording
+from detent.core.control.breakpoints import every_step
+from detent.ports.chat import ChatGeneratorError
+from detent.ports.laws import check_journal
+
+CARD = re.compile(r"\b\d{16}\b")
+
+
+def without_cards(text: str) -> str:
+    return CARD.sub("<card>", text)
+
+
+def kept_in(journal: MemoryJournal, run_id: str = "r") -> str:
+    """Everything that a store has of a run."""
+    return repr([*journal.read(run_id), *journal.checkpoints(run_id), *journal.runs()])
+
+
+def test_the_store_keeps_all_laws() -> None:
+    """Those of the store inside, for what needs no redaction."""
+    journal = MemoryJournal()
+    check_journal(lambda: RedactedJournal(journal, without_cards))
+
+
+def paying(journal: RedactedJournal, seen: list[str]) -> Agent[Any]:
+    def pay(card: str) -> str:
+        """Pay."""
+        seen.append(card)
+        return f"paid with {card}"
+
+    calls = [ToolCall("pay", {"card": "4242424242424242"})]
+    return Agent(
+        chat_generator=ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "done"),
+        tools=[create_tool_from_function(pay)],
+        journal=journal,
+    )
+
+
+def test_what_is_redacted_is_nowhere_in_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In no message, argument, result or checkpoint; the run itself has it."""
+    monkeypatch.setattr(recording, "ENTRIES", 2)
+    inside, seen = MemoryJournal(), list[str]()
+
+    result = paying(RedactedJournal(inside, without_cards), seen).run(
+        "pay with 4242424242424242", run_id="r"
+    )
+
+    assert seen == ["4242424242424242"]
+    assert "4242424242424242" in repr(result.messages)
+    assert "4242" not in kept_in(inside)
+    assert kept_in(inside).count("<card>") > 5
+
+
+def test_a_run_that_goes_on_has_what_was_kept() -> None:
+    """That is what redaction costs."""
+    inside, seen = MemoryJournal(), list[str]()
+    agent = paying(RedactedJournal(inside, without_cards), seen)
+    options: dict[str, Any] = {"break_point": every_step, "raise_at_break_point": False}
+    agent.run("pay with 4242424242424242", run_id="r", **options)
+    agent.resume("r", **options)
+
+    result = agent.resume("r")
+
+    assert seen == ["<card>"]
+    assert result.messages[0].text == "pay with <card>"
+
+
+KEYS = {
+    "openai:gpt-4.1": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "openai-responses:gpt-4.1": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "anthropic:claude-sonnet-4-5": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+}
+KEY = "sk-none-of-your-business-0123456789"
+
+
+def echo(handler: BaseHTTPRequestHandler) -> None:
+    """A server that refuses a key and says everything that it was sent."""
+    told = json.dumps({"error": {"message": f"bad key: {dict(handler.headers)}"}}).encode()
+    handler.send_response(401)
+    handler.send_header("content-length", str(len(told)))
+    handler.send_header("content-type", "application/json")
+    handler.end_headers()
+    handler.wfile.write(told)
+
+
+@pytest.mark.parametrize("model", KEYS)
+def test_no_key_of_the_environment_reaches_a_journal(
+    model: str, monkeypatch: pytest.MonkeyPatch, serve: Callable[[Any], str]
+) -> None:
+    """Also when a call fails, and the server says what it was sent: no wrapper is needed."""
+    for name, value in zip(KEYS[model], (KEY, serve(echo)), strict=True):
+        monkeypatch.setenv(name, value)
+    journal = MemoryJournal()
+    with chat_generator(model) as chat:
+        agent = Agent(chat_generator=chat, journal=journal)
+        with pytest.raises(ChatGeneratorError, match="bad key") as caught:
+            agent.run("hello", run_id="r", generation_kwargs={"temperature": 0})
+
+    assert "ModelFailed" in kept_in(journal)
+    assert "bad key" in kept_in(journal)
+    assert KEY not in kept_in(journal) + str(caught.value)

@@ -1,0 +1,332 @@
+"""The SQLite store: damage, other processes, and a file that goes and comes back."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from zlib import compress
+
+import pytest
+
+from detent.adapters.journals import sqlite
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    JournalConflictError,
+    JournalDamagedError,
+    JournalError,
+)
+from detent.ports.laws.journal import entries
+
+
+def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
+    """And stays as it is."""
+    path = tmp_path / "x.db"
+    path.write_bytes(b"no database at all" * 99)
+
+    with pytest.raises(JournalDamagedError, match=r"x\.db could not be opened: .*not a database"):
+        SQLiteJournal(path)
+    assert path.read_bytes() == b"no database at all" * 99
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """The message names the file."""
+    with pytest.raises(JournalError, match="could not be opened"):
+        SQLiteJournal(tmp_path / "none" / "x.db")
+
+
+def test_every_append_is_on_the_disk(tmp_path: Path) -> None:
+    """Write-ahead, and synchronous to the full."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    db = journal._connection()
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("text", ["{", "3", "null", "[" * 9999])
+def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
+    """In an entry, and in a checkpoint."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {}))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET data = ?, crc32 = NULL", (text,))
+        db.execute("UPDATE snapshots SET data = ?, crc32 = NULL", (text,))
+    db.close()
+
+    (entry,), (checkpoint,) = journal.read("a"), journal.checkpoints("a")
+    with pytest.raises(JournalDamagedError, match="is damaged"):
+        _ = entry.data
+    with pytest.raises(JournalDamagedError, match="is damaged"):
+        _ = checkpoint.data
+
+
+def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
+    """SQLite lets anything stand in any column."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {}))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET data = x'00', crc32 = NULL")
+        db.execute("UPDATE snapshots SET data = x'00', crc32 = NULL")
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        list(journal.read("a"))
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.checkpoints("a")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["at = 7", "status = 'done'", "kind = x'ff'", "data = replace(data, 1, 2)", "crc32 = 'x'"],
+)
+def test_a_row_that_was_changed_is_an_error(change: str, tmp_path: Path) -> None:
+    """What is before it can be read, and others are not harmed."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 3), Checkpoint(3, {"n": 3}))
+    journal.append("b", entries(0, 1))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute(f"UPDATE entries SET {change} WHERE run_id = 'a' AND position = 1")  # noqa: S608 - ours
+    db.close()
+
+    found = iter(journal.read("a"))
+    assert next(found) == entries(0, 1)[0]
+    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a' is not what was") as caught:
+        next(found)
+    assert caught.value.whole == 1
+    assert [run.status for run in journal.runs()] == ["running", "running"]
+    assert list(journal.read("b")) == entries(0, 1)
+
+
+def test_a_changed_last_entry_is_seen_in_the_list(tmp_path: Path) -> None:
+    """Nobody should forget a run because of it."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2), Checkpoint(2, {"n": 2}))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET status = 'done' WHERE position = 1")
+        db.execute("UPDATE snapshots SET data = '{}'")
+    db.close()
+
+    assert [(run.status, run.length) for run in journal.runs()] == [("damaged", 2)]
+    with pytest.raises(JournalDamagedError, match=r"a checkpoint of run 'a' .* delete"):
+        journal.checkpoints("a")
+
+
+def test_a_row_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    """In the middle, and at the end: the length of a run is written down."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2))
+    journal.append("a", entries(2, 2))
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("DELETE FROM entries WHERE position = 3")
+        db.commit()
+        with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left") as caught:
+            list(journal.read("a", 1))
+        assert caught.value.whole == 3
+        for position in (3, 4):  # as one would who has just read it, and one who wrote it
+            with pytest.raises(JournalDamagedError, match="had 4 entries, and 3 are left"):
+                journal.append("a", entries(position, 1))
+        db.execute("DELETE FROM entries WHERE position = 1")
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a'"):
+        list(journal.read("a"))
+
+
+OLD = """
+CREATE TABLE entries (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+    status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
+);
+CREATE TABLE snapshots (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (run_id, position)
+);
+INSERT INTO entries VALUES ('a', 0, 100.0, 'Kind0', 'running', '{"n":0}');
+INSERT INTO entries VALUES ('a', 1, 101.0, 'Kind1', 'running', '{"n":1}');
+INSERT INTO snapshots VALUES ('a', 2, '{"n":2}');
+"""
+CHECKED = """
+ALTER TABLE entries ADD COLUMN crc32 INTEGER;
+ALTER TABLE snapshots ADD COLUMN crc32 INTEGER;
+CREATE TABLE lengths (run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
+UPDATE entries SET crc32 = 1256679014 WHERE position = 0;
+UPDATE entries SET crc32 = 1471277309 WHERE position = 1;
+UPDATE snapshots SET crc32 = 3824032930;
+INSERT INTO lengths VALUES ('a', 2);
+"""
+"""As the next version wrote it."""
+
+
+def test_a_file_of_an_earlier_version_gets_checksums_from_now_on(tmp_path: Path) -> None:
+    """What it has is read as before."""
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.executescript(OLD)
+    db.close()
+    journal = SQLiteJournal(tmp_path / "x.db")
+
+    assert list(journal.read("a")) == entries(0, 2)
+    assert journal.checkpoints("a") == [Checkpoint(2, {"n": 2})]
+    assert [(run.status, run.length) for run in journal.runs()] == [("running", 2)]
+    journal.append("a", entries(2, 1), Checkpoint(3, {"n": 3}))
+    assert list(SQLiteJournal(tmp_path / "x.db").read("a")) == entries(0, 3)
+    assert len(journal.checkpoints("a")) == 2
+
+
+def test_the_checksums_of_an_earlier_version_are_known(tmp_path: Path) -> None:
+    """And find what has changed."""
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.executescript(OLD + CHECKED)
+    journal = SQLiteJournal(tmp_path / "x.db")
+
+    assert list(journal.read("a")) == entries(0, 2)
+    journal.append("a", entries(2, 1))
+    assert list(journal.read("a")) == entries(0, 3)
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute("UPDATE entries SET at = 7 WHERE position = 1")
+    db.close()
+    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a' is not what was"):
+        list(journal.read("a"))
+
+
+def test_what_stands_in_most_rows_takes_little_room(tmp_path: Path) -> None:
+    """A letter, which no kind is taken for, and which can be damaged as well."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    kept = [Entry(0, 1.0, "ToolReturned", "running", {}), Entry(1, 2.5, "R", "r", {})]
+    journal.append("a", kept)
+
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        rows = db.execute("SELECT kind, status FROM entries").fetchall()
+        assert rows == [(b"R", b"r"), ("R", "r")]
+        assert list(journal.read("a")) == kept
+        db.execute("UPDATE entries SET kind = CAST('S' AS BLOB) WHERE position = 0")
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="entry 0 of run 'a' is not what was"):
+        list(journal.read("a"))
+
+
+def test_many_entries_are_appended_at_once(tmp_path: Path) -> None:
+    """All or none, whether one statement can hold them or not."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    for count in (2, sqlite.AT_ONCE, sqlite.AT_ONCE + 1, 99):
+        length = len(list(journal.read("a")))
+        with pytest.raises(JournalConflictError):
+            journal.append("a", entries(length - 1, count))
+        journal.append("a", entries(length, count))
+
+    assert list(journal.read("a")) == entries(0, 1 + 2 + 2 * sqlite.AT_ONCE + 1 + 99)
+
+
+def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
+    """It says again what the entries say."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    checkpoint = Checkpoint(1, {"said": ["the same again"] * 1000})
+    journal.append("a", entries(0, 1), checkpoint)
+
+    db = journal._connection()
+    (size,) = db.execute("SELECT LENGTH(data) FROM snapshots").fetchone()
+    assert size < 500
+    assert journal.checkpoints("a") == [checkpoint]
+
+
+@pytest.mark.parametrize("data", [b"", b"no", compress(bytes(2**26 + 1)), compress(b"\xff")])
+def test_a_checkpoint_that_cannot_be_unpacked_is_damaged(data: bytes, tmp_path: Path) -> None:
+    """Or would be larger than any that is packed; one of an earlier version is as it is."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {"n": 1}))
+    set_to = "UPDATE snapshots SET data = ?, crc32 = NULL"
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute(set_to, ('{"n":1}',))
+    assert journal.checkpoints("a") == [Checkpoint(1, {"n": 1})]
+    with sqlite3.connect(tmp_path / "x.db") as db:
+        db.execute(set_to, (data,))
+    db.close()
+
+    with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
+        journal.checkpoints("a")
+
+
+def test_a_checkpoint_too_long_to_be_packed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is."""
+    monkeypatch.setattr(sqlite, "PACKED_MAX", 10)
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(1, {"said": "much more"}))
+
+    assert journal.checkpoints("a") == [Checkpoint(1, {"said": "much more"})]
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    """The error says so; afterwards there is room for the same entry."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2))
+    db = journal._connection()
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    db.execute(f"PRAGMA max_page_count = {pages}")
+
+    big = [entry.__class__(2, 1.0, "K", "running", {"n": "x" * 99_999}) for entry in entries(2, 1)]
+    with pytest.raises(JournalError, match="could not be written: database or disk is full"):
+        journal.append("a", big)
+
+    journal.append("a", entries(2, 1))
+    assert list(journal.read("a")) == entries(0, 3)
+
+
+def test_a_journal_that_was_closed_opens_again(tmp_path: Path) -> None:
+    """When it is needed."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    journal.close()
+    journal.close()
+
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)
+    journal.close()
+
+
+def test_a_file_that_may_only_be_read_is_an_error(tmp_path: Path) -> None:
+    """What is there can be read; afterwards the same entry can be written."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    db = journal._connection()
+    db.execute("PRAGMA query_only = ON")
+
+    assert list(journal.read("a")) == entries(0, 1)
+    with pytest.raises(JournalError, match=r"could not be written: .*readonly"):
+        journal.append("a", entries(1, 1))
+
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)
+
+
+def test_a_file_with_a_damaged_page_is_an_error(tmp_path: Path) -> None:
+    """Never other entries than those that were written."""
+    path = tmp_path / "x.db"
+    journal = SQLiteJournal(path)
+    for position in range(200):
+        journal.append("a", entries(position, 1))
+    journal.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * 4096 + whole[12288:])
+
+    with pytest.raises(JournalDamagedError):
+        list(SQLiteJournal(path).read("a"))
+
+
+def test_a_file_that_is_gone_is_an_error_until_it_is_back(tmp_path: Path) -> None:
+    """Nothing is written to a file that nobody will find."""
+    folder, away = tmp_path / "here", tmp_path / "away"
+    folder.mkdir()
+    journal = SQLiteJournal(folder / "x.db")
+    journal.append("a", entries(0, 1))
+    folder.rename(away)
+
+    with pytest.raises(JournalError, match="could not be written"):
+        journal.append("a", entries(1, 1))
+
+    away.rename(folder)
+    journal.append("a", entries(1, 1))
+    assert list(SQLiteJournal(folder / "x.db").read("a")) == entries(0, 2)

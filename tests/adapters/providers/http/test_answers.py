@@ -1,0 +1,162 @@
+"""One answer, from its head to its reply or its failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from detent.adapters.providers.http.answers import MAX_ERROR_BYTES, Answer, Ending
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.ports.chat import ChatGeneratorError
+
+
+class Letters:
+    """A fold over ``{"say": "a"}``: its reply is all that was said."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def add(self, value: Mapping[str, object], /) -> Sequence[StreamingChunk]:
+        """Show what is said; the provider breaks where it says so."""
+        if value.get("broken"):
+            raise ChatGeneratorError(ModelFailure("server", "the key sk-1 broke", retryable=True))
+        self.said += str(value["say"])
+        return [StreamingChunk(content=str(value["say"]))]
+
+    def finish(self, *, ended: bool) -> Ending:
+        """Say all that was said."""
+        if not ended:
+            raise ChatGeneratorError(ModelFailure("cut_stream", "cut", retryable=True))
+        reply = ChatReply(ChatMessage.from_assistant(self.said))
+        return [StreamingChunk(finish_reason="stop")], reply
+
+
+def answer(status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    """An answer whose head has come."""
+    made = Answer(Letters(), "example.org", redact=lambda text: text.replace("sk-1", "***"))
+    made.begin(status, headers or {})
+    return made
+
+
+def failure_of(made: Answer, data: bytes) -> ModelFailure:
+    """The failure that `data` leads to."""
+    with pytest.raises(ChatGeneratorError) as caught:
+        _ = [*made.feed(data)], made.finish()
+    return caught.value.failure
+
+
+def test_a_stream_gives_its_pieces_as_they_come_and_then_the_reply() -> None:
+    """Each as soon as its last byte is there."""
+    made = answer()
+    assert made.begun
+    assert [*made.feed(b'data: {"say": "a"}\n\ndata: {"sa')] == [StreamingChunk(content="a")]
+    assert [*made.feed(b'y": "b"}\n\ndata: [DONE]\n\n')] == [StreamingChunk(content="b")]
+    pieces, reply = made.finish()
+    assert pieces == [StreamingChunk(finish_reason="stop")]
+    assert reply.message.text == "ab"
+
+
+def test_a_whole_body_gives_the_same_pieces_at_its_end() -> None:
+    """A server that does not stream is read all the same."""
+    made = answer()
+    assert not [*made.feed(b'{"say": "ab"}')]
+    pieces, reply = made.finish()
+    assert pieces == [StreamingChunk(content="ab"), StreamingChunk(finish_reason="stop")]
+    assert reply.message.text == "ab"
+
+
+BROKEN = ModelFailure("timeout", "it took too long", retryable=True)
+
+
+@pytest.mark.parametrize("data", [b'data: {"say": "a"}\n\ndata: [DONE]\n\n', b'{"say": "a"}'])
+def test_a_connection_that_breaks_after_the_end_does_no_harm(data: bytes) -> None:
+    """What has come is the whole answer."""
+    made = answer()
+    pieces = [*made.feed(data)]
+    made.break_off(BROKEN)
+    last, reply = made.finish()
+    assert [piece.content for piece in (*pieces, *last)] == ["a", ""]
+    assert reply.message.text == "a"
+
+
+@pytest.mark.parametrize("data", [b"", b'data: {"say": "a"}\n\n', b'{"say": "a', b'{"other": 1}'])
+def test_a_connection_that_breaks_before_the_end_is_what_failed(data: bytes) -> None:
+    """Not the answer, which could not come."""
+    made = answer()
+    made.break_off(BROKEN)
+    assert failure_of(made, data) == BROKEN
+
+
+def test_an_error_status_counts_more_than_a_connection_that_breaks() -> None:
+    """Another try would meet it again."""
+    made = answer(401)
+    made.break_off(BROKEN)
+    assert failure_of(made, b'{"error": {"mess').cause == "authentication"
+
+
+def test_an_error_status_is_read_into_a_failure() -> None:
+    """It names the host, the status, the request and the time to wait, and shows no secret."""
+    made = answer(429, {"retry-after": "7", "x-request-id": "r1"})
+    failure = failure_of(made, b'{"error": {"message": "slower, sk-1"}}')
+    assert failure == ModelFailure(
+        "rate_limit",
+        "example.org: 429 Too Many Requests: slower, ***",
+        retryable=True,
+        retry_after_s=7.0,
+        status=429,
+        request_id="r1",
+    )
+
+
+def test_an_error_body_without_end_is_cut() -> None:
+    """What is kept of it is bounded."""
+    made = answer(500)
+    for _ in range(5):
+        list(made.feed(b"x" * (MAX_ERROR_BYTES // 2)))
+    assert len(made._error_body) == MAX_ERROR_BYTES
+
+
+def test_an_error_of_the_provider_is_signed_with_the_request() -> None:
+    """Also in the middle of a stream; what the provider said about the key is taken out."""
+    failure = failure_of(answer(headers={"request-id": "r1"}), b'data: {"broken": true}\n\n')
+    assert failure == ModelFailure(
+        "server", "example.org: the key *** broke", retryable=True, status=200, request_id="r1"
+    )
+
+
+def test_a_secret_is_in_no_chained_exception() -> None:
+    """A traceback prints the chain, too."""
+    with pytest.raises(ChatGeneratorError) as caught:
+        list(answer().feed(b'data: {"broken": true}\n\n'))
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_what_came_before_an_error_is_shown() -> None:
+    """Also when both come in the same bytes."""
+    pieces = answer().feed(b'data: {"say": "a"}\n\ndata: {"broken": true}\n\n')
+    assert next(pieces) == StreamingChunk(content="a")
+    with pytest.raises(ChatGeneratorError):
+        next(pieces)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b": waiting\n\n", b'data: {"say": "a"}\n\ndata: {"say', b'{"say": "a']
+)
+def test_a_cut_stream_is_a_failure_worth_another_try(data: bytes) -> None:
+    """Also when nothing came at all."""
+    failure = failure_of(answer(), data)
+    assert (failure.cause, failure.retryable) == ("cut_stream", True)
+
+
+@pytest.mark.parametrize(
+    "data", [b"<html>hello</html>", b'{"other": 1}', b"data: oops\n\n", b"[[]]", b'{"say": a}']
+)
+def test_what_is_no_answer_is_quoted(data: bytes) -> None:
+    """Garbage, and JSON of another shape: the failure shows how it begins."""
+    failure = failure_of(answer(), data)
+    assert failure.cause == "bad_response"
+    assert data.decode()[:8] in failure.message
+    assert "base URL" in failure.message

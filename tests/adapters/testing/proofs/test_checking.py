@@ -1,0 +1,322 @@
+"""Claims about an agent are proved by every order of events, or refuted by a story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Agent,
+    AgentSpec,
+    Allow,
+    Ask,
+    AskHuman,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    Confirmed,
+    Event,
+    FrozenDict,
+    HumanDecided,
+    Judged,
+    Limits,
+    ModelReplied,
+    Resumed,
+    Run,
+    RunTool,
+    State,
+    Tool,
+    ToolCall,
+    ToolStarted,
+    Usage,
+    create_tool_from_function,
+    due,
+    start,
+    step,
+)
+from detent.adapters.testing.proofs.checking import Proof, Refuted, check
+from detent.adapters.testing.proofs.properties import (
+    Claim,
+    Wrong,
+    always,
+    always_ends_within,
+    budget_never_exceeded,
+    never_runs_unapproved,
+)
+from detent.adapters.testing.proofs.transitions import Small
+from detent.adapters.testing.simulation.scenarios import Story
+from detent.core.machine.delegation import ANSWER, PARAMETERS
+from detent.core.run.effects import Policy
+from detent.core.run.output_type import OutputType
+from detent.core.run.spec import Delegate
+from detent.core.tools.tool import by_name
+from detent.testing import ScriptedChatGenerator
+
+
+def look(city: str) -> str:
+    """Look up the weather."""
+    raise AssertionError("no tool is run")
+
+
+def pay(amount: int) -> int:
+    """Pay."""
+    raise AssertionError("no tool is run")
+
+
+def ask_much(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+    """Ask about large amounts only."""
+    amount = call.arguments["amount"]
+    assert isinstance(amount, int)
+    return Ask() if amount >= 100 else Allow()
+
+
+def always_ask(call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
+    """Ask every time."""
+    return Ask()
+
+
+LOOK = create_tool_from_function(look, on_unknown="rerun", retries=1, timeout_s=5)
+PAY = create_tool_from_function(pay)
+
+
+def spec_of(policy: Policy = always_ask, *tools: Tool, steps: int = 2) -> AgentSpec[State]:
+    """An agent with a guarded payment."""
+    return AgentSpec(
+        state=State({"seen": {"type": str}}),
+        tools=by_name(tools or (LOOK, PAY)),
+        policies=FrozenDict({"pay": policy}),
+        limits=Limits(steps),
+    )
+
+
+SPEC = spec_of()
+REPLIED = ModelReplied(
+    1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 1})]))
+)
+
+
+def test_a_claim_is_proved() -> None:
+    """And it is said how much was looked at."""
+    proof = check(spec_of(), never_runs_unapproved("pay"), always_ends_within(2))
+
+    assert isinstance(proof, Proof)
+    assert (proof.turns, proof.calls, proof.cut) == (2, 2, 0)
+    assert proof.states > 1000
+    assert proof.transitions > 5 * proof.states
+    assert str(proof).startswith("never_runs_unapproved('pay'), always_ends_within(2): holds for")
+
+
+def test_a_refutation_is_a_story_that_can_be_played() -> None:
+    """It is as short as any, and its last run is what the claim denies."""
+    with pytest.raises(Refuted, match=r"look runs for call .*, and nobody has approved") as caught:
+        check(spec_of(), never_runs_unapproved("look"))
+
+    story = caught.value.story
+    assert caught.value.claim == "never_runs_unapproved('look')"
+    assert [type(event).__name__ for event in story.events] == ["ModelReplied", "ToolStarted"]
+    (effect, _) = due(story.spec, story.play())
+    assert isinstance(effect, RunTool)
+    assert effect.call.tool_name == "look"
+    assert Story.from_json(story.spec, story.to_json()) == story
+
+
+def test_a_policy_is_looked_at_with_the_arguments_that_one_gives() -> None:
+    """One amount for which it does not ask is enough."""
+    claim = never_runs_unapproved("pay")
+    spec = spec_of(ask_much, PAY)
+
+    check(spec, claim, arguments={"pay": [{"amount": 100}, {"amount": 500}]})
+    with pytest.raises(Refuted, match="'amount': 99"):
+        check(spec, claim, arguments={"pay": [{"amount": 100}, {"amount": 99}]})
+
+
+def test_a_claim_of_ones_own() -> None:
+    """Any function of a run."""
+
+    def pays_after_looking(run: Run[Any]) -> bool:
+        return "pay" not in run.tool_call_counts or "look" in run.tool_call_counts
+
+    with pytest.raises(Refuted, match="pays_after_looking does not hold"):
+        check(spec_of(), always(pays_after_looking))
+    check(spec_of(), always(lambda run: run.turn <= 2, "two turns"), calls=1)
+
+
+def test_what_tools_give_may_be_said() -> None:
+    """Each value is looked at."""
+    seen: set[object] = set()
+
+    def notes(run: Run[Any]) -> bool:
+        seen.add(run.state.read("seen"))
+        return True
+
+    noting = Tool("note", "", {"type": "object"}, print, outputs_to_state={"seen": {}})
+    check(spec_of(always_ask, noting, PAY), always(notes), calls=1, results={"note": ["a", "b"]})
+
+    assert seen == {None, "a", "b"}
+
+
+def test_a_run_that_goes_on_too_long_is_found() -> None:
+    """The limit is what ends it."""
+    with pytest.raises(Refuted, match="there is a turn 2"):
+        check(spec_of(steps=2), always_ends_within(1))
+
+
+def test_a_budget_is_proved_and_refuted() -> None:
+    """By the agent's own limits, at what each reply uses and costs."""
+    claim = budget_never_exceeded(tokens=300, cost=3.0)
+    spec = spec_of(always_ask, PAY, steps=9)
+    tokens = evolve(spec, limits=Limits(9, max_tokens=300, final_answer=True))
+    money = evolve(spec, limits=Limits(9, max_cost=3.0, price=lambda reply: 1.5))
+
+    assert check(tokens, claim, turns=5, calls=1).cut == 0
+    assert check(money, claim, turns=5, calls=1, usage=Usage(1, 1)).cut == 0
+    with pytest.raises(Refuted, match="asked when 400 tokens are spent"):
+        check(spec, claim, turns=3, calls=1)
+    free = evolve(money, limits=evolve(money.limits, max_cost=99.0))
+    with pytest.raises(Refuted, match=r"asked when 3\.0 are spent"):
+        check(free, claim, turns=5, calls=1, usage=Usage(1, 1))
+
+
+def test_an_answer_of_a_type_is_among_what_a_model_says() -> None:
+    """As a text and by the tool that is offered for it, one that fits and one that does not."""
+    seen: set[str] = set()
+
+    def notes(run: Run[Any]) -> bool:
+        seen.add(run.outcome.exit_reason if run.outcome else "")
+        return True
+
+    spec = evolve(spec_of(always_ask, PAY), output=OutputType(int, tries=1))
+    check(spec, always(notes), calls=1)
+
+    assert {"output", "output_tries"} <= seen
+
+
+def test_what_lies_beyond_the_bound_is_counted() -> None:
+    """A proof says how far it goes."""
+    proof = check(spec_of(steps=4), always_ends_within(4), turns=1, calls=1)
+    short = check(spec_of(steps=4), never_runs_unapproved("pay"), turns=1, calls=1)
+
+    assert (proof.turns, proof.cut) == (4, 0)
+    assert short.cut > 0
+    assert "up to turn 1" in str(short)
+    assert "to the end" in str(proof)
+
+
+def test_runs_that_differ_in_what_was_said_alone_count_as_one() -> None:
+    """Unless that is to be looked at as well."""
+    some = check(spec_of(), always(lambda run: True, "nothing"), calls=1)
+    more = check(spec_of(), always(lambda run: True, "nothing"), calls=1, exact=True)
+
+    assert more.states > some.states
+
+
+def test_an_agent_is_taken_as_well() -> None:
+    """Its spec is what is checked."""
+    agent = Agent(chat_generator=ScriptedChatGenerator(), tools=[LOOK])
+
+    assert check(agent, always(lambda run: True, "nothing"), turns=1, calls=1).states > 10
+
+
+class Deaf(Small):
+    """A world in which no tool ever begins."""
+
+    def events(self, run: Run[Any]) -> Iterator[Event]:
+        """All but that."""
+        return (event for event in super().events(run) if not isinstance(event, ToolStarted))
+
+
+def asking_a_helper(inner: AgentSpec[State]) -> AgentSpec[State]:
+    """An agent whose one tool is another agent."""
+    function = {"source": ANSWER}
+    helper = Delegate("helper", "helps", PARAMETERS, print, function, agent=inner)
+    return AgentSpec(State({}), by_name([helper]))
+
+
+def test_what_is_said_of_a_tool_is_said_of_the_agents_inside_as_well() -> None:
+    """A guard inside is enough, and without one the story says in which agent it was."""
+    guarded = asking_a_helper(spec_of())
+    free = asking_a_helper(evolve(spec_of(), policies=FrozenDict()))
+
+    assert check(guarded, never_runs_unapproved("pay"), turns=1, calls=1).cut > 0
+    with pytest.raises(Refuted, match=r"(?s)pay runs for call.*in helper at call 1\.0: ToolSt"):
+        check(free, never_runs_unapproved("pay"), turns=1, calls=1)
+
+
+def test_a_run_that_cannot_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only one that is too long: one from which there is no way out but to cancel it."""
+    monkeypatch.setattr("detent.adapters.testing.proofs.checking.Small", Deaf)
+
+    with pytest.raises(Refuted, match=r"(?s)no end can be reached.*call +look.*\[Ready\]"):
+        check(spec_of(), always_ends_within(3), calls=1)
+
+
+def test_a_run_that_is_stored_as_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a crash leaves is part of what is looked at."""
+    monkeypatch.setattr(
+        "detent.adapters.testing.proofs.checking.run_from_json", lambda spec, data: "another run"
+    )
+
+    with pytest.raises(Refuted, match="a stored run is the run is refuted"):
+        check(spec_of(), always_ends_within(2), calls=1)
+
+
+def test_an_approval_holds_for_one_question() -> None:
+    """After a crash the human is asked anew, and an answer to the old question is none."""
+    replied = step(SPEC, start(SPEC, [], run_id="r"), REPLIED)
+    asked = step(SPEC, replied, Judged(CallRef(1, 0), Ask()))
+    (effect,) = due(SPEC, asked)
+    assert isinstance(effect, AskHuman)
+    yes = HumanDecided(effect.ref, effect.digest, Confirmed())
+    approved = step(SPEC, asked, yes)
+    begun = step(SPEC, approved, ToolStarted(effect.ref, 1))
+    again = step(SPEC, begun, Resumed("p2"))
+    judge = never_runs_unapproved("pay").judge
+
+    memory = judge(None, asked, yes, approved)
+    assert memory == frozenset({((), CallRef(1, 0))})
+    assert judge(memory, approved, ToolStarted(effect.ref, 1), begun) == memory
+    memory = judge(memory, begun, Resumed("p2"), again)
+    assert memory == frozenset()
+    assert isinstance(judge(memory, again, yes, begun), Wrong)
+
+
+def nothing(run: Run[Any]) -> bool:
+    """Say nothing."""
+    return True
+
+
+@pytest.mark.parametrize(
+    ("claim", "given", "told"),
+    [
+        (never_runs_unapproved("pya"), {}, r"about \['pya'\]; the agent has \['look', 'pay'\]"),
+        (always(nothing), {"arguments": {"pya": [{}]}}, r"arguments are given for \['pya'\]"),
+        (always(nothing), {"results": {"pya": [1]}}, r"results are given for \['pya'\]"),
+        (always(nothing), {"arguments": {"pay": [{"sum": 1}]}}, "do not fit tool 'pay': 'sum' is"),
+    ],
+)
+def test_a_world_in_which_nothing_could_happen_is_refused(
+    claim: Claim, given: dict[str, Any], told: str
+) -> None:
+    """A claim would hold in it, and nobody has proved anything."""
+    tools = [
+        Tool(name, "", {"type": "object", "additionalProperties": False}, print)
+        for name in ("look", "pay")
+    ]
+    with pytest.raises(ValueError, match=told):
+        check(AgentSpec(State({}), by_name(tools)), claim, **given)
+
+
+def test_what_is_no_claim_is_refused() -> None:
+    """With what to write instead."""
+    nobody: Any = nothing
+    with pytest.raises(TypeError, match=r"is no Claim; always\(function\) makes one"):
+        check(AgentSpec(State({})), nobody)
+    with pytest.raises(TypeError, match="always takes a function of a run, not 'nothing'"):
+        always(cast(Any, "nothing"))
+    with pytest.raises(TypeError, match="what is wanted is an Agent or its spec, not 3"):
+        check(cast(Any, 3), always(nothing))
+    with pytest.raises(ValueError, match="says nothing without tokens= or cost="):
+        budget_never_exceeded()

@@ -1,0 +1,168 @@
+"""What the strategies draw is valid, and of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from types import NoneType
+from typing import Any, TypeVar, get_args
+
+import pytest
+from attrs import evolve
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis.strategies import SearchStrategy
+
+from detent import (
+    Agent,
+    AgentSpec,
+    AgentTool,
+    AlwaysAskPolicy,
+    AskOncePolicy,
+    BlockingConfirmationStrategy,
+    ChatMessage,
+    Confirmed,
+    Done,
+    Event,
+    Exhausted,
+    GrantRevoked,
+    HappenedInside,
+    Limits,
+    Outcome,
+    Resumed,
+    Run,
+    SentBack,
+    State,
+    due,
+    step,
+    tool,
+)
+from detent.core.tools.arguments import argument_faults
+from detent.testing import (
+    Schedule,
+    ScriptedChatGenerator,
+    ScriptedHuman,
+    agents,
+    given_run,
+    schedules,
+    scripts,
+)
+
+T = TypeVar("T")
+
+
+@tool
+def pay(amount: int, to: str, *, note: str | None = None) -> dict[str, int]:
+    """Pay somebody."""
+    return {"paid": amount}
+
+
+@tool(timeout_s=5, retries=1, on_unknown=lambda arguments, key: None)
+def look(places: list[str]) -> str:
+    """Look somewhere."""
+    return ", ".join(places)
+
+
+def agent_with(*script: Any) -> Agent[State]:
+    """An agent that asks before it pays."""
+    human = ScriptedHuman(by_tool={"pay": Confirmed()})
+    return Agent(
+        chat_generator=ScriptedChatGenerator(*script),
+        tools=[pay, look],
+        confirmation_strategies={"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), human)},
+    )
+
+
+AGENT = agent_with()
+
+
+@given(scripts(AGENT))
+def test_a_script_fits_the_agent(script: tuple[ChatMessage, ...]) -> None:
+    """All calls are ones that the agent carries out, and it comes to the end."""
+    for message in script:
+        for call in message.tool_calls:
+            assert argument_faults(call, AGENT.spec.tools[call.tool_name]) == []
+    agent = agent_with(*script)
+
+    result = agent.run("go")
+
+    assert result.exit_reason == "text"
+    assert not any(one.error for said in result.messages for one in said.tool_call_results)
+
+
+def drawn(strategy: SearchStrategy[T], fits: Callable[[T], bool]) -> T:
+    """The first that fits, as it comes."""
+    calm = settings(
+        max_examples=10_000, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow]
+    )
+    return find(strategy, fits, settings=calm, random=Random(1))  # noqa: S311 - the same each time
+
+
+def test_scripts_are_of_all_lengths() -> None:
+    """With and without calls, with several in a turn; without tools there is only an answer."""
+    drawn(scripts(AGENT), lambda script: len(script) == 1)
+    drawn(scripts(AGENT), lambda script: len(script[0].tool_calls) == 3)
+    bare: AgentSpec[State] = AgentSpec(State({}))
+    drawn(scripts(bare), lambda script: len(script) == 1 and not script[0].tool_calls)
+
+
+@given(schedules(AGENT))
+def test_a_schedule_can_happen(schedule: Schedule[State]) -> None:
+    """No event is refused, and after the end only those come that a run hears then."""
+    run = schedule.start
+    for event in schedule.events:
+        assert due(schedule.spec, run) or isinstance(event, SentBack | Resumed)
+        run = step(schedule.spec, run, event)
+    assert run == schedule.run
+
+
+def asking_a_helper() -> Agent[State]:
+    """An agent that has the other one among its tools."""
+    helper = AgentTool(AGENT, name="helper", description="helps")
+    return Agent(chat_generator=ScriptedChatGenerator(), tools=[helper])
+
+
+def remembering() -> Agent[State]:
+    """An agent whose humans are asked once for all calls of a tool."""
+    once = BlockingConfirmationStrategy(AskOncePolicy(), ScriptedHuman())
+    return Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[pay],
+        confirmation_strategies={"pay": once},
+    )
+
+
+AGENTS = {HappenedInside: asking_a_helper(), GrantRevoked: remembering()}
+"""Who is asked for what does not come to the simple agent."""
+
+
+@pytest.mark.parametrize("kind", get_args(Event))
+def test_each_kind_of_event_comes_and_changes_a_run(kind: type[Any]) -> None:
+    """None is forgotten."""
+
+    def changes(schedule: Schedule[State]) -> bool:
+        if not schedule.events or not isinstance(schedule.events[-1], kind):
+            return False
+        before = Schedule(schedule.spec, schedule.start, schedule.events[:-1])
+        return before.run != schedule.run
+
+    drawn(schedules(AGENTS.get(kind, AGENT)), changes)
+
+
+@pytest.mark.parametrize("outcome", [None, *get_args(Outcome)])
+def test_runs_end_in_every_way(outcome: type[Any] | None) -> None:
+    """And some do not end. Limits are reached where they are low."""
+    spec = evolve(AGENT.spec, limits=Limits(2)) if outcome is Exhausted else AGENT.spec
+    drawn(schedules(spec), lambda one: isinstance(one.run.outcome, outcome or NoneType))
+
+
+@given_run(AGENT)
+def test_a_run_is_given(run: Run[State]) -> None:
+    """A property of whatever has happened: nothing is owed to a run that has ended."""
+    assert (due(AGENT.spec, run) == ()) == isinstance(run.phase, Done)
+
+
+@given(agents())
+def test_agents_are_drawn(spec: AgentSpec[State]) -> None:
+    """They have tools and rules."""
+    assert spec.tools
+    assert len(spec.policies) <= len(spec.tools)

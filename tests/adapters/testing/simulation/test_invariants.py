@@ -1,0 +1,352 @@
+"""Each invariant holds for a good trace, and can fail: something in the trace is made wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    NEVER_RAN,
+    Acting,
+    AgentSpec,
+    Allow,
+    Ask,
+    AskHuman,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    ClockTicked,
+    Confirmed,
+    Done,
+    Entry,
+    Event,
+    Finished,
+    FrozenDict,
+    HumanDecided,
+    Judged,
+    Limits,
+    ModelReplied,
+    Resumed,
+    Retries,
+    Run,
+    RunTool,
+    State,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolFault,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+    Write,
+    due,
+    result_of,
+    start,
+    step,
+)
+from detent.adapters.testing.simulation import call_invariants, invariants
+from detent.adapters.testing.simulation.invariants import INVARIANTS
+from detent.adapters.testing.simulation.nested_runs import Invariant
+from detent.adapters.testing.simulation.trace import (
+    Broke,
+    Folded,
+    Happening,
+    Opened,
+    Performed,
+    Rested,
+    Said,
+    Wrote,
+)
+from detent.core.run.run import (
+    AwaitingDecision,
+    Faulted,
+    Ready,
+    Running,
+    Slot,
+    Succeeded,
+    Unjudged,
+)
+from detent.core.tools.tool import by_name
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
+OUT: dict[str, dict[str, object]] = {"log": {}}
+LOOK = Tool("look", "looks", NUMBER, print, outputs_to_state=OUT, retries=Retries(1, backoff_s=0))
+PAY = Tool("pay", "pays", NUMBER, print, outputs_to_state=OUT)
+SPEC = AgentSpec(
+    state=State({"log": {"type": list[str]}}),
+    tools=by_name([LOOK, PAY]),
+    policies=FrozenDict({"pay": lambda call, tool, run: Ask()}),
+    limits=Limits(3, 2),
+)
+LOOKED, PAID = CallRef(1, 0), CallRef(1, 1)
+CALLS = [ToolCall("look", {"n": 1}, "a"), ToolCall("pay", {"n": 2}, "b")]
+START = start(SPEC, [ChatMessage.from_user("go")], run_id="run")
+SAID = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=CALLS), "tool_calls"))
+TEXT = ModelReplied(2, 1, ChatReply(ChatMessage.from_assistant("done")))
+
+
+def entry(position: int, kind: str, ref: CallRef | None = None, attempt: int = 1) -> Entry:
+    """An entry, as far as invariants read it."""
+    data = {} if ref is None else {"ref": list(ref), "attempt": attempt}
+    return Entry(position, 1.0, kind, "running", data)
+
+
+def returned(ref: CallRef, text: str, attempt: int = 1) -> ToolReturned:
+    """A tool gave a text."""
+    return ToolReturned(ref, attempt, result_of(LOOK, text))
+
+
+def effect_of(run: Run[Any], kind: type[Any], ref: CallRef) -> Any:
+    """The effect that is owed to a call."""
+    owed: list[Any] = [effect for effect in due(SPEC, run) if isinstance(effect, kind)]
+    return next(effect for effect in owed if effect.ref == ref)
+
+
+class Story:
+    """A trace in the making, of a run of `SPEC`."""
+
+    def __init__(self) -> None:
+        self.run: Run[Any] = START
+        self.trace: list[Happening] = [Opened(1, (), START, START), Wrote((entry(0, "Started"),))]
+        self.entries = [entry(0, "Started")]
+
+    def hear(self, event: Event) -> None:
+        """The run hears of something, which is stored first."""
+        after = step(SPEC, self.run, event)
+        if after is not self.run:
+            ref = event.ref if isinstance(event, ToolStarted) else None
+            new = entry(len(self.entries), type(event).__name__, ref)
+            self.entries.append(new)
+            self.trace.append(Wrote((new,)))
+        self.trace.append(Folded(1, self.run, event, after))
+        self.run = after
+
+    def perform(self, ref: CallRef, came: ToolReturned | ToolRaised) -> None:
+        """A tool runs, and the run hears of it."""
+        self.hear(ToolStarted(ref, came.attempt))
+        self.trace.append(Performed(1, effect_of(self.run, RunTool, ref), came))
+        self.hear(came)
+
+    def rest(self) -> list[Happening]:
+        """Nothing more happens."""
+        self.trace.append(Rested(self.run, due(SPEC, self.run), tuple(self.entries)))
+        return self.trace
+
+
+def good() -> list[Happening]:
+    """A run in which all is well: a look, which fails once, and a payment that is approved."""
+    story = Story()
+    story.hear(SAID)
+    story.hear(Judged(PAID, Ask()))
+    story.perform(LOOKED, ToolRaised(LOOKED, 1, ToolFault("raised", "no", retryable=True)))
+    story.entries.append(entry(len(story.entries), "ToolStarted", LOOKED, 2))
+    story.trace.append(Wrote((story.entries[-1],)))
+    story.perform(LOOKED, returned(LOOKED, "seen", 2))
+    asked = effect_of(story.run, AskHuman, PAID)
+    story.trace.append(Said(asked, Confirmed()))
+    story.hear(HumanDecided(PAID, asked.digest, Confirmed()))
+    story.perform(PAID, returned(PAID, "paid"))
+    story.hear(TEXT)
+    return story.rest()
+
+
+def faults(invariant: Invariant, trace: list[Happening]) -> list[str]:
+    """What an invariant has to say."""
+    return list(invariant(SPEC, trace))
+
+
+def acting(*slots: Slot) -> Run[Any]:
+    """A run whose first turn stands so."""
+    return evolve(START, phase=Acting(SAID.reply, slots))
+
+
+def slot(ref: CallRef, status: Any) -> Slot:
+    """The slot of one of the calls."""
+    return Slot(ref, CALLS[ref.place], status)
+
+
+TICK = ClockTicked(1.0)
+
+
+def change(before: Run[Any], after: Run[Any], event: Event = TICK) -> Folded:
+    """A change that the core would not make."""
+    return Folded(1, before, event, after)
+
+
+SEEN = Succeeded(result_of(LOOK, "seen"))
+RAN = Performed(1, effect_of(step(SPEC, START, SAID), RunTool, LOOKED), returned(LOOKED, "seen"))
+LOOKABLE = evolve(
+    RAN,
+    effect=evolve(RAN.effect, tool=evolve(LOOK, on_unknown=lambda arguments, key: NEVER_RAN)),
+)
+QUESTION = step(SPEC, step(SPEC, START, SAID), Judged(PAID, Ask()))
+APPROVED = step(
+    SPEC,
+    QUESTION,
+    HumanDecided(PAID, effect_of(QUESTION, AskHuman, PAID).digest, Confirmed()),
+)
+PAYS = Performed(1, effect_of(APPROVED, RunTool, PAID), returned(PAID, "paid"))
+FAILED = Faulted(ToolFault("raised", "no"))
+OTHER = evolve(START, turn=2)
+
+BAD: dict[str, list[Happening]] = {
+    "nothing_breaks": [Broke(ValueError("oh"))],
+    "a_settled_call_stays_settled": [
+        change(acting(slot(LOOKED, SEEN)), acting(slot(LOOKED, FAILED))),
+    ],
+    "an_answer_belongs_to_its_call": [
+        RAN,
+        change(
+            acting(slot(LOOKED, Running())),
+            acting(slot(LOOKED, SEEN)),
+            returned(LOOKED, "something else"),
+        ),
+    ],
+    "settled_work_is_not_repeated": [
+        change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, SEEN))),
+        RAN,
+    ],
+    "begun_work_is_not_repeated_unasked": [RAN, RAN],
+    "what_can_be_looked_up_is_not_repeated": [LOOKABLE, RAN, LOOKABLE],
+    "an_intent_is_stored_first": [RAN],
+    "each_call_has_a_key_of_its_own": [
+        RAN,
+        evolve(RAN, effect=evolve(RAN.effect, ref=PAID)),
+    ],
+    "nothing_guarded_runs_unapproved": [change(START, QUESTION), PAYS],
+    "a_policy_is_heeded": [
+        change(START, acting(slot(PAID, Ready())), SAID),
+    ],
+    "limits_hold": [change(START, evolve(START, phase=Thinking(4)))],
+    "what_is_spent_is_spent": [change(evolve(START, turn=3), evolve(START, turn=4))],
+    "a_conversation_is_valid": [
+        change(START, evolve(START, state=START.state.update([Write("messages", CALLS[:0])]))),
+        change(
+            START,
+            evolve(START, state=START.state.update([Write("messages", [SAID.reply.message])])),
+        ),
+    ],
+    "a_settled_answer_is_told": [change(acting(slot(LOOKED, SEEN)), OTHER)],
+    "writes_are_folded_in_call_order": [change(acting(slot(LOOKED, SEEN)), OTHER)],
+    "a_replay_is_the_run": [Opened(2, (), START, OTHER)],
+    "what_is_safe_is_never_lost": [
+        Wrote((entry(0, "Started"), entry(1, "ModelReplied"))),
+        Opened(2, (entry(0, "Started"),), START, START),
+    ],
+    "an_end_has_its_reason": [change(START, evolve(START, phase=Done(Finished("text"))))],
+    "a_run_ends_or_waits": [Rested(START, due(SPEC, START), ())],
+}
+
+
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda one: one.__name__)
+def test_an_invariant_holds_where_all_is_well(invariant: Invariant) -> None:
+    """A good trace has no fault."""
+    assert faults(invariant, good()) == []
+
+
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda one: one.__name__)
+def test_an_invariant_can_fail(invariant: Invariant) -> None:
+    """It says so where something is wrong."""
+    assert len(faults(invariant, BAD[invariant.__name__])) == 1
+
+
+def other_trace(name: str, *trace: Happening) -> Any:
+    """A further trace that an invariant finds fault with."""
+    invariant = next(one for one in INVARIANTS if one.__name__ == name)
+    return pytest.param(invariant, list(trace), id=f"{name}-{len(trace)}")
+
+
+HEARD = change(START, QUESTION)
+
+
+LATER = acting(slot(LOOKED, SEEN), slot(PAID, Unjudged()))
+
+
+@pytest.mark.parametrize(
+    ("invariant", "trace"),
+    [
+        other_trace("limits_hold", change(START, acting(*[slot(LOOKED, Running())] * 3))),
+        other_trace(
+            "what_is_spent_is_spent",
+            change(evolve(START, deadline=0.5), evolve(START, phase=Thinking(2))),
+        ),
+        other_trace(
+            "limits_hold",
+            *[change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, Ready(2))))] * 2,
+        ),
+        other_trace(
+            "a_policy_is_heeded",
+            change(LATER, QUESTION),
+            change(LATER, QUESTION, Judged(PAID, Ask())),
+        ),
+        other_trace(
+            "a_policy_is_heeded",
+            change(LATER, QUESTION, Judged(PAID, Allow())),
+        ),
+        other_trace(
+            "what_is_safe_is_never_lost",
+            Wrote((entry(0, "Started"), entry(1, "ModelReplied"))),
+            Wrote((entry(1, "ModelFailed"),)),
+            Opened(2, (entry(0, "Started"), entry(1, "ModelReplied")), START, START),
+        ),
+        other_trace(
+            "a_replay_is_the_run",
+            Opened(1, (), START, START),
+            Wrote((entry(0, "Started"), entry(1, "ModelReplied"))),
+            HEARD,
+            Opened(2, (entry(0, "Started"), entry(1, "ModelReplied")), START, START),
+        ),
+        other_trace(
+            "nothing_guarded_runs_unapproved",
+            HEARD,
+            Said(effect_of(QUESTION, AskHuman, PAID), Confirmed()),
+            change(QUESTION, acting(slot(PAID, AwaitingDecision("another")))),
+            PAYS,
+        ),
+    ],
+)
+def test_an_invariant_fails_in_other_ways(invariant: Invariant, trace: list[Happening]) -> None:
+    """Each part of what it promises is looked at."""
+    assert len(faults(invariant, trace)) == 1
+
+
+def test_what_a_human_changes_is_what_may_run() -> None:
+    """An approval is for the arguments that the human has seen, or has given."""
+    asked = effect_of(QUESTION, AskHuman, PAID)
+    seen = Said(evolve(asked, call=evolve(asked.call, arguments={"n": 99})), Confirmed())
+
+    assert faults(call_invariants.nothing_guarded_runs_unapproved, [HEARD, seen, PAYS])
+    assert not faults(
+        call_invariants.nothing_guarded_runs_unapproved, [HEARD, Said(asked, Confirmed()), PAYS]
+    )
+
+
+def test_what_can_be_looked_up_may_be_tried_again_after_a_failure() -> None:
+    """A retry is asked for; that it is the next attempt is not enough."""
+    invariant = call_invariants.what_can_be_looked_up_is_not_repeated
+    running, ready = (acting(slot(LOOKED, one)) for one in (Running(), Ready(2)))
+
+    assert not faults(invariant, [LOOKABLE, change(running, ready), LOOKABLE])
+    assert faults(invariant, [LOOKABLE, change(running, ready, Resumed("p2")), LOOKABLE])
+    assert faults(invariant, [LOOKABLE, change(ready, ready), LOOKABLE])
+    assert not faults(invariant, [LOOKABLE, Opened(2, (), ready, ready), LOOKABLE])
+    assert faults(invariant, [LOOKABLE, Opened(2, (), running, running), LOOKABLE])
+
+
+def test_a_yes_from_before_a_crash_is_none_after_it() -> None:
+    """The question is put anew, though it may look the same."""
+    asked = effect_of(QUESTION, AskHuman, PAID)
+    running = acting(slot(PAID, Running()))
+    trace: list[Happening] = [HEARD, Said(asked, Confirmed()), PAYS]
+    trace += [change(running, QUESTION), PAYS]
+
+    assert len(faults(call_invariants.nothing_guarded_runs_unapproved, trace)) == 1
+
+
+def test_a_run_may_wait_for_a_human() -> None:
+    """A run that is owed nothing but decisions rests."""
+    waiting = acting(slot(PAID, AwaitingDecision("digest")))
+
+    assert not faults(invariants.a_run_ends_or_waits, [Rested(waiting, due(SPEC, waiting), ())])

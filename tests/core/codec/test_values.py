@@ -1,0 +1,268 @@
+"""What a state holds can be stored as plain JSON and comes back the same."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detent.core.chat.json import messages_from_json
+from detent.core.chat.messages import ChatMessage, ImageContent, TextContent, ToolCall
+from detent.core.codec.json_text import AS_IN_1
+from detent.core.codec.open_values import Codec
+from detent.core.codec.values import from_json, to_json, to_text, versioned
+from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.values.frozen import FrozenDict, freeze
+from detent.core.values.shared_list import Log
+
+
+@frozen
+class Document:
+    """A frozen attrs class."""
+
+    title: str
+    tags: tuple[str, ...] = ()
+
+
+@frozen
+class Holder:
+    """A class that holds anything."""
+
+    content: Any
+
+
+anything = st.recursive(
+    st.one_of(
+        *(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+        *(
+            st.binary(),
+            st.datetimes(),
+            st.datetimes(timezones=st.just(UTC)),
+            st.dates(),
+            st.times(),
+        ),
+        *(
+            st.timedeltas(),
+            st.uuids(),
+            st.decimals(allow_nan=False),
+            st.characters(categories=["Cs"]),
+        ),
+        *(st.just(PurePosixPath("a/b")), st.builds(Document, st.text())),
+    ),
+    lambda inner: st.one_of(
+        *(st.lists(inner, max_size=3), st.tuples(inner, inner), st.builds(Holder, inner)),
+        *(st.sets(st.integers() | st.text()), st.frozensets(st.binary())),
+        st.dictionaries(
+            st.text() | st.just("$type") | st.integers() | st.dates(), inner, max_size=3
+        ),
+    ),
+    max_leaves=10,
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and all that is in them is of the same types."""
+    if type(one) is not type(other) or one != other:
+        return False
+    if isinstance(one, dict):
+        return all(map(same, one.values(), other.values())) and all(map(same, one, other))
+    if isinstance(one, list | tuple):
+        return all(map(same, one, other))
+    return same(one.content, other.content) if isinstance(one, Holder) else True
+
+
+def stored(value: object, declared: Any, *types: Any) -> Any:
+    """The value after a way through real JSON."""
+    text = json.dumps(to_json(value, declared, types), allow_nan=False)
+    return from_json(json.loads(text), declared, types)
+
+
+@given(anything)
+def test_any_value_comes_back_equal_and_of_the_same_types(value: object) -> None:
+    """Though nothing is declared but the classes that may occur."""
+    assert same(stored(value, Any, Document, Holder), value)
+
+
+@given(anything)
+def test_a_value_in_a_declared_place_comes_back_too(value: object) -> None:
+    """Whether the declaration fits it or not."""
+    for declared in (list[Any], dict[str, Any], Document, Holder, tuple[Any, ...]):
+        assert same(stored(value, declared, Document, Holder), value)
+        assert same(stored([value], list[declared], Document, Holder), [value])  # type: ignore[valid-type]  # at run time
+
+
+@given(anything)
+def test_what_is_stored_is_plain_json(value: object) -> None:
+    """Whatever reads it: of strict numbers and Unicode."""
+    text = json.dumps(to_json(value, Any, [Document, Holder]), allow_nan=False, ensure_ascii=False)
+    assert json.loads(text.encode("utf-8")) == to_json(value, Any, [Document, Holder])
+
+
+@given(anything)
+def test_what_is_frozen_is_stored_like_what_it_stands_for(value: object) -> None:
+    """A state holds frozen values."""
+    types = [Document, Holder]
+    assert to_json(freeze(value), Any, types) == to_json(value, Any, types)
+
+
+CALL = ToolCall("search", {"query": ["a", {"b": None}]}, id="1", extra={"signature": "x"})
+MESSAGES = [
+    ChatMessage.from_system("Be good."),
+    ChatMessage.from_user(content_parts=["a", ImageContent("abc", detail="low")]),
+    ChatMessage.from_assistant("b", tool_calls=[CALL], reasoning="c", meta={"usage": {"in": 1}}),
+    ChatMessage.from_tool("d", CALL, error=True),
+    ChatMessage.from_tool([TextContent("e"), ImageContent("f")], CALL),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=repr)
+def test_a_message_is_stored_with_all_its_parts(message: ChatMessage) -> None:
+    """Whoever said it."""
+    assert stored([message], list[ChatMessage]) == [message]
+    assert repr(stored(message, ChatMessage)) == repr(message)
+
+
+def test_a_message_is_stored_readably() -> None:
+    """A person can see what it says."""
+    assert to_json(ChatMessage.from_user("hi"), ChatMessage) == {
+        "role": "user",
+        "content": [{"$type": "TextContent", "text": "hi"}],
+    }
+
+
+def test_frozen_containers_are_stored() -> None:
+    """Wherever they are."""
+    assert stored(Log([Document("a")]), list[Document]) == [Document("a")]
+    assert stored(FrozenDict(a=Log([1])), Any) == {"a": [1]}
+
+
+def test_a_type_may_have_annotations_without_a_hash() -> None:
+    """They do not matter here."""
+    assert stored([1], Annotated[list[int], ["a"]]) == [1]
+    assert stored([1], list[Annotated[int, ["a"]]]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        (object, "value cannot be stored"),
+        ([1, object], r"value\[1\] cannot be stored"),
+        ({"a": [(1, object)]}, r"value\['a'\]\[0\]\[1\] cannot be stored"),
+        ({object: 1}, r"value key <class 'object'> cannot be stored"),
+        ([Holder({"a": Holder(object)})], r"value\[0\]\.content\['a'\]\.content cannot be stored"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_stored_is_named_with_its_place(value: object, place: str) -> None:
+    """Nothing is dropped in silence."""
+    with pytest.raises(UnstorableError, match=place):
+        to_json(value, Any, [Holder])
+
+
+@pytest.mark.parametrize(
+    ("data", "declared", "expected"),
+    [
+        ([{"title": "a"}, {}], list[Document], r"nothing is stored as 'title' @ value\[1\]\.title"),
+        ([{"title": "a", "x": 1}], list[Document], r"Extra fields .* x @ value\[0\]"),
+        (
+            {"a": {"$type": "Documnt"}},
+            dict[str, Any],
+            r"mention no 'Documnt', or several @ value\['a'\]",
+        ),
+        (5, Document, "@ value"),
+        ([5], list[Document], r"@ value\[0\]"),
+        ({"$type": "date", "value": "nonsense"}, Any, "nonsense.* @ value"),
+        ({"$type": "date"}, Any, "nothing is stored as 'value' @ value"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_named_with_its_place(
+    data: object, declared: Any, expected: str
+) -> None:
+    """Data may have been changed by anybody."""
+    with pytest.raises(StoredDataError, match=expected):
+        from_json(data, declared)
+
+
+DECLARED: list[Any] = [
+    *(Any, str, list, list[str], list[Any], list[list[str]], dict[str, int], date),
+    *(set[str], dict[int, int], list[date], int | str, str | None, list[ChatMessage]),
+]
+VALUES: list[Any] = [
+    *("a", 1, None, ["a"], [1], [["a"]], {"a": 1}, {"a": [1]}, ("a",), [None], [], {1: 2}, {}),
+    *(ChatMessage.from_user("a"), [(1,)], {"$type": "x"}, float("nan"), 2**70, {"a"}),
+]
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=str)
+def test_text_is_the_text_of_what_is_written(declared: Any) -> None:
+    """Whatever the value is, and whatever it was declared as."""
+    for value in VALUES:
+        plain = to_json(value, declared, [date, ChatMessage])
+        assert json.loads(to_text(value, declared, [date, ChatMessage])) == plain
+
+
+def test_the_version_is_looked_at_first() -> None:
+    """What is in it may mean another thing in another version."""
+    assert versioned({"version": 3, "data": {"a": 1}}, 3, "thing") == {"a": 1}
+    assert versioned({"version": 2, "data": {}}, 3, "thing") == {}
+    with pytest.raises(
+        StoredDataError, match="a stored thing of version 4; this Detent reads 1 to 3"
+    ):
+        versioned({"version": 4, "data": {}}, 3, "thing")
+    with pytest.raises(StoredDataError, match="a stored thing is a dict with 'version' and 'data'"):
+        versioned([], 3, "thing")
+
+
+def test_the_forms_of_types_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state is stored at every step."""
+    to_json([Document("a")], list[Document])
+    monkeypatch.setattr(Codec, "__init__", lambda self, types: pytest.fail("worked out again"))
+    assert to_json([Document("b")], list[Document]) == [{"title": "b", "tags": []}]
+
+
+def test_an_integer_that_python_would_not_print_is_refused() -> None:
+    """When it is stored, and when a file has one."""
+    with pytest.raises(UnstorableError, match="more than 14000 bits"):
+        to_json({"n": 1 << 14001}, Any)
+    with pytest.raises(StoredDataError, match="more than 3500 hexadecimal digits"):
+        from_json({"$type": "int", "value": "0x1" + "0" * 3600}, Any)
+    assert stored(-(1 << 13999), Any) == -(1 << 13999)
+
+
+def test_what_format_1_has_stored_is_read_by_its_type() -> None:
+    """What the key holds, or one item of it."""
+    one = {"$type": AS_IN_1, "value": {"title": "a"}, "as": "item"}
+    assert from_json(one, list[Document]) == Document("a")
+    assert from_json(one | {"value": [{"title": "a"}], "as": "key"}, list[Document]) == [
+        Document("a")
+    ]
+    with pytest.raises(StoredDataError, match="title"):
+        from_json(one | {"value": {}}, list[Document])
+
+
+def test_a_conversation_that_is_none_is_refused() -> None:
+    """With the place where it is wrong."""
+    with pytest.raises(StoredDataError, match=r"^messages: .* @ data"):
+        messages_from_json([{"role": "user"}], place="messages")
+
+
+def test_what_a_message_must_not_hold_is_refused_in_text_too() -> None:
+    """The error names the place."""
+    with pytest.raises(UnstorableError, match="state key 'messages' cannot be stored"):
+        to_text(
+            [ChatMessage.from_user("hi", meta={"of": 1j})],
+            list[ChatMessage],
+            place="state key 'messages'",
+        )
+
+
+def test_a_type_without_a_hash_is_written_as_any_other() -> None:
+    """As its JSON says."""
+    assert to_text("a", Annotated[str, ["an annotation"]]) == '"a"'

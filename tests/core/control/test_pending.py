@@ -1,0 +1,261 @@
+"""Pending calls: what a human sees, what they may say, and what of it counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    AgentRef,
+    AgentSpec,
+    Ask,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    Confirmed,
+    DecisionRefusedError,
+    Judged,
+    ModelReplied,
+    Modified,
+    Refusal,
+    State,
+    StoredDataError,
+    Thinking,
+    ToolCall,
+    ToolExecutionDecision,
+    ToolStarted,
+    inside,
+    pending,
+    start,
+    step,
+)
+from detent.core.control.pending import decided_run, decision_for, event_of
+from detent.core.machine.delegation import ANSWER, PARAMETERS
+from detent.core.run.spec import Delegate
+from detent.core.tools.masking import MASK
+from detent.core.tools.tool import by_name
+from tests.core.asking import ALWAYS, PAY, called, spec_of, waiting
+
+ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
+SPEC = spec_of()
+RUN = waiting(SPEC, ANN, BOB)
+FIRST, SECOND = pending(SPEC, RUN)
+
+
+def statuses(*decisions: ToolExecutionDecision) -> list[str]:
+    """What has become of the two calls."""
+    run, _ = decided_run(SPEC, RUN, decisions, 1.0)
+    return [type(slot.status).__name__ for slot in run.slots]
+
+
+def test_secrets_and_the_state_are_not_shown() -> None:
+    """And the whole question goes through JSON."""
+    assert FIRST.arguments == {"to": "Ann", "amount": 5, "pin": MASK}
+    assert FIRST.state == {}
+    assert (FIRST.run_id, FIRST.turn, FIRST.place, FIRST.call_id) == ("r", 1, 0, "c10")
+    told = json.dumps(FIRST.to_dict())
+    assert "1234" not in told
+    assert json.loads(told)["tool_name"] == "pay"
+
+
+def test_a_policy_may_reveal_what_comes_from_the_state() -> None:
+    """By the name of the parameter."""
+    spec = spec_of(lambda call, tool, run: Ask("look", reveals=("user",)))
+
+    (call,) = pending(spec, waiting(spec, BOB))
+
+    assert (call.state, call.reason) == ({"user": "Ann"}, "look")
+
+
+def test_a_mask_that_was_left_alone_is_no_fault() -> None:
+    """Whatever the parameter must be; what a human writes in its place must fit."""
+    schema = {
+        "type": "object",
+        "properties": {"pin": {"type": "integer"}, "n": {"type": "integer"}},
+    }
+    asked = evolve(FIRST, arguments={"pin": MASK, "n": 1}, parameters=schema)
+
+    assert asked.faults({"pin": MASK, "n": 2}) == []
+    assert asked.faults({"pin": MASK, "n": "x"}) == ["'n' must be an integer, got \"x\""]
+    assert asked.faults({"pin": "x", "n": MASK}) == [
+        "'pin' must be an integer, got \"x\"",
+        f"'n' must be an integer, got {json.dumps(MASK, ensure_ascii=False)}",
+    ]
+
+
+def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:
+    """By name and id, or that nothing does."""
+    waits = event_of(SPEC, RUN, ToolExecutionDecision("pay", execute=True, tool_call_id="x"), 1.0)
+    refund = ToolExecutionDecision("refund", execute=True)
+    nothing = event_of(SPEC, waiting(SPEC), refund, 1.0)
+
+    assert waits == Refusal(
+        "unknown_call",
+        "no call of 'pay' with the id 'x' waits in run 'r'; there waits: pay (c10), pay (c11)",
+    )
+    assert nothing == Refusal(
+        "unknown_call", "no call of 'refund' waits in run 'r'; there waits: none"
+    )
+    decided, _ = decided_run(SPEC, RUN, [FIRST.confirm(), SECOND.confirm()], 1.0)
+    other = event_of(SPEC, decided, ToolExecutionDecision("pay", execute=True, tool_call_id="x"))
+    assert isinstance(other, Refusal)
+    assert other.why == "unknown_call"
+
+
+def test_a_decision_is_about_one_call() -> None:
+    """The other one still waits; decisions go through JSON as well."""
+    sent = json.loads(json.dumps(FIRST.confirm(by="Dora").to_dict()))
+
+    assert statuses(ToolExecutionDecision.from_dict(sent)) == ["Ready", "AwaitingDecision"]
+    assert statuses(SECOND.reject("no")) == ["AwaitingDecision", "Refused"]
+    assert statuses(FIRST.respond("done")) == ["AnsweredByHuman", "AwaitingDecision"]
+
+
+def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
+    """The human has only seen its mask."""
+    run, _ = decided_run(SPEC, RUN, [FIRST.modify({**FIRST.arguments, "amount": 3})], 1.0)
+
+    assert run.slots[0].call.arguments == {"to": "Ann", "amount": 3, "pin": "1234"}
+    assert FIRST.faults({**FIRST.arguments, "amount": "x"}) != []
+
+
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        (ToolExecutionDecision("pay", execute=True), "unknown_call"),
+        (ToolExecutionDecision("refund", execute=True), "unknown_call"),
+        (ToolExecutionDecision("pay", execute=True, tool_call_id="nobody"), "unknown_call"),
+        (evolve(FIRST.confirm(), digest=SECOND.digest), "wrong_digest"),
+        (evolve(FIRST.confirm(), digest=""), "wrong_digest"),
+        (FIRST.modify({"to": "Ann"}), "misfit"),
+    ],
+    ids=["which", "tool", "id", "digest", "empty digest", "misfit"],
+)
+def test_a_decision_that_does_not_count_changes_nothing(
+    decision: ToolExecutionDecision, why: str
+) -> None:
+    """The others of the same list neither."""
+    with pytest.raises(DecisionRefusedError) as caught:
+        decided_run(SPEC, RUN, [decision, SECOND.confirm()], 1.0)
+
+    assert caught.value.refusal.why == why
+    assert waiting(SPEC, ANN, BOB) == RUN
+
+
+def test_a_decision_about_a_call_that_has_ended_is_told_so() -> None:
+    """The turn is over, and the run still knows what was decided in it."""
+    run, _ = decided_run(SPEC, RUN, [FIRST.reject("no"), SECOND.reject("no")], 1.0)
+
+    assert isinstance(run.phase, Thinking)
+    for late, id_ in ((FIRST.confirm(), "c10"), (SECOND.confirm(), "c11")):
+        assert event_of(SPEC, run, late, 2.0) == Refusal(
+            "repeated", f"the call of 'pay' with the id '{id_}' has been decided about already"
+        )
+
+
+def test_a_decision_that_leaves_the_arguments_alone_confirms() -> None:
+    """Nobody is told of a change then; a mask that was left alone is no change."""
+    same = ToolExecutionDecision("pay", execute=True, final_tool_params=dict(FIRST.arguments))
+    asked = RUN.slots[0].call
+
+    assert decision_for(asked, PAY, same) == Confirmed("call")
+    assert decision_for(asked, PAY, evolve(same, feedback="less", final_tool_params=BOB)) == (
+        Modified(BOB, "less")
+    )
+
+
+def test_a_second_decision_is_refused_with_who_made_the_first() -> None:
+    """Also where it says the same."""
+    with pytest.raises(DecisionRefusedError, match="confirmed by Dora already"):
+        statuses(FIRST.confirm(by="Dora"), FIRST.confirm(by="Eve"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"tool_name": "pay"}, {"tool_name": "pay", "execute": 1}, {"tool_name": "pay", "x": 1},
+     {"tool_name": "pay", "execute": True, "remember": "ever"},
+     {"tool_name": "pay", "execute": True, "final_tool_params": ["to"]},
+     {"tool_name": "pay", "execute": False, "answer": 5},
+     {"tool_name": "pay", "execute": False, "feedback": {"a": 1}},
+     ["tool_name", "execute"]],
+    ids=["empty", "no execute", "no boolean", "unknown", "scope", "list", "number",
+         "dict", "no dict"],
+)  # fmt: skip
+def test_what_is_no_decision_is_refused(data: Any) -> None:
+    """Nothing but True lets a tool run."""
+    with pytest.raises(StoredDataError):
+        ToolExecutionDecision.from_dict(data)
+
+
+def test_agents_side_by_side_may_have_calls_of_one_id() -> None:
+    """A decision is about the call whose digest it has; without one, about the one that waits."""
+    rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}}
+    agent = Delegate("buyer", "", PARAMETERS, lambda task: {ANSWER: task}, agent=spec_of(), **rule)
+    spec = AgentSpec(State({}), by_name([agent]))
+    calls = [ToolCall("buyer", {"task": name}, name) for name in ("a", "b")]
+    run = start(spec, [ChatMessage.from_user("buy")], run_id="r")
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    run = step(spec, run, ModelReplied(1, 1, reply))
+    for place in range(2):
+        at = (AgentRef(1, place, "buyer"),)
+        run = step(spec, run, ToolStarted(CallRef(1, place), 1))
+        run = step(spec, run, inside(at, called(spec_of(), ANN)))
+        run = step(spec, run, inside(at, Judged(CallRef(1, 0), Ask())))
+    first, second = pending(spec, run)
+    assert first.call_id == second.call_id
+    by_id = ToolExecutionDecision("pay", execute=True, tool_call_id=first.call_id)
+    with pytest.raises(DecisionRefusedError, match="2 calls of 'pay' wait"):
+        decided_run(spec, run, [by_id], 1.0)
+    run, _ = decided_run(spec, run, [second.confirm()], 1.0)
+    assert pending(spec, run) == (first,)
+    run, _ = decided_run(spec, run, [by_id], 1.0)
+    assert pending(spec, run) == ()
+
+
+def test_without_an_id_only_one_call_can_be_meant() -> None:
+    """Where one waits, its tool's name is enough."""
+    spec = spec_of(ALWAYS)
+    run, _ = decided_run(
+        spec, waiting(spec, ANN), [ToolExecutionDecision("pay", execute=True)], 1.0
+    )
+
+    assert type(run.slots[0].status).__name__ == "Ready"
+
+
+def test_what_a_human_says_is_in_the_decision() -> None:
+    """Whatever they decide, and who they are."""
+    about = {"tool_call_id": FIRST.call_id, "digest": FIRST.digest, "by": "Dora"}
+    changed = {"to": "Ann", "amount": 3}
+
+    for made, expected in (
+        (FIRST.confirm(by="Dora", remember="tool"), {"execute": True, "remember": "tool"}),
+        (FIRST.reject("no", by="Dora"), {"execute": False, "feedback": "no"}),
+        (FIRST.respond("done", by="Dora"), {"execute": False, "answer": "done"}),
+        (
+            FIRST.modify(changed, "less", by="Dora"),
+            {"execute": True, "feedback": "less", "final_tool_params": changed},
+        ),
+    ):
+        assert made == ToolExecutionDecision("pay", **about, **expected)  # type: ignore[arg-type]  # by name
+
+
+def test_what_is_no_decision_is_told_what_one_has() -> None:
+    """All its names."""
+    with pytest.raises(StoredDataError, match=r"which has \['answer', 'by', 'digest'"):
+        ToolExecutionDecision.from_dict({})
+
+
+def test_arguments_that_python_calls_equal_are_a_change() -> None:
+    """True is no 1, wherever it stands; the order is that which was shown."""
+    call = ToolCall("pay", {"to": ["Ann", 1], "amount": 5}, "c")
+    given = evolve(FIRST.confirm(), final_tool_params={"amount": 5, "to": ["Ann", True]})
+
+    changed = decision_for(call, PAY, given)
+
+    assert changed == Modified({"to": ["Ann", True], "amount": 5})
+    assert list(getattr(changed, "arguments", ())) == ["to", "amount"]
+    same = evolve(given, final_tool_params={"amount": 5, "to": ["Ann", 1]})
+    assert decision_for(call, PAY, same) == Confirmed()

@@ -1,0 +1,620 @@
+"""Delegation: a run inside a slot, from its first event to the result that it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from detent import (
+    AgentRef,
+    AgentSpec,
+    AlwaysAskPolicy,
+    Ask,
+    AskModel,
+    CallRef,
+    CancelRequested,
+    ChatMessage,
+    ChatReply,
+    Delegated,
+    DetentError,
+    Done,
+    Effect,
+    Exhausted,
+    Finished,
+    FrozenDict,
+    HappenedInside,
+    Judged,
+    Limits,
+    ModelFailed,
+    ModelFailure,
+    ModelReplied,
+    NoAnswerError,
+    OutputType,
+    Resumed,
+    Run,
+    RunTool,
+    State,
+    StoredDataError,
+    Tool,
+    ToolCall,
+    ToolReturned,
+    ToolStarted,
+    UnknownEffectError,
+    Usage,
+    WiringError,
+    due,
+    inside,
+    pending,
+    run_at,
+    start,
+    step,
+)
+from detent.core.control.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of, told
+from detent.core.control.pending import decided_run
+from detent.core.control.streaming import tool_result_chunks
+from detent.core.machine.delegation import (
+    ANSWER,
+    PARAMETERS,
+    agents_in,
+    is_timed,
+    result_of_run,
+    runs_in,
+)
+from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.run.run import Faulted, Ready, Succeeded, Unjudged
+from detent.core.run.spec import DEPTH_MAX, Delegate
+from detent.core.storage.journal import (
+    event_from_json,
+    event_to_json,
+    mark_of,
+    run_from_json,
+    run_to_json,
+    status_of,
+)
+from detent.core.storage.snapshot import run_of, snapshot_from, snapshot_of
+from detent.core.tools.masking import MASK
+from detent.core.tools.result import ToolResult
+from detent.core.tools.tool import by_name
+from tests.core.asking import spec_of
+
+LOOK = Tool("look", "", {"type": "object"}, print, on_unknown="rerun")
+
+
+def agent_tool(agent: AgentSpec[Any], name: str = "ask", **wires: Any) -> Tool:
+    """A tool that is an agent, with nothing around it."""
+    rule: dict[str, Any] = {"outputs_to_string": {"source": ANSWER}, **wires}
+    return Delegate(name, "", PARAMETERS, lambda task, **_: {ANSWER: task}, agent=agent, **rule)
+
+
+INNER: AgentSpec[State] = AgentSpec(
+    State({"found": {"type": list[str]}}), by_name([LOOK]), system_prompt="You look things up."
+)
+OUTER: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(INNER)]))
+AT = AgentRef(1, 0, "ask")
+
+
+def said(*calls: ToolCall, text: str | None = None, usage: Usage | None = None) -> ChatReply:
+    return ChatReply(
+        ChatMessage.from_assistant(text, tool_calls=calls), usage=usage or Usage(10, 1)
+    )
+
+
+def asked(*tasks: str, spec: AgentSpec[Any] = OUTER) -> Run[Any]:
+    """A run that has asked its agent, once for each of the tasks."""
+    calls = [ToolCall("ask", {"task": task}, f"c{n}") for n, task in enumerate(tasks)]
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    return step(spec, run, ModelReplied(1, 1, said(*calls)))
+
+
+def delegated(*tasks: str, spec: AgentSpec[Any] = OUTER) -> Run[Any]:
+    run = asked(*tasks, spec=spec)
+    for place in range(len(tasks)):
+        run = step(spec, run, ToolStarted(CallRef(1, place), 1))
+    return run
+
+
+def kinds(spec: AgentSpec[Any], run: Run[Any]) -> list[tuple[str, int]]:
+    """Kind and depth of each effect."""
+    return [(effect.key.kind, len(effect.path)) for effect in due(spec, run)]
+
+
+def only(spec: AgentSpec[Any], run: Run[Any]) -> Effect:
+    (effect,) = due(spec, run)
+    return effect
+
+
+def test_an_agent_is_started_as_a_tool_is() -> None:
+    """It begins with its own prompt and the task, in a run with an id of its own."""
+    run = asked("look")
+    assert isinstance(only(OUTER, run), RunTool)
+    run = step(OUTER, run, ToolStarted(CallRef(1, 0), 1))
+    inner = run_at(run, (AT,))
+    assert inner.id == "r/1.0"
+    assert [message.text for message in inner.messages] == ["You look things up.", "look"]
+    assert run.messages == [ChatMessage.from_user("go")]
+
+
+def test_what_its_run_owes_is_owed_by_the_whole_run() -> None:
+    """Each effect says for whom it is, so that no two are the same."""
+    run = delegated("one", "two")
+    effects = due(OUTER, run)
+    assert [effect.path for effect in effects] == [(AT,), (AgentRef(1, 1, "ask"),)]
+    assert len({effect.key for effect in effects}) == 2
+    assert isinstance(effects[0], AskModel)
+    assert [tool.name for tool in effects[0].tools] == ["look"]
+
+
+def test_its_answer_is_the_result_of_the_call() -> None:
+    """The model that called it sees that alone; the tokens are added up."""
+    run = delegated("look")
+    call = ToolCall("look", {}, "x")
+    run = step(OUTER, run, inside((AT,), ModelReplied(1, 1, said(call))))
+    effect = only(OUTER, run)
+    assert isinstance(effect, RunTool)
+    assert effect.idempotency_key == "r/1.0/1/0"
+    run = step(OUTER, run, inside((AT,), ToolStarted(effect.ref, 1)))
+    run = step(OUTER, run, inside((AT,), ToolReturned(effect.ref, 1, ToolResult("seen"))))
+    assert run.usage == Usage(20, 2)
+    run = step(OUTER, run, inside((AT,), ModelReplied(2, 1, said(text="found it"))))
+    assert [m.role for m in run.messages] == ["user", "assistant", "tool"]
+    assert run.messages[-1].tool_call_results[0].text == "found it"
+    assert (run.usage, run.turn, run.tool_call_counts) == (Usage(30, 3), 2, {"ask": 1})
+
+
+def test_agents_work_inside_agents() -> None:
+    """An event goes as deep as its path says; each run inside has an id that says where it is."""
+    outermost: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(OUTER)]))
+    run = delegated("go deep", spec=outermost)
+    deeper = ToolCall("ask", {"task": "deeper"}, "d")
+    run = step(outermost, run, inside((AT,), ModelReplied(1, 1, said(deeper))))
+    run = step(outermost, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    assert run_at(run, (AT, AT)).id == "r/1.0/1.0"
+    assert only(outermost, run).path == (AT, AT)
+    run = step(outermost, run, inside((AT, AT), ModelReplied(1, 1, said(text="deep"))))
+    run = step(outermost, run, inside((AT,), ModelReplied(2, 1, said(text="up"))))
+    assert run.messages[-1].tool_call_results[0].text == "up"
+    assert run.usage == Usage(40, 4)
+    assert agents_in(outermost).keys() == {"ask"}
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (ModelFailed(1, 1, ModelFailure("server", "it is down")), "it is down"),
+        (CancelRequested("enough"), "cancelled"),
+        (ModelReplied(1, 1, said(ToolCall("look", {}, "x"))), "max_agent_steps"),
+    ],
+    ids=["failed", "cancelled", "exhausted"],
+)
+def test_an_agent_without_an_answer_is_a_fault(event: Any, told: str) -> None:
+    """The model that called it reads why."""
+    spec = evolve(OUTER, tools=by_name([agent_tool(evolve(INNER, limits=Limits(1)))]))
+    run = delegated("look", spec=spec)
+    run = step(spec, run, inside((AT,), event))
+    if run.slots:
+        run = step(spec, run, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+    result = run.messages[-1].tool_call_results[0]
+    assert result.error
+    assert result.text.startswith("Agent 'ask' gave no answer: ")
+    assert told in result.text
+
+
+def test_an_agent_that_may_take_no_step_gives_no_answer() -> None:
+    """It ends when it begins."""
+    spec = evolve(OUTER, tools=by_name([agent_tool(evolve(INNER, limits=Limits(0)))]))
+    run = delegated("look", spec=spec)
+    assert run.messages[-1].tool_call_results[0].text.endswith("max_agent_steps")
+
+
+def test_what_goes_wrong_before_it_begins_is_a_fault() -> None:
+    """Its state does not take what the state outside holds."""
+    schema = {"number": {"type": int}}
+    tool = agent_tool(INNER, inputs_from_state={"number": "found"})
+    spec: AgentSpec[State] = AgentSpec(State(schema, {"number": 3}), by_name([tool]))
+    run = delegated("look", spec=spec)
+    assert "'found'" in run.messages[-1].tool_call_results[0].text
+    assert run.messages[-1].tool_call_results[0].error
+
+
+def test_what_goes_wrong_with_its_result_is_a_fault() -> None:
+    """A handler of the tool raises."""
+
+    def fail(value: object) -> str:
+        raise ValueError("no text")
+
+    tool = agent_tool(INNER, outputs_to_string={"source": ANSWER, "handler": fail})
+    spec = evolve(OUTER, tools=by_name([tool]))
+    run = step(
+        spec, delegated("look", spec=spec), inside((AT,), ModelReplied(1, 1, said(text="a")))
+    )
+    assert "could not be used: ValueError: no text" in run.messages[-1].tool_call_results[0].text
+
+
+def test_a_limit_outside_stops_agents_however_deep() -> None:
+    """At the end of the turn in which it is reached; those between end with no answer."""
+    deep = AgentSpec(State({}), by_name([LOOK]))
+    middle = AgentSpec(State({}), by_name([agent_tool(deep, "deep")]))
+    tools = by_name([agent_tool(middle, "middle")])
+    spec = AgentSpec(State({}), tools, limits=Limits(max_tokens=10))
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    for name in ("middle", "deep"):
+        (ask,) = due(spec, run)
+        call = ChatMessage.from_assistant(tool_calls=[ToolCall(name, {"task": "t"})])
+        assert isinstance(ask, AskModel)
+        run = step(spec, run, inside(ask.path, ask.replied(call)))
+        (begin,) = due(spec, run)
+        assert isinstance(begin, RunTool)
+        run = step(spec, run, inside(begin.path, ToolStarted(begin.ref, 1)))
+    (ask,) = due(spec, run)
+    assert isinstance(ask, AskModel)
+    call = ChatMessage.from_assistant(tool_calls=[ToolCall("look")])
+    run = step(spec, run, inside(ask.path, ask.replied(ChatReply(call, usage=Usage(10)))))
+    (look,) = due(spec, run)
+    assert isinstance(look, RunTool)
+    run = step(spec, run, inside(look.path, look.returned("nothing")))
+    assert run.outcome == Exhausted("max_tokens")
+    assert "no answer: max_tokens" in run.messages[-1].tool_call_results[0].text
+
+
+def test_late_and_foreign_events_change_nothing_or_are_refused() -> None:
+    """As everywhere: what was once owed is late, what never was is somebody else's."""
+    run = delegated("look")
+    event = inside((AT,), ModelReplied(1, 1, said(text="found it")))
+    after = step(OUTER, run, event)
+    assert step(OUTER, after, event) is after
+    assert step(OUTER, run, inside((AT,), ToolStarted(CallRef(0, 0), 1))) is run
+    assert step(OUTER, asked("look"), event) == asked("look")
+    with pytest.raises(UnknownEffectError, match="no agent 'other'"):
+        step(OUTER, run, HappenedInside(CallRef(1, 0), "other", event))
+    with pytest.raises(UnknownEffectError, match="no tool call"):
+        step(OUTER, run, HappenedInside(CallRef(1, 7), "ask", event))
+    with pytest.raises(LookupError, match="no agent at work"):
+        run_at(asked("look"), (AT,))
+
+
+def test_cancelling_the_run_ends_the_agents_in_it() -> None:
+    """Nothing is owed any more; the conversation has an answer to the call."""
+    run = step(OUTER, delegated("look"), CancelRequested("enough"))
+    assert due(OUTER, run) == ()
+    assert run.messages[-1].tool_call_results[0].text == (
+        "Agent 'ask' was at work when the run was cancelled. It gave no answer."
+    )
+
+
+def test_only_so_many_agents_work_at_once() -> None:
+    """As with other tools; one that has begun keeps its place."""
+    spec = evolve(OUTER, limits=Limits(parallel_tool_calls=1))
+    run = asked("one", "two", spec=spec)
+    effect = only(spec, run)
+    assert isinstance(effect, RunTool)
+    run = step(spec, run, ToolStarted(CallRef(1, 0), 1))
+    assert only(spec, run).path == (AT,)
+    run = step(spec, run, inside((AT,), ModelReplied(1, 1, said(text="done"))))
+    assert only(spec, run).key.place == 1
+
+
+def test_an_agent_that_waits_for_a_human_keeps_nobody_waiting() -> None:
+    """Its place is free until it may go on; then it thinks at once, and runs tools in turn."""
+    guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
+    tools = by_name([agent_tool(guarded), LOOK])
+    spec = AgentSpec(State({}), tools, limits=Limits(parallel_tool_calls=1))
+    calls = ToolCall("ask", {"task": "look"}, "a"), ToolCall("look", {}, "b")
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    run = step(spec, run, ModelReplied(1, 1, said(*calls)))
+    run = step(spec, run, ToolStarted(CallRef(1, 0), 1))
+    assert kinds(spec, run) == [("model", 1)]
+    run = step(spec, run, inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
+    assert kinds(spec, run) == [("judge", 1)]
+    run = step(spec, run, inside((AT,), Judged(CallRef(1, 0), Ask())))
+    assert kinds(spec, run) == [("tool", 0), ("human", 1)]
+
+    run = step(spec, run, ToolStarted(CallRef(1, 1), 1))
+    (call,) = pending(spec, run)
+    yes, _ = decided_run(spec, run, [call.confirm()], 1.0)
+    no, _ = decided_run(spec, run, [call.reject()], 1.0)
+    assert kinds(spec, yes) == [("tool", 0)]
+    assert kinds(spec, no) == [("tool", 0), ("model", 1)]
+    done = ToolReturned(CallRef(1, 1), 1, ToolResult("seen"))
+    yes = step(spec, yes, done)
+    assert kinds(spec, yes) == [("tool", 1)]
+    yes = step(spec, yes, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    assert kinds(spec, yes) == [("tool", 1)]
+
+
+def test_a_tool_that_runs_inside_is_not_displaced() -> None:
+    """Not by an agent that stands before it and has been waiting for a human."""
+    guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
+    tools = by_name([agent_tool(guarded), agent_tool(INNER, "free")])
+    spec = AgentSpec(State({}), tools, limits=Limits(parallel_tool_calls=1))
+    calls = [ToolCall(name, {"task": "look"}, name) for name in ("ask", "free")]
+    other, look = (AgentRef(1, 1, "free"),), said(ToolCall("look", {}, "x"))
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    for event in (
+        ModelReplied(1, 1, said(*calls)),
+        ToolStarted(CallRef(1, 0), 1),
+        inside((AT,), ModelReplied(1, 1, look)),
+        inside((AT,), Judged(CallRef(1, 0), Ask())),
+        ToolStarted(CallRef(1, 1), 1),
+        inside(other, ModelReplied(1, 1, look)),
+        inside(other, ToolStarted(CallRef(1, 0), 1)),
+    ):
+        run = step(spec, run, event)
+    (call,) = pending(spec, run)
+    run, _ = decided_run(spec, run, [call.confirm()], 1.0)
+
+    assert [effect.path for effect in due(spec, run)] == [other]
+
+
+def test_another_process_takes_up_the_agents_too() -> None:
+    """A call in an agent's run that was under way is of unknown outcome; its tool says more."""
+    run = delegated("look")
+    assert step(OUTER, run, Resumed("p")) == run
+    run = step(OUTER, run, inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
+    run = step(OUTER, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    again = step(OUTER, run, Resumed("p"))
+    assert "Running" in mark_of(run)
+    assert "Delegated(turn 1 Acting 2 messages Ready)" in mark_of(again)
+
+
+def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
+    """However deep it is."""
+    timed = AgentSpec(State({}), by_name([]), limits=Limits(max_seconds=1))
+    middle = AgentSpec(State({}), by_name([agent_tool(timed)]))
+    assert is_timed(timed)
+    assert is_timed(AgentSpec(State({}), by_name([agent_tool(middle)])))
+    assert not is_timed(AgentSpec(State({}), by_name([LOOK])))
+
+
+def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:
+    """With ids of their own, and so with keys and digests of their own."""
+    run = delegated("look")
+    copy = rebound(OUTER, run, "s")
+    assert run_at(copy, (AT,)).id == "s/1.0"
+    looking = inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
+    run = step(OUTER, run, looking)
+    (ready,) = run_at(unconfirmed(OUTER, run), (AT,)).slots
+    guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
+    strict = AgentSpec(State({}), by_name([agent_tool(guarded)]))
+    (unjudged,) = run_at(unconfirmed(strict, run), (AT,)).slots
+    assert (ready.status, unjudged.status) == (Ready(), Unjudged())
+
+
+def test_a_run_is_stored_with_the_runs_inside() -> None:
+    """And its events with those inside; both only for an agent that has such an agent."""
+    run = delegated("look")
+    assert run_from_json(OUTER, run_to_json(OUTER, run)) == run
+    event = inside((AT,), ModelReplied(1, 1, said(text="found it")))
+    data = event_to_json(OUTER, event)
+    assert event_from_json(OUTER, data) == event
+    with pytest.raises(ValueError, match="this agent has no agent 'ask'"):
+        event_from_json(INNER, data)
+    with pytest.raises(ValueError, match="this agent has no agent 'None'"):
+        event_from_json(OUTER, {"$type": "HappenedInside"})
+
+
+def test_a_run_waits_when_its_agents_wait() -> None:
+    """For a human, and for nothing else."""
+    run = delegated("look")
+    assert status_of(run) == "running"
+    assert isinstance(run.slots[0].status, Delegated)
+
+
+@frozen
+class Found:
+    """What an agent finds."""
+
+    where: str
+
+
+@pytest.mark.parametrize(
+    ("spec", "outcome", "answer"),
+    [
+        (INNER, Finished("text"), "here"),
+        (evolve(INNER, output=OutputType(Found)), Finished("output", {"where": "x"}), Found("x")),
+    ],
+    ids=["text", "typed"],
+)
+def test_the_result_of_a_run_is_its_state_and_its_answer(
+    spec: AgentSpec[Any], outcome: Finished, answer: object
+) -> None:
+    """Without the conversation; keys that hold nothing are left out."""
+    talk = [ChatMessage.from_user("where?"), ChatMessage.from_assistant("here")]
+    run = evolve(start(spec, talk, run_id="r"), phase=Done(outcome))
+    assert result_of_run(spec, run) == {ANSWER: answer}
+    run = evolve(run, state=run.state.set("found", ["a"]))
+    assert result_of_run(spec, run) == {"found": ["a"], ANSWER: answer}
+
+
+def test_the_result_of_an_exit_tool_is_the_answer() -> None:
+    """Whatever other tools were called beside it."""
+    calls = [ToolCall("look", {}, "a"), ToolCall("look", {}, "b")]
+    spec = evolve(INNER, exit_conditions=frozenset({"look"}))
+    run = step(spec, start(spec, [], run_id="r"), ModelReplied(1, 1, said(*calls)))
+    for place in (0, 1):
+        run = step(spec, run, ToolReturned(CallRef(1, place), 1, ToolResult(f"seen {place}")))
+    assert result_of_run(spec, run) == {ANSWER: "seen 1"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "phase", "told"),
+    [
+        (INNER, Done(Exhausted("max_agent_steps")), "max_agent_steps"),
+        (evolve(INNER, output=OutputType(Found)), Done(Finished("length")), "length"),
+    ],
+)
+def test_a_run_without_an_answer_has_no_result(
+    spec: AgentSpec[Any], phase: Done, told: str
+) -> None:
+    """The error says how it has ended."""
+    run = start(spec, [], run_id="r")
+    with pytest.raises(NoAnswerError, match="it has stopped"):
+        result_of_run(spec, run)
+    with pytest.raises(NoAnswerError, match=told):
+        result_of_run(spec, evolve(run, phase=phase))
+
+
+def test_agents_do_not_work_inside_each_other_without_end() -> None:
+    """What is stored is nested as deep."""
+    spec = INNER
+    for _ in range(DEPTH_MAX - 1):
+        spec = evolve(OUTER, tools=by_name([agent_tool(spec)]))
+    assert spec.depth == DEPTH_MAX
+    with pytest.raises(WiringError, match=f"{DEPTH_MAX + 1} deep"):
+        evolve(OUTER, tools=by_name([agent_tool(spec)]))
+
+
+def test_statuses_of_settled_agents_are_those_of_tools() -> None:
+    """The one call is settled, the other goes on."""
+    run = delegated("one", "two")
+    run = step(OUTER, run, inside((AT,), ModelReplied(1, 1, said(text="a"))))
+    assert isinstance(run.slots[0].status, Succeeded)
+    last = inside((AgentRef(1, 1, "ask"),), CancelRequested("enough"))
+    run = step(OUTER, run, last)
+    assert [one.error for m in run.messages for one in m.tool_call_results] == [False, True]
+    assert not isinstance(run.phase, Faulted)
+
+
+BOTH: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(INNER), LOOK]))
+
+
+def looking(spec: AgentSpec[Any] = OUTER) -> Run[Any]:
+    """A run whose agent has called its tool."""
+    inner_call = ModelReplied(1, 1, said(ToolCall("look", {}, "x")))
+    return step(spec, delegated("one", spec=spec), inside((AT,), inner_call))
+
+
+def test_a_breakpoint_may_stand_inside_an_agent() -> None:
+    """It holds what that agent is owed, and says for whom it is; others go through."""
+    run = looking()
+    rules = holds_of(AgentBreakpoint("ask", ToolBreakpoint("tool_invoker", 0, "look")), OUTER)
+    effect = only(OUTER, run)
+
+    assert rules(run, effect)
+    assert told([effect]) == "ask: run look({})"
+    assert not rules(asked("one"), only(OUTER, asked("one")))
+
+
+def test_agents_and_tools_work_side_by_side() -> None:
+    """Each owes its own."""
+    run = start(BOTH, [ChatMessage.from_user("go")], run_id="r")
+    calls = [ToolCall("ask", {"task": "one"}, "a"), ToolCall("look", {}, "b")]
+    run = step(BOTH, run, ModelReplied(1, 1, said(*calls)))
+    run = step(BOTH, run, ToolStarted(CallRef(1, 0), 1))
+
+    assert {type(effect) for effect in due(BOTH, run)} == {AskModel, RunTool}
+
+
+def test_a_snapshot_knows_what_goes_on_inside() -> None:
+    """How far each call is, and where it has stopped; what is no such place is refused."""
+    run = looking()
+    snapshot = snapshot_of(OUTER, run, due(OUTER, run))
+    again = snapshot_from(snapshot.to_json())
+
+    *_, ask, look = snapshot.summary().splitlines()
+    assert ask.endswith(": at work")
+    assert look == "    look({}): ready to run"
+    assert again.held == snapshot.held
+    assert again.held[0].path == (AT,)
+    assert run_of(OUTER, again) == run
+    for held in ([["tool", 1, 0, 0, [[1, 0]]]], [["tool", 1]]):
+        with pytest.raises(StoredDataError, match="something that is no place"):
+            snapshot_from(snapshot.to_dict() | {"held": held})
+
+
+def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
+    """As they come."""
+    before = step(OUTER, looking(), inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    after = step(OUTER, before, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+
+    chunks = list(tool_result_chunks(OUTER, before, after))
+
+    assert {chunk.agents for chunk in chunks} == {("ask",)}
+    assert [chunk.tool_call_result.text for chunk in chunks if chunk.tool_call_result] == ["seen"]
+
+
+def test_the_limits_of_the_whole_hold_inside() -> None:
+    """Once they are reached, the agent begins no further turn."""
+    spec = evolve(OUTER, limits=Limits(max_tokens=20))
+    run = looking(spec)
+    run = step(spec, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+
+    run = step(spec, run, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+
+    assert run.phase == Done(Exhausted("max_tokens"))
+
+
+@pytest.mark.parametrize("part", ["agent", "state"])
+def test_a_snapshot_whose_agent_is_damaged_is_refused(part: str) -> None:
+    """Nothing is made up in its place."""
+    run = looking()
+    data: Any = snapshot_of(OUTER, run, due(OUTER, run)).to_dict()
+    if part == "agent":
+        del data["agent"]["agents"]
+    else:
+        del data["run"]["phase"]["slots"][0]["status"]["run"]["state"]["data"]
+    with pytest.raises(DetentError, match="the run of the agent 'ask' in it is damaged"):
+        run_of(OUTER, snapshot_from(data))
+
+
+def test_what_an_agent_inside_costs_is_counted_once() -> None:
+    """Each of its replies, when it comes."""
+    run = delegated("look")
+    look = ModelReplied(1, 1, said(ToolCall("look", {}, "x")), cost=0.25)
+    for event, cost in (
+        (look, 0.25),
+        (ToolReturned(CallRef(1, 0), 1, ToolResult("seen")), 0.25),
+        (ModelReplied(2, 1, said(text="found it"), cost=0.5), 0.75),
+    ):
+        run = step(OUTER, run, inside((AT,), event))
+        assert run.cost == cost
+    assert run.turn == 2
+
+
+def test_an_agent_inside_has_its_own_time() -> None:
+    """It begins when the agent does."""
+    spec = evolve(OUTER, tools=by_name([agent_tool(evolve(INNER, limits=Limits(max_seconds=5)))]))
+    run = step(spec, asked("look", spec=spec), ToolStarted(CallRef(1, 0), 1, at=100.0))
+
+    assert run_at(run, (AT,)).deadline == 105.0
+
+
+def test_a_run_that_has_not_ended_is_no_result() -> None:
+    """Its answer may still come."""
+    with pytest.raises(NoAnswerError, match=r"^it has stopped$"):
+        result_of_run(INNER, start(INNER, [], run_id="r"))
+
+
+def test_a_snapshot_hides_what_is_secret_inside_as_well() -> None:
+    """The calls of agents inside are shown as people may see them."""
+    spec = evolve(OUTER, tools=by_name([agent_tool(spec_of())]))
+    secret = ToolCall("pay", {"to": "Ann", "amount": 5, "pin": "1234"}, "p")
+    run = step(spec, delegated("pay", spec=spec), inside((AT,), ModelReplied(1, 1, said(secret))))
+
+    told = snapshot_of(spec, run).summary()
+
+    assert "1234" not in told
+    assert f'"pin": "{MASK}"' in told
+
+
+def test_every_run_inside_is_found_with_its_path() -> None:
+    """However deep."""
+    outermost: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(OUTER)]))
+    run = delegated("go deep", spec=outermost)
+    deeper = ToolCall("ask", {"task": "deeper"}, "d")
+    run = step(outermost, run, inside((AT,), ModelReplied(1, 1, said(deeper))))
+    run = step(outermost, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+
+    assert [(path, one.id) for path, one in runs_in(run)] == [
+        ((), "r"),
+        ((AT,), "r/1.0"),
+        ((AT, AT), "r/1.0/1.0"),
+    ]
+
+
+def test_a_run_may_begin_within_its_budget() -> None:
+    """It has cost nothing yet."""
+    limits = Limits(max_cost=0.5, price=lambda reply: 0.0)
+
+    assert start(evolve(INNER, limits=limits), [], run_id="r").outcome is None

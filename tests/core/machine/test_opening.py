@@ -1,0 +1,122 @@
+"""Opening a turn: a call that cannot run is answered at once, whoever guards its tool."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    AgentSpec,
+    Allow,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    FrozenDict,
+    OutputType,
+    RunOptions,
+    State,
+    Tool,
+    ToolCall,
+    start,
+)
+from detent.core.machine.opening import open_slots, with_call_ids, with_calls
+from detent.core.run.run import NO_OPTIONS, Accepted, Faulted, Misfit, Ready, Unjudged
+from detent.core.tools.tool import by_name
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+SPEC = AgentSpec(
+    State({}),
+    by_name([Tool(name, "", NUMBER, print) for name in ("note", "pay")]),
+    policies=FrozenDict({"pay": lambda call, tool, run: Allow()}),
+)
+
+
+def opened(call: ToolCall, options: RunOptions = NO_OPTIONS) -> object:
+    """The status of a call that has just been made."""
+    run = start(SPEC, [], run_id="r", options=options)
+    (slot,) = open_slots(SPEC, run, [call])
+    assert slot.ref == CallRef(1, 0)
+    return slot.status
+
+
+def test_a_call_that_nobody_guards_is_ready() -> None:
+    """Nobody is asked anything."""
+    assert opened(ToolCall("note", {"n": 1})) == Ready()
+
+
+def test_a_guarded_call_waits_for_its_policy() -> None:
+    """Which is asked by a driver, not here."""
+    assert opened(ToolCall("pay", {"n": 1})) == Unjudged()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (ToolCall("refund", {"n": 1}), "unknown_tool"),
+        (ToolCall("pay", {"n": "all"}), "invalid_arguments"),
+    ],
+)
+def test_no_policy_sees_what_cannot_run(call: ToolCall, kind: str) -> None:
+    """The model is told."""
+    status = opened(call)
+
+    assert isinstance(status, Faulted)
+    assert status.fault.kind == kind
+
+
+def test_a_tool_that_was_not_chosen_is_unknown() -> None:
+    """Also a guarded one."""
+    status = opened(ToolCall("pay", {"n": 1}), RunOptions(("note",)))
+
+    assert isinstance(status, Faulted)
+    assert "Available tools: note" in status.fault.message
+
+
+def test_what_a_message_says_beside_its_calls_stays() -> None:
+    """Where it stands; only the calls are others."""
+    one, two = ToolCall("note", {"n": 1}, "a"), ToolCall("note", {"n": 2}, "b")
+    message = ChatMessage.from_assistant("let me see", tool_calls=[one, two])
+    three = ToolCall("note", {"n": 3}, "a")
+
+    changed = with_calls(message, [three, two])
+
+    assert (changed.text, changed.tool_calls) == ("let me see", (three, two))
+    assert with_calls(message, [one, two]) is message
+
+
+def test_the_model_is_told_what_it_has_called_and_what_there_is() -> None:
+    """In words that it can act on."""
+    for call, told in (
+        (ToolCall("refund"), "Tool 'refund' not found. Available tools: note, pay"),
+        (ToolCall("pay"), "Tool 'pay' was not run: 'n' is missing"),
+    ):
+        (slot,) = open_slots(SPEC, start(SPEC, [], run_id="r"), [call])
+        assert slot.call == call
+        assert isinstance(slot.status, Faulted)
+        assert slot.status.fault.message == told
+
+
+def test_an_answer_by_the_tool_for_it_is_held_against_its_type() -> None:
+    """It is accepted, or the model is told why not."""
+    spec = evolve(SPEC, output=OutputType(int))
+    run = start(spec, [], run_id="r")
+    unreadable = ToolCall("final_answer", unreadable="{")
+    calls = [ToolCall("final_answer", {"value": n}) for n in (3, "x")]
+
+    good, bad, worse = (slot.status for slot in open_slots(spec, run, [*calls, unreadable]))
+
+    assert good == Accepted()
+    assert isinstance(bad, Misfit)
+    assert bad.text.startswith("This answer cannot be used: 'value' must be an integer")
+    assert worse == Misfit("The arguments are not a JSON object: {")
+
+
+def test_each_call_of_a_turn_gets_an_id_of_its_own() -> None:
+    """Those that have one keep it; no new one is used already."""
+    calls = [ToolCall("note", id=name) for name in (None, "a", "a", "call_2_0", None)]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+
+    named, found = with_call_ids(reply, 2)
+
+    assert [call.id for call in found] == ["call_2_1", "a", "call_2_2", "call_2_0", "call_2_4"]
+    assert named.message.tool_calls == tuple(found)

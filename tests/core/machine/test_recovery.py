@@ -1,0 +1,231 @@
+"""Recovery: a call whose process has ended is treated as its tool declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    AgentSpec,
+    AlwaysAskPolicy,
+    AskHuman,
+    CallRef,
+    ChatMessage,
+    ChatReply,
+    Confirmed,
+    Failed,
+    FrozenDict,
+    HumanDecided,
+    ModelReplied,
+    Modified,
+    Run,
+    RunTool,
+    State,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolRaised,
+    ToolResult,
+    ToolReturned,
+    ToolStarted,
+    due,
+    pending,
+    start,
+    step,
+)
+from detent.core.control.pending import decided_run
+from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.run.effects import Reconcile
+from detent.core.run.events import Resumed, ToolNeverRan
+from detent.core.run.grants import covered
+from detent.core.run.run import Unjudged
+from detent.core.tools.result import ToolFault
+from detent.core.tools.tool import by_name
+from tests.core.asking import PAY, spec_of, waiting
+
+FIRST = CallRef(1, 0)
+
+
+def in_flight(
+    on_unknown: Literal["ask", "rerun", "fail"] | Callable[..., Any],
+) -> tuple[AgentSpec[State], Run[State]]:
+    """A run of two calls: one was begun, the other has its result."""
+    tool = Tool("pay", "", {"type": "object"}, print, on_unknown=on_unknown)
+    spec = AgentSpec(State({}), by_name([tool]))
+    run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    calls = [ToolCall("pay", id="a"), ToolCall("pay", id="b")]
+    for event in (
+        ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=calls))),
+        ToolStarted(FIRST, 1),
+        ToolStarted(CallRef(1, 1), 1),
+        ToolReturned(CallRef(1, 1), 1, ToolResult("paid")),
+    ):
+        run = step(spec, run, event)
+    return spec, run
+
+
+def test_an_idempotent_call_is_run_again_with_the_same_key() -> None:
+    """The same attempt of the same call, and nothing else."""
+    spec, run = in_flight("rerun")
+    (before,) = due(spec, run)
+
+    (again,) = due(spec, step(spec, run, Resumed("p2")))
+
+    assert isinstance(again, RunTool)
+    assert isinstance(before, RunTool)
+    assert again.idempotency_key == before.idempotency_key == "r/1/0"
+
+
+def test_a_human_is_asked_anew_after_each_crash() -> None:
+    """A decision about an earlier question does not count."""
+    spec, run = in_flight("ask")
+    asked = step(spec, run, Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    assert "nobody knows whether" in question.reason
+
+    confirmed = HumanDecided(FIRST, question.digest, Confirmed())
+    running = step(spec, step(spec, asked, confirmed), ToolStarted(FIRST, 1))
+    once_more = step(spec, running, Resumed("p3"))
+
+    assert step(spec, once_more, confirmed) is once_more
+
+
+def test_what_came_of_the_attempt_before_the_question_is_no_answer_to_the_one_after() -> None:
+    """The human may have changed the arguments: the next attempt has a number of its own."""
+    spec, run = in_flight("ask")
+    asked = step(spec, run, Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    changed = HumanDecided(FIRST, question.digest, Modified({"n": 9}))
+
+    approved = step(spec, asked, changed)
+    (again,) = due(spec, approved)
+
+    assert isinstance(again, RunTool)
+    assert again.attempt == 2
+    assert step(spec, approved, ToolReturned(FIRST, 1, ToolResult("paid 7"))) is approved
+    assert step(spec, approved, ToolReturned(FIRST, 2, ToolResult("paid 9"))).turn == 2
+
+
+def test_the_model_is_told_that_the_outcome_is_unknown() -> None:
+    """And the settled call keeps its answer."""
+    spec, run = in_flight("fail")
+
+    failed = step(spec, run, Resumed("p2"))
+
+    first, second = (one for m in failed.messages for one in m.tool_call_results)
+    assert first.error
+    assert "outcome of tool 'pay' is unknown" in first.text
+    assert second.text == "paid"
+    recovered = step(evolve(spec, fail_on_tool_fault=True), run, Resumed("p2"))
+    assert isinstance(recovered.outcome, Failed)
+    assert recovered.outcome.failure == ToolFault("unknown_outcome", first.text)
+
+
+def test_a_function_looks_up_what_happened() -> None:
+    """It found a result, or that nothing was done; until then the call is not run."""
+    spec, run = in_flight(lambda arguments, key: None)
+    unknown = step(spec, run, Resumed("p2"))
+    (lookup,) = due(spec, unknown)
+    assert isinstance(lookup, Reconcile)
+
+    found = step(spec, unknown, ToolReturned(FIRST, 1, ToolResult("paid before")))
+    answers = [one.text for m in found.messages for one in m.tool_call_results]
+    assert answers == ["paid before", "paid"]
+
+    (again,) = due(spec, step(spec, unknown, ToolNeverRan(FIRST, 1)))
+    assert isinstance(again, RunTool)
+    assert again.idempotency_key == lookup.idempotency_key == "r/1/0"
+
+
+def test_what_is_heard_late_of_an_attempt_before_is_nothing_about_the_one_after() -> None:
+    """A word that it never ran, heard again when the next one has run, runs it no third time."""
+    spec, run = in_flight(lambda arguments, key: None)
+    never_ran = ToolNeverRan(FIRST, 1)
+    ready = step(spec, step(spec, run, Resumed("p2")), never_ran)
+    running = step(spec, ready, ToolStarted(FIRST, 2))
+    again = step(spec, running, Resumed("p3"))
+
+    assert [one.key.attempt for one in due(spec, again) if isinstance(one, Reconcile)] == [2]
+    assert step(spec, again, never_ran) is again
+    for late in (ToolRaised(FIRST, 1, ToolFault("raised", "no")), ToolStarted(FIRST, 1)):
+        assert [step(spec, one, late) for one in (ready, running, again)] == [ready, running, again]
+
+
+@pytest.mark.parametrize("event", [Resumed("p2"), ToolNeverRan(FIRST, 1)])
+def test_what_was_not_under_way_stays(event: Resumed | ToolNeverRan) -> None:
+    """A call that was never begun is simply begun."""
+    spec, _ = in_flight("ask")
+    run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    calls = [ToolCall("pay", id="a")]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    run = step(spec, run, ModelReplied(1, 1, reply))
+
+    assert step(spec, run, event) is run
+
+
+def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
+    """A decision about the original does not count for the copy."""
+    spec, run = in_flight("ask")
+    asked = step(spec, run, Resumed("p2"))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+
+    copied = rebound(spec, asked, "copy")
+    other = rebound(spec, asked, "other")
+
+    digests = [one.digest for copy in (copied, other) for one in pending(spec, copy)]
+    assert len({question.digest, *digests}) == 3
+    assert rebound(spec, run, "copy") == evolve(run, id="copy")
+
+
+def test_what_is_remembered_goes_along_with_a_copy() -> None:
+    """Not what the tool's schema has made void meanwhile; and nothing when it begins anew."""
+    spec = spec_of()
+    run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
+    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="tool")], 1.0)
+    assert pending(spec, run) == ()
+    other = evolve(PAY, parameters={**PAY.parameters, "description": "another"})
+    another = evolve(spec, tools=FrozenDict({"pay": other}))
+
+    (grant,) = rebound(spec, run, "copy").grants
+    again = unconfirmed(spec, run)
+
+    assert grant == evolve(run.grants[0], covers=covered("copy", "tool", grant.call, PAY))
+    assert rebound(another, run, "copy").grants == ()
+    assert (again.grants, [slot.status for slot in again.slots]) == ((), [Unjudged()] * 2)
+    assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
+
+
+def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
+    """The others are as they were; so are those of agents at work, each by its own rules."""
+    spec, run = in_flight("ask")
+    assert unconfirmed(spec, run) == run
+    guarded = evolve(spec, policies=FrozenDict({"*": AlwaysAskPolicy()}))
+    begun, settled = unconfirmed(guarded, run).slots
+    assert (begun.status, settled) == (Unjudged(), run.slots[1])
+
+
+def test_only_open_calls_have_decisions_to_bind() -> None:
+    """A copy of a run that thinks is in the same phase."""
+    spec, _ = in_flight("ask")
+    run = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    assert rebound(spec, run, "copy").phase == Thinking()
+
+
+def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
+    """Each call has its digest in each run, so that no decision is about two of them."""
+    spec = spec_of()
+    run = waiting(spec, *({"to": "Ann", "amount": n} for n in (1, 2)))
+    digests = [
+        call.digest
+        for one in (run, rebound(spec, run, "s"), rebound(spec, run, "t"))
+        for call in pending(spec, one)
+    ]
+
+    assert len(set(digests)) == 6
+    assert rebound(spec, run, "s") == rebound(spec, run, "s")

@@ -1,0 +1,71 @@
+"""Grants: what a confirmation counts for, until it is revoked."""
+
+from __future__ import annotations
+
+import pytest
+
+from detent import GrantRevoked, Tool, ToolCall, ToolReturned, pending, step
+from detent.core.control.pending import decided_run
+from detent.core.control.policies import AskOncePolicy
+from detent.core.run.decisions import Scope
+from detent.core.run.grants import covered
+from detent.core.run.refs import CallRef
+from detent.core.tools.result import result_of
+from tests.core.asking import PAY, called, judged, spec_of, waiting
+
+SPEC = spec_of()
+BARE = Tool("pay", "", {"type": "object", "properties": {"to": {}, "amount": {}}}, print)
+FIVE, SIX = {"to": "Ann", "amount": 5}, {"to": "Ann", "amount": 6}
+
+
+@pytest.mark.parametrize(("remember", "left"), [("call", 2), ("arguments", 1), ("tool", 0)])
+def test_a_confirmation_counts_for_its_scope(remember: Scope, left: int) -> None:
+    """For other calls of the turn that wait already, too."""
+    run = waiting(SPEC, FIVE, FIVE, SIX)
+
+    run, _ = decided_run(SPEC, run, [pending(SPEC, run)[0].confirm(remember=remember, by="Ann")], 1)
+
+    assert len(pending(SPEC, run)) == left
+    assert [(grant.by, grant.at) for grant in run.grants] == [("Ann", 1)] * (remember != "call")
+    assert len(run.decisions) == 1
+
+
+def test_a_grant_counts_in_later_turns_until_it_is_revoked() -> None:
+    """Revoking one that there is not changes nothing."""
+    run = waiting(SPEC, FIVE)
+    run, _ = decided_run(SPEC, run, [pending(SPEC, run)[0].confirm(remember="tool")], 1)
+    run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
+    revoked = step(SPEC, run, GrantRevoked(CallRef(1, 0)))
+
+    again = called(SPEC, SIX, turn=2)
+
+    assert pending(SPEC, judged(SPEC, step(SPEC, run, again))) == ()
+    assert len(pending(SPEC, judged(SPEC, step(SPEC, revoked, again)))) == 1
+    assert step(SPEC, revoked, GrantRevoked(CallRef(1, 0))) is revoked
+
+
+def test_ask_once_asks_once_for_equal_calls() -> None:
+    """Two at once as well; a rejection is remembered by nobody."""
+    spec = spec_of(AskOncePolicy())
+    run = waiting(spec, FIVE, FIVE, SIX)
+
+    confirmed, _ = decided_run(spec, run, [pending(spec, run)[0].confirm()], 1)
+    rejected, _ = decided_run(spec, run, [pending(spec, run)[0].reject()], 1)
+
+    assert [call.arguments["amount"] for call in pending(spec, confirmed)] == [6]
+    assert len(pending(spec, rejected)) == 2
+
+
+def test_what_a_grant_covers_is_the_same_in_every_version() -> None:
+    """Stored runs carry it; the order of arguments does not count."""
+    five, again = ToolCall("pay", FIVE, "a"), ToolCall("pay", dict(reversed(FIVE.items())), "b")
+
+    assert covered("r", "arguments", five, PAY) == covered("r", "arguments", again, PAY)
+    assert (
+        covered("r", "arguments", five, BARE)
+        == "b7aed049d63d8fbf1d379b4c5a606128f1b9b147c63991280e2bafd2fa806fdb"
+    )
+    assert (
+        covered("r", "tool", five, BARE)
+        == "fe48b7d5a30aa6fc74c2a3004cbc7f9cc8fa253ec07b60732d6a012a718926e2"
+    )

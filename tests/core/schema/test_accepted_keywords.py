@@ -1,0 +1,119 @@
+"""What a hand-written JSON Schema may say."""
+
+from __future__ import annotations
+
+import pytest
+
+from detent.core.schema.accepted_keywords import schema_faults, without
+
+
+def test_a_schema_may_use_all_that_can_be_checked() -> None:
+    """Nothing is wrong with this one."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "description": "a search",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "examples": ["cats"]},
+            "at": {"$ref": "#/$defs/place"},
+            "old": {"$ref": "#/definitions/old"},
+        },
+        "required": ["query"],
+        "dependentRequired": {"at": ["query"]},
+        "additionalProperties": False,
+        "$defs": {"place": {"type": ["number", "null"], "multipleOf": 0.5}},
+        "definitions": {"old": True},
+        "strict": True,
+        "x-order": 1,
+    }
+    assert list(schema_faults(schema)) == []
+
+
+def test_a_schema_may_refer_to_itself_from_inside() -> None:
+    """And to the same place twice; the value ends some time."""
+    tree = {"type": "array", "items": {"$ref": "#/$defs/tree"}}
+    twice = {"allOf": [{"$ref": "#/$defs/tree"}, True], "$ref": "#/$defs/tree"}
+    assert list(schema_faults({**twice, "$defs": {"tree": tree}})) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ([], "the schema must be an object, got []"),
+        ({"$ref": "#"}, "the schema: '$ref' leads back to itself, and to no value inside: '#'"),
+        (
+            {
+                "properties": {"a": {"$ref": "#/$defs/a"}},
+                "$defs": {"a": {"anyOf": [{"type": "null"}, {"not": {"$ref": "#/$defs/a"}}]}},
+            },
+            "/properties/a: '$ref' leads back to itself, and to no value inside: '#/$defs/a'",
+        ),
+        ({"properties": {"a": 3}}, "/properties/a must be an object, got 3"),
+        (
+            {"propertis": {}},
+            "the schema uses 'propertis', which is no keyword; did you mean 'properties'?",
+        ),
+        (
+            {"items": {"unevaluatedItems": False}},
+            "/items uses 'unevaluatedItems', which arguments cannot be checked against",
+        ),
+        ({1: 2}, "the schema uses 1, which arguments cannot be checked against"),
+        (
+            {"type": "text"},
+            (
+                "the schema: 'type' must be one of string, integer, number, boolean, null, array, "
+                "object, or a list of these, got 'text'"
+            ),
+        ),
+        ({"enum": []}, "the schema: 'enum' must be a list of values, got []"),
+        ({"required": "a"}, "the schema: 'required' must be a list of names, got 'a'"),
+        ({"minimum": "1"}, "the schema: 'minimum' must be a number, got '1'"),
+        ({"minItems": -1}, "the schema: 'minItems' must be a whole number from 0, got -1"),
+        ({"multipleOf": 0}, "the schema: 'multipleOf' must be a number above 0, got 0"),
+        ({"pattern": "("}, "the schema: 'pattern' must be a regular expression, got '('"),
+        ({"anyOf": []}, "the schema: 'anyOf' must be a list of schemas, got []"),
+        ({"allOf": {}}, "the schema: 'allOf' must be a list of schemas, got {}"),
+        ({"properties": []}, "the schema: 'properties' must be schemas by name, got []"),
+        (
+            {"patternProperties": {"(": {}}},
+            "the schema: 'patternProperties' must be schemas by regular expression, got {'(': {}}",
+        ),
+        (
+            {"$ref": "https://example.org/schema"},
+            (
+                "the schema: '$ref' must name a schema in '$defs', as in '#/$defs/x', "
+                "got 'https://example.org/schema'"
+            ),
+        ),
+        (
+            {"anyOf": [{"$ref": "#/$defs/none"}]},
+            "/anyOf/0: '$ref' must name a schema in '$defs', as in '#/$defs/x', got '#/$defs/none'",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_schema_is_said(schema: object, expected: str) -> None:
+    """Where it is, what it should be and what it is."""
+    assert next(schema_faults(schema)) == expected
+
+
+def test_a_keyword_can_be_left_out_at_every_depth() -> None:
+    """A property that has the same name stays."""
+    schema = {
+        "title": "T",
+        "properties": {"title": {"title": "Title", "type": "string"}},
+        "anyOf": [{"title": "A"}, True],
+        "items": {"title": "I"},
+        "default": {"title": "kept: it is a value"},
+    }
+    assert without(schema, frozenset({"title"})) == {
+        "properties": {"title": {"type": "string"}},
+        "anyOf": [{}, True],
+        "items": {},
+        "default": {"title": "kept: it is a value"},
+    }
+
+
+def test_true_and_false_are_schemas() -> None:
+    """All and nothing."""
+    assert list(schema_faults("all")) == ["the schema must be an object, got 'all'"]
+    assert list(schema_faults(True)) == list(schema_faults(False)) == []  # noqa: FBT003 - schemas

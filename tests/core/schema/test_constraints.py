@@ -1,0 +1,125 @@
+"""What notes in `Annotated` ask for is said in the schema, and checked."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from decimal import Decimal
+from math import inf
+from typing import Any
+
+import pytest
+from annotated_types import Ge, Gt, Interval, Le, Len, Lt, MaxLen, MinLen, MultipleOf, Predicate
+from annotated_types import Timezone as TimeZone
+from pydantic import AfterValidator, Field, StringConstraints
+
+from detent.core.schema.constraints import constrained, rules_of, unmet
+
+TEXT = {"type": "string"}
+NUMBER = {"type": "integer"}
+
+
+class Foreign:
+    """Somebody's own note, which means something else."""
+
+    ge = 5
+
+
+@pytest.mark.parametrize(
+    ("schema", "note", "expected"),
+    [
+        (NUMBER, Ge(1), {"minimum": 1}),
+        (NUMBER, Gt(1), {"exclusiveMinimum": 1}),
+        (NUMBER, Interval(ge=1, lt=9), {"minimum": 1, "exclusiveMaximum": 9}),
+        (NUMBER, Field(ge=1, le=9, multiple_of=2, description="x"), None),
+        (TEXT, MinLen(2), {"minLength": 2}),
+        (TEXT, Field(max_length=3, pattern="^a"), {"maxLength": 3, "pattern": "^a"}),
+        (TEXT, StringConstraints(min_length=1), {"minLength": 1}),
+        ({"type": "array"}, Len(1, 2), {"minItems": 1, "maxItems": 2}),
+        ({"type": "object"}, MaxLen(2), {"maxProperties": 2}),
+        ({"type": ["string", "number"], "format": "decimal"}, Ge(Decimal("0.5")), {"minimum": 0.5}),
+        ({"type": "number"}, Le(timedelta(minutes=1)), {"maximum": 60.0}),
+        ({"type": "string", "format": "date"}, Ge(date(2026, 1, 1)), {}),
+        (NUMBER, Predicate(bool), {}),
+        (NUMBER, Interval(ge=-inf, le=inf), {}),
+        (TEXT, StringConstraints(pattern=re.compile("^a")), {"pattern": "^a"}),
+        ({"$ref": "#/$defs/A"}, MinLen(1), {}),
+        (NUMBER, Foreign(), {}),
+        (NUMBER, "a text", {}),
+    ],
+    ids=lambda value: repr(value)[:35],
+)
+def test_a_schema_says_what_it_has_words_for(
+    schema: dict[str, Any], note: object, expected: dict[str, Any] | None
+) -> None:
+    """Of each type of JSON its own."""
+    if expected is None:
+        expected = {"minimum": 1, "maximum": 9, "multipleOf": 2}
+    assert constrained(schema, [note]) == {**schema, **expected}
+
+
+def test_each_type_of_a_union_gets_what_is_said_of_it() -> None:
+    """Null has no bounds."""
+    union = {"anyOf": [TEXT, {"type": "array"}, {"type": "null"}]}
+    assert constrained(union, [MinLen(1)])["anyOf"] == [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "minItems": 1},
+        {"type": "null"},
+    ]
+
+
+@pytest.mark.parametrize(("schema", "note"), [(TEXT, Ge(1)), (NUMBER, MinLen(1))])
+def test_what_says_nothing_of_a_type_is_an_error(schema: dict[str, Any], note: object) -> None:
+    """The author has mixed something up."""
+    with pytest.raises(TypeError, match=r"=1 says nothing of a (string|number)"):
+        constrained(schema, [note])
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        AfterValidator(len),
+        TimeZone(None),
+        StringConstraints(strip_whitespace=True),
+        Field(max_digits=3),
+    ],
+    ids=lambda note: type(note).__name__,
+)
+def test_what_cannot_be_checked_is_not_passed_over(note: object) -> None:
+    """Only a model of pydantic's can do it."""
+    with pytest.raises(TypeError, match="cannot be checked here; do it in the function"):
+        list(rules_of([note]))
+
+
+@pytest.mark.parametrize(
+    ("value", "note", "expected"),
+    [
+        (2, Ge(3), "must be at least 3"),
+        (3, Gt(3), "must be more than 3"),
+        (4, Le(3), "must be at most 3"),
+        (3, Lt(3), "must be less than 3"),
+        (3, MultipleOf(2), "must be a multiple of 2"),
+        (0.35, MultipleOf(0.1), "must be a multiple of 0.1"),
+        (timedelta(seconds=3), MultipleOf(timedelta(seconds=2)), "must be a multiple of 0:00:02"),
+        ("a", MinLen(2), "must have a length of at least 2"),
+        ([1, 2], MaxLen(1), "must have a length of at most 1"),
+        ("b", Field(pattern="^a"), "must match ^a"),
+        ("B", Predicate(str.islower), "must satisfy islower"),
+        (date(2025, 1, 1), Ge(date(2026, 1, 1)), "must be at least 2026-01-01"),
+        (Decimal("0.1"), Ge(Decimal("0.5")), "must be at least 0.5"),
+    ],
+    ids=str,
+)
+def test_what_a_value_does_not_meet_is_said(value: Any, note: object, expected: str) -> None:
+    """Whatever its type; and what fits, fits."""
+    assert list(unmet(value, rules_of([note]))) == [expected]
+    assert list(unmet(None, rules_of([note]))) == []
+
+
+def test_what_a_value_meets_is_not_said() -> None:
+    """Nothing to say."""
+    assert (
+        list(unmet(4, rules_of([Ge(3), Field(lt=5, multiple_of=2), Predicate(bool), "text"]))) == []
+    )
+    assert list(unmet(0.3, rules_of([MultipleOf(0.1)]))) == []
+    assert list(unmet(timedelta(4), rules_of([MultipleOf(timedelta(2))]))) == []

@@ -1,0 +1,210 @@
+"""A key merges updates into what it holds, or says what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from detent.core.errors import StateError, StateTypeError
+from detent.core.schema.type_checks import type_name
+from detent.core.state.handlers import add_numbers, append_unique, merge_lists, replace_values
+from detent.core.state.keys import UNSET, Key, Write, hold, unknown_key
+from detent.core.values.shared_list import Log, bare, is_log
+
+
+@dataclass
+class Draft:
+    """A dataclass that can be changed."""
+
+    lines: list[str]
+
+
+def key(declared: Any, handler: Any = replace_values, **more: Any) -> Key[Any, Any]:
+    return Key("spot", declared, handler, **more)
+
+
+def failing(current: object, update: object) -> object:
+    raise ZeroDivisionError("by nought")
+
+
+def words(current: object, update: object) -> object:
+    return "words"
+
+
+def test_a_list_is_held_as_a_log() -> None:
+    """And what is held already is held as it is."""
+    held = hold([1, [2]])
+    assert is_log(held)
+    assert held == [1, [2]]
+    assert hold(held) is held
+
+
+def test_a_key_takes_a_value_of_its_type() -> None:
+    """Frozen on the way in."""
+    source = {"a": [1]}
+    held = key(dict[str, list[int]]).merge(UNSET, source)
+    source["a"].append(2)
+    assert held == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    ("declared", "handler", "update", "expected"),
+    [
+        (int, replace_values, "1", "holds int, got str: '1'"),
+        (list[int], replace_values, ["a"],
+         "holds list[int]; item 0 of list is not an instance of int, got str: 'a'"),
+        (list[int], merge_lists, [1, "a"],
+         "holds list[int]; item 1 of list is not an instance of int, got str: 'a'"),
+        (list[int], append_unique, "a",
+         "holds list[int]; item 0 of list is not an instance of int, got str: 'a'"),
+        (int, words, 1, "holds int and words must return that, got str: 'words'"),
+        (int | None, replace_values, "1",
+         "holds int | None; str did not match any element in the union, got str: '1'"),
+    ],
+)  # fmt: skip  # what is wrong and what is said belong together
+def test_a_value_of_another_type_is_refused(
+    declared: Any, handler: Any, update: object, expected: str
+) -> None:
+    """With key, expected type, place, and what is there; a handler of the user's is named."""
+    with pytest.raises(StateTypeError) as caught:
+        key(declared, handler).merge(UNSET, update)
+    assert str(caught.value) == f"state key 'spot' {expected}"
+
+
+def test_a_handler_that_raises_is_named() -> None:
+    """Its exception is the cause."""
+    with pytest.raises(
+        StateError,
+        match="the handler failing of state key 'spot' raised ZeroDivisionError: by nought",
+    ) as caught:
+        key(int, failing).merge(1, 2)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_key_says_that_it_cannot_hold_a_value() -> None:
+    """With the reason, whoever made the value."""
+    expected = "state key 'spot': a lock can be changed and cannot be copied"
+    with pytest.raises(StateTypeError, match=expected):
+        key(Any).merge(UNSET, threading.Lock())
+    with pytest.raises(StateTypeError, match=expected):
+        Write("spot", threading.Lock())
+    with pytest.raises(StateTypeError, match=expected):
+        key(Any, lambda current, update: threading.Lock()).merge(UNSET, 1)
+
+
+def test_another_handler_merges_one_update() -> None:
+    """In place of the key's own."""
+    assert key(int).merge(1, 2, add_numbers) == 3
+    assert key(int, add_numbers).merge(1, 2, replace_values) == 2
+
+
+def test_a_handler_gets_none_where_nothing_is() -> None:
+    """As handlers of dict schemas expect."""
+    seen: list[object] = []
+
+    def look(current: object, update: object) -> object:
+        seen.append(current)
+        return update
+
+    key(int, look).merge(UNSET, 1)
+    assert seen == [None]
+
+
+def test_a_handler_cannot_change_what_is_held() -> None:
+    """It gets frozen containers, and copies of what can be changed."""
+    held = hold(Draft(["a"]))
+
+    def spoil(current: Draft, update: object) -> Draft:
+        current.lines.append("b")
+        return current
+
+    assert key(Draft, spoil).merge(held, Draft([])) != held
+    assert bare(held) == Draft(["a"])
+
+
+def test_a_handler_cannot_keep_a_hold_on_what_it_returns() -> None:
+    """What it returned is frozen, or copied."""
+    draft, numbers = Draft(["a"]), [1]
+    held = key(list, lambda current, update: [draft, numbers]).merge(UNSET, 1)
+    draft.lines.append("b")
+    numbers.append(2)
+    assert held == [Draft(["a"]), [1]]
+
+
+def joined(current: Any, update: Any) -> Any:
+    return current + update
+
+
+@pytest.mark.parametrize("handler", [merge_lists, joined])
+def test_only_what_is_new_is_checked(handler: Any) -> None:
+    """What a list held before has been checked before: the cost does not grow with it."""
+    untold = Log(["not an int"])
+    assert key(list[int], handler).merge(untold, [1]) == ["not an int", 1]
+    with pytest.raises(StateTypeError, match="item 0 of list"):
+        key(list[int], handler).merge(untold, ["nor this"])
+    with pytest.raises(StateTypeError, match="item 0 of list"):
+        key(list[int], lambda current, update: [*current, 1]).merge(untold, [1])
+
+
+def test_a_union_of_lists_is_checked_as_a_whole() -> None:
+    """New items of the one kind behind old ones of the other are of neither."""
+    either = key(list[int] | list[str], merge_lists)
+    with pytest.raises(StateTypeError, match="union"):
+        either.merge(either.merge(UNSET, [1]), ["a"])
+
+
+def test_the_first_item_alone_is_checked_if_so_wished() -> None:
+    """As the key says."""
+    assert key(list[int], check="first").merge(UNSET, [1, "a"]) == [1, "a"]
+    with pytest.raises(StateTypeError):
+        key(list[int], check="first").merge(UNSET, ["a", 1])
+
+
+def test_a_write_holds_its_value_from_the_start() -> None:
+    """A tool that changes its list later changes no write."""
+    source = [Draft(["a"])]
+    write = Write("spot", source)
+    source[0].lines.append("b")
+    source.append(Draft([]))
+    write.value[0].lines.append("c")
+    assert write.value == [Draft(["a"])]
+    assert write == Write("spot", [Draft(["a"])])
+    assert repr(write) == "Write('spot', [Draft(lines=['a'])])"
+    assert repr(Write("spot", 1, add_numbers)) == "Write('spot', 1, add_numbers)"
+
+
+def test_a_key_puts_a_write_that_knows_where_it_is_from() -> None:
+    """Which makes it no other write."""
+    spot = key(int)
+    assert spot.put(1) == Write("spot", 1)
+    assert spot.put(1).source is spot
+    assert spot.put(1, add_numbers) == Write("spot", 1, add_numbers)
+
+
+def test_keys_with_equal_parts_are_equal() -> None:
+    """Handlers do not count: two lambdas never are."""
+    assert key(list[int], lambda current, update: 1) == key(list[int], merge_lists)
+    assert key(list[int]) != key(list[str])
+    assert key(int, default=1) != key(int, default=2)
+
+
+def test_unset_is_called_unset() -> None:
+    """Where a default is shown."""
+    assert repr(UNSET) == "unset"
+    assert type_name(int) == "int"
+
+
+def test_an_unknown_key_that_is_like_none_gets_no_suggestion() -> None:
+    """Only what there is."""
+    assert unknown_key("x", ["b", "a"]) == "'x' is not a key of this state, which has 'a', 'b'"
+
+
+def test_a_handler_that_adds_what_does_not_fit_is_named() -> None:
+    """Of all that it gave, the new items are looked at."""
+    expected = "holds list[int] and joined must return that; item 0 of list"
+    with pytest.raises(StateTypeError, match=re.escape(expected)):
+        key(list[int], joined).merge(Log([1]), ["a"])

@@ -1,0 +1,67 @@
+"""Writes: a handler is found again by its name, and values come back as they were written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from detent import AgentSpec, State, StoredDataError, Tool, UnstorableError, Write
+from detent.core.state.handlers import merge_lists, replace_values
+from detent.core.storage.writes import write_from_json, write_text
+from detent.core.tools.tool import by_name
+
+
+def joined(current: Any, update: Any) -> Any:
+    """A handler of a tool's."""
+    return f"{current or ''}{update}"
+
+
+def counted(current: Any, update: Any) -> Any:
+    """A handler of a key's."""
+    return (current or 0) + update
+
+
+NOTE = Tool("note", "", {"type": "object"}, print, outputs_to_state={"text": {"handler": joined}})
+SPEC = AgentSpec(
+    State({"text": {"type": str}, "count": {"type": int, "handler": counted}}), by_name([NOTE])
+)
+
+
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        (Write("text", "a"), None),
+        (Write("text", "a", joined), "tool note"),
+        (Write("count", 1, counted), "key"),
+        (Write("text", "a", replace_values), "replace_values"),
+        (Write("none", [1], merge_lists), "merge_lists"),
+    ],
+    ids=["none", "tool", "key", "shipped", "unknown key"],
+)
+def test_a_write_comes_back_with_its_handler(write: Write, name: str | None) -> None:
+    """Which is stored by name."""
+    data = json.loads(write_text(SPEC, write))
+
+    assert data.get("handler") == name
+    assert write_from_json(SPEC, data) == write
+
+
+def test_a_handler_that_nobody_declares_is_refused() -> None:
+    """Another process could not find it."""
+    with pytest.raises(UnstorableError, match="handler that no tool and no key declares"):
+        write_text(SPEC, Write("text", "a", lambda old, new: new))
+
+
+@pytest.mark.parametrize("data", [3, {}, {"key": "a"}, {"key": 1, "value": 2}])
+def test_what_is_no_write_is_refused(data: object) -> None:
+    """It says what one has."""
+    with pytest.raises(StoredDataError, match="a write has a key, a value"):
+        write_from_json(SPEC, data)
+
+
+def test_a_handler_is_only_found_where_it_is_declared() -> None:
+    """A name in stored data is looked up in the agent, and nowhere else."""
+    with pytest.raises(StoredDataError, match=r"no handler 'os\.system' for state key 'text'"):
+        write_from_json(SPEC, {"key": "text", "value": "a", "handler": "os.system"})

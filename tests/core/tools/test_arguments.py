@@ -1,0 +1,51 @@
+"""What a model passes is checked before anything runs."""
+
+from __future__ import annotations
+
+from detent.core.chat.messages import ToolCall
+from detent.core.state.state import State
+from detent.core.tools.arguments import argument_faults, without_hidden
+from detent.core.tools.decorator import tool
+from detent.core.tools.tool import Tool
+
+
+@tool(inputs_from_state={"user_name": "user"})
+def search(query: str, user: str, state: State, limit: int = 3) -> str:
+    return query
+
+
+def test_what_the_model_sends_for_a_hidden_parameter_is_dropped() -> None:
+    """The state fills it, whatever the model thinks."""
+    sent = {"query": "cats", "user": "Eve", "state": {}}
+    assert without_hidden(ToolCall("search", sent), search).arguments == {"query": "cats"}
+
+
+def test_a_call_that_sends_nothing_hidden_stays_as_it_is() -> None:
+    """It is not even copied."""
+    call = ToolCall("search", {"query": "cats"})
+    assert without_hidden(call, search) is call
+
+
+def test_each_fault_of_the_arguments_is_one_sentence() -> None:
+    """Against what the model was shown."""
+    call = ToolCall("search", {"limit": "3", "querry": "cats"})
+    assert argument_faults(call, search) == [
+        "'limit' must be an integer, got \"3\"",
+        "'query' is missing",
+        "'querry' is not known; did you mean 'query'?",
+    ]
+    assert argument_faults(ToolCall("search", {"query": "cats"}), search) == []
+
+
+def test_arguments_that_are_no_object_are_shown_to_the_model() -> None:
+    """It sees what it wrote."""
+    call = ToolCall("search", unreadable='{"query": ')
+    assert argument_faults(call, search) == ['the arguments are not a JSON object: {"query": ']
+
+
+def test_a_hand_written_schema_is_checked_like_any_other() -> None:
+    """What it does not forbid is let through."""
+    made = Tool("t", "", {"type": "object", "properties": {"n": {"minimum": 1}}}, print)
+    assert argument_faults(ToolCall("t", {"n": 0, "more": 1}), made) == [
+        "'n' must be at least 1, got 0"
+    ]

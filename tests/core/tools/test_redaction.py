@@ -1,0 +1,175 @@
+"""What the state holds does not leave through the text of an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detent.core.tools.redaction import redacted
+
+
+class Colour(Enum):
+    """A choice."""
+
+    RED = "crimson"
+
+
+@frozen
+class Account:
+    """A record with a secret."""
+
+    token: str
+    number: int
+
+
+@dataclass
+class Person:
+    """A dataclass."""
+
+    name: str
+
+
+class Opaque:
+    """What JSON cannot carry."""
+
+    __slots__ = ("__dict__", "inner", "unset")
+
+    def __init__(self) -> None:
+        self.inner = "inner-secret"
+        self.outer = ["outer-secret", self]
+
+    def __str__(self) -> str:
+        return "opaque-secret"
+
+
+class Broken:
+    """What cannot be printed."""
+
+    __slots__ = ("text",)
+
+    def __init__(self) -> None:
+        self.text = "its text"
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+LOOP: list[object] = ["alpha"]
+LOOP.append(LOOP)
+KEY = "0123456789" * 12
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("no user 'Alice'", "Alice", "no user '<it>'"),
+        ("no user AliceBob", "Alice", "no user <it>Bob"),
+        ("a cat", "cat", "a <it>"),
+        ("pincatx", "cat", "pin<it>x"),
+        ("as a gas", "as", "<it> a gas"),
+        ("as_1, as1, 1as", "as", "<it>_1, <it>1, 1<it>"),
+        ("x! and !", "!", "x<it> and <it>"),
+        ("line 7 of 17", 7, "line <it> of 17"),
+        ("user7 of v70", 7, "user<it> of v70"),
+        ("1234 12345", 1234, "<it> 12345"),
+        ("1234 12345", "1234", "<it> <it>5"),
+        ("it took 1.5 s", 1.5, "it took <it> s"),
+        ("'a\\nbcd' is bad", "a\nbcd", "'<it>' is bad"),
+        (
+            "Account(token='secret', number=42)",
+            Account("secret", 42),
+            "Account(token='<it>', number=<it>)",
+        ),
+        ("Person(name='Alice')", Person("Alice"), "Person(name='<it>')"),
+        ("['alpha', 'beta']", ["alpha", {"x": "beta"}], "['<it>', '<it>']"),
+        ('{"a\\u00e9\\"b": 1}', 'aé"b', '{"<it>": 1}'),
+        ('{"aé\\"b": 1}', 'aé"b', '{"<it>": 1}'),
+        ("?q=a%2Fb+c&r=a/b%20c&s=a%2Fb%20c", "a/b c", "?q=<it>&r=<it>&s=<it>"),
+        ("lone \ud800!", "lone \ud800", "<it>!"),
+        ("no key 'alpha'", {"alpha": 1}, "no key '<it>'"),
+        ("opaque-secret!", Opaque(), "<it>!"),
+        ("inner-secret, outer-secret", Opaque(), "<it>, <it>"),
+        ("its text", Broken(), "<it>"),
+        ("crimson Colour.RED RED", Colour.RED, "<it> <it> <it>"),
+        ("b'secret'", b"secret", "b'<it>'"),
+        ("secret c2VjcmV0", b"secret", "<it> <it>"),
+        (r"b'\xff\xfe\xfd'", b"\xff\xfe\xfd", "b'<it>'"),
+        ("2026-01-31T00:00:00", datetime(2026, 1, 31), "<it>"),  # noqa: DTZ001 - as people have it
+        ("alphabet", LOOP, "<it>bet"),
+        ("aaaaaa", "aaaa", "<it>"),
+        (f"'{KEY[:40]}...{KEY[-30:]}' and {KEY}", KEY, "'<it>...<it>' and <it>"),
+        ("str and len", [str, len], "str and len"),
+        ("None is not True", None, "None is not True"),
+        ("None is not True", True, "None is not True"),
+        ("nothing", "", "nothing"),
+        ("nothing", [], "nothing"),
+        ("no bytes", b"", "no bytes"),
+    ],
+)
+def test_a_value_is_replaced_by_its_name(text: str, value: object, expected: str) -> None:
+    """And every part of one; a short one only where it stands alone."""
+    assert redacted(text, {"it": value}, known={}) == expected
+
+
+def test_what_the_reader_knows_stays() -> None:
+    """A model may read what it wrote itself."""
+    assert redacted("no book 'cats'", {"query": "cats"}, known={"q": "cats"}) == "no book 'cats'"
+    assert redacted("no 12", {"n": 12}, known={"q": 123}) == "no <n>"
+
+
+def test_what_only_stands_in_what_the_reader_knows_goes() -> None:
+    """A secret is not known because a longer text that the model wrote has it."""
+    known = {"q": ["order 12345"]}
+    assert redacted("1234, order 12345", {"pin": "1234"}, known=known) == "<pin>, order 12345"
+    assert redacted("order 12345678", {"pin": "12345678"}, known=known) == "order <pin>"
+
+
+def test_names_that_stand_for_values_are_no_values() -> None:
+    """A value that is the name of another key, or the mark of one, is not found in it."""
+    values = {"name": "Alice", "field": "name", "mark": "<name>"}
+    assert redacted("Alice", values, known={}) == "<name>"
+    assert redacted("AliceAlice: name", values, known={}) == "<name><name>: <field>"
+
+
+def test_values_that_overlap_go_together() -> None:
+    """Nothing is left of the second."""
+    values = {"one": "abcd", "two": "cdef"}
+    assert redacted("(abcdef)", values, known={}) == "(<one>)"
+
+
+def test_the_longest_value_goes_first() -> None:
+    """One may be part of another."""
+    values = {"first": "secret", "both": "secret words"}
+    assert redacted("secret words, secret", values, known={}) == "<both>, <first>"
+
+
+@given(st.text(min_size=4), st.text(), st.text())
+def test_no_value_is_left(value: str, before: str, after: str) -> None:
+    """Whatever it is and whatever surrounds it."""
+    left = redacted(f"{before}{value}{after}", {"": value}, known={})
+    assert value.strip() == "" or all(value not in piece for piece in left.split("<>"))
+
+
+def test_the_beginning_and_the_end_of_a_long_text_are_taken_out() -> None:
+    """Texts are cut, by others too; a piece from the middle is not found."""
+    letters = "".join(chr(ord("a") + n * 7 % 26) + str(n % 10) for n in range(40))
+    secret = {"token": letters}
+
+    assert redacted(f"it was {letters[:30]}…", secret, known={}) == "it was <token>…"
+    assert redacted(f"it was …{letters[-30:]}", secret, known={}) == "it was …<token>"
+    assert redacted(letters[:23], secret, known={}) == letters[:23]
+
+
+def test_bytes_are_recognised_as_the_text_that_they_are() -> None:
+    """Also as Python writes them, and in base64."""
+    key = {"key": b"s3cret-\xff"}
+
+    assert redacted("key s3cret-\ufffd", key, known={}) == "key <key>"
+    assert redacted(r"key b's3cret-\xff'", key, known={}) == "key b'<key>'"
+    assert redacted("key czNjcmV0Lf8=", key, known={}) == "key <key>"
