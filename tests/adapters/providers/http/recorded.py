@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 import pytest
 from attrs import field, frozen
+from returns.result import Failure
 
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError
 
 Record: TypeAlias = dict[str, Any]
 
@@ -100,12 +100,12 @@ def decoded(
     headers = {name.lower(): text for name, text in (record["response_headers"] or {}).items()}
     answer.begin(record["status"], headers)
     pieces: list[StreamingChunk] = []
-    try:
-        for chunk in cut(body_of(record), record["id"]):
-            pieces += answer.feed(chunk)
-        last, reply = answer.finish()
-    except ChatGeneratorError as error:
-        return pieces, error.failure
+    for chunk in cut(body_of(record), record["id"]):
+        pieces += answer.feed(chunk)
+    result = answer.finish()
+    if isinstance(result, Failure):
+        return pieces, result.failure()
+    last, reply = result.unwrap()
     return [*pieces, *last], reply
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
+from returns.result import Failure
+
 from detent.adapters.providers.local.decode import Received, Seen, pieces, receive, see, whole_reply
 from detent.adapters.providers.local.encode import Request, cannot, chat_request
 from detent.adapters.providers.local.fetching import fetch
@@ -230,12 +232,18 @@ class _Reading:
         """The whole reply, or the exception that stopped it."""
         if self._error is not None:
             raise self._error
-        reply = whole_reply(self._received, self._request, model)
+        result = whole_reply(self._received, self._request, model)
+        if isinstance(result, Failure):
+            raise ChatGeneratorError(result.failure())
+        reply = result.unwrap()
         self._tell(StreamingChunk(finish_reason=reply.finish_reason))
         return reply
 
     def _take_in(self, event: Mapping[str, Any]) -> None:
-        self._received = receive(self._received, event)
+        received = receive(self._received, event)
+        if isinstance(received, ModelFailure):
+            raise ChatGeneratorError(received)
+        self._received = received
         seen = see(self._received, self._request.form)
         for piece in pieces(self._seen, seen):
             self._tell(piece)
