@@ -23,7 +23,7 @@ from tests.adapters.providers.http.recorded import (
     needs_records,
     records,
 )
-from tests.adapters.providers.openai.test_recorded import PROFILES
+from tests.adapters.providers.openai.recorded import PROFILES
 
 pytestmark = needs_records
 
