@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.openai.encode import request_body
 from detent.adapters.providers.openai.profiles import (
     COMPATIBLE,
@@ -40,7 +41,7 @@ OWN = ToolCall("add", {}, "g6fVbXS8K")
 
 def body_of(profile: Profile, *messages: ChatMessage, **options: object) -> Json:
     """The body of a request to a server of this profile."""
-    body: Json = json.loads(request_body("m", messages, [], options, stream=False, profile=profile))
+    body: Json = json.loads(request_body(ChatRequest("m", messages, [], options), profile=profile))
     return body
 
 
