@@ -8,10 +8,13 @@ from typing import Unpack
 
 from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
-from detent.adapters.providers.http.api import HttpApi
-from detent.adapters.providers.http.endpoints import Home
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Home,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 
 HOME = Home(
     "https://api.anthropic.com",

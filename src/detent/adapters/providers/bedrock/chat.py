@@ -14,10 +14,15 @@ from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.bedrock.encode import CacheTime, request_body
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.bedrock.signing import Credentials, Scope, signed_headers
-from detent.adapters.providers.http.api import HttpApi
-from detent.adapters.providers.http.endpoints import Home, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret, as_secret
+from detent.adapters.providers.http.adapter import (
+    Home,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+    below,
+)
+from detent.adapters.providers.http.secrets import as_secret
 
 SERVICE = "bedrock"
 REGION_VARS = ("AWS_REGION", "AWS_DEFAULT_REGION")

@@ -6,10 +6,13 @@ from typing import Unpack
 
 from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.cohere.encode import request_body
-from detent.adapters.providers.http.api import HttpApi
-from detent.adapters.providers.http.endpoints import Home
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Home,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 
 COHERE = HttpApi(
     Home("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),

@@ -8,10 +8,14 @@ from urllib.parse import quote
 
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import request_body
-from detent.adapters.providers.http.api import HttpApi
-from detent.adapters.providers.http.endpoints import Home, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Home,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+    below,
+)
 
 AI_STUDIO = Home(
     "https://generativelanguage.googleapis.com/v1beta",

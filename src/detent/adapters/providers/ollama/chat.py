@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from typing import Unpack
 
-from detent.adapters.providers.http.api import HttpApi
-from detent.adapters.providers.http.endpoints import Home
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Home,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 from detent.adapters.providers.ollama.decode import ChatFold
 from detent.adapters.providers.ollama.encode import request_body
 

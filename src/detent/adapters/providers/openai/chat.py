@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Unpack
 
-from detent.adapters.providers.http.api import HttpApi
+from detent.adapters.providers.http.adapter import HttpApi, HttpChatGenerator, HttpOptions, Secret
 from detent.adapters.providers.http.endpoints import is_at
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import request_body
 from detent.adapters.providers.openai.profiles import COMPATIBLE, OPENAI, Profile

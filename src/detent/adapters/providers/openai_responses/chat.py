@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Unpack
 
-from detent.adapters.providers.http.api import HttpApi
-from detent.adapters.providers.http.endpoints import Home
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Home,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import request_body
 
