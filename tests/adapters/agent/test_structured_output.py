@@ -21,7 +21,6 @@ from detent import (
     MemoryJournal,
     OutputError,
     OutputType,
-    SchemaMode,
     ScriptedChatGenerator,
     State,
     StreamingChunk,
@@ -31,6 +30,7 @@ from detent import (
 )
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.generator import HttpChatGenerator
+from detent.models import SchemaMode
 
 Runner: TypeAlias = Callable[..., AgentResult[Any, Any]]
 

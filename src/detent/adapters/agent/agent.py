@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
-    from detent.adapters.drivers.run_handle import Errand
+    from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
     from detent.core.chat.replies import StreamingChunk
     from detent.core.control.breakpoints import BreakPoints
@@ -217,8 +217,8 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        errand = self._assembly.begin(request, streaming_callback)
-        return errand.go(inbox, raises=raise_at_break_point)
+        handle = self._assembly.begin(request, streaming_callback)
+        return handle.go(inbox, raises=raise_at_break_point)
 
     async def run_async(
         self,
@@ -243,8 +243,8 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        errand = self._assembly.begin(request, streaming_callback)
-        return await errand.go_async(inbox, raises=raise_at_break_point)
+        handle = self._assembly.begin(request, streaming_callback)
+        return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
         self,
@@ -258,7 +258,7 @@ class Agent(RunDecisions, Generic[S, T]):
         tools: Tools[S] | Sequence[str] | None = None,
         run_id: str | None = None,
         **state: object,
-    ) -> Errand[S]:
+    ) -> RunHandle[S]:
         """A run as `run` begins it, for a loop of one's own: its session, and who performs."""
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
@@ -313,7 +313,7 @@ class Agent(RunDecisions, Generic[S, T]):
 
     def _watch(
         self, request: RunRequest[S], tell: Callable[[StreamingChunk | Event], object]
-    ) -> Errand[S]:
+    ) -> RunHandle[S]:
         return self._assembly.with_listener(tell).begin(request, tell)
 
     def resume(
@@ -340,8 +340,8 @@ class Agent(RunDecisions, Generic[S, T]):
         from detent.adapters.agent.inputs import require_inbox
 
         require_inbox(inbox)
-        errand = self._assembly.resume(run_id, streaming_callback, break_point, tools)
-        return errand.go(inbox, raises=raise_at_break_point)
+        handle = self._assembly.resume(run_id, streaming_callback, break_point, tools)
+        return handle.go(inbox, raises=raise_at_break_point)
 
     async def resume_async(
         self,
@@ -357,5 +357,5 @@ class Agent(RunDecisions, Generic[S, T]):
         from detent.adapters.agent.inputs import require_async_inbox
 
         require_async_inbox(inbox)
-        errand = self._assembly.resume(run_id, streaming_callback, break_point, tools)
-        return await errand.go_async(inbox, raises=raise_at_break_point)
+        handle = self._assembly.resume(run_id, streaming_callback, break_point, tools)
+        return await handle.go_async(inbox, raises=raise_at_break_point)

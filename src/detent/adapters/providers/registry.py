@@ -104,12 +104,12 @@ def _provider_of(generator: object) -> str | None:
             continue
         make = getattr(loaded, maker)
         if isinstance(make, partial):
-            kind, homes = make.func, [make.keywords["profile"].home]
+            kind, endpoints = make.func, [make.keywords["profile"].endpoint]
         else:
             values = [one for one in vars(loaded).values() if not isinstance(one, type)]
-            found = [getattr(one, "home", one) for one in values]
-            kind, homes = make, [one for one in found if hasattr(one, "key_vars")]
-        home = getattr(generator, "home", None)
-        if kind is type(generator) and (home in homes or not homes):
+            found = [getattr(one, "endpoint", one) for one in values]
+            kind, endpoints = make, [one for one in found if hasattr(one, "key_vars")]
+        endpoint = getattr(generator, "endpoint", None)
+        if kind is type(generator) and (endpoint in endpoints or not endpoints):
             return name
     return None

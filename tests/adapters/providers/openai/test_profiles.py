@@ -205,4 +205,4 @@ def test_azure_has_two_paths_and_two_kinds_of_keys(
 ) -> None:
     """A dated version has the deployment in the path."""
     profile = azure("https://a.openai.azure.com/", "d", version, token=token)
-    assert (profile.home.base_url, profile.home.key_header) == (base_url, header)
+    assert (profile.endpoint.base_url, profile.endpoint.key_header) == (base_url, header)

@@ -9,14 +9,14 @@ from typing import Unpack
 from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
 from detent.adapters.providers.http.adapter import (
-    Home,
+    Endpoint,
     HttpApi,
     HttpChatGenerator,
     HttpOptions,
     Secret,
 )
 
-HOME = Home(
+ENDPOINT = Endpoint(
     "https://api.anthropic.com",
     ("ANTHROPIC_API_KEY",),
     "ANTHROPIC_BASE_URL",
@@ -62,7 +62,7 @@ class AnthropicChatGenerator(HttpChatGenerator):
     ) -> None:
         options["headers"] = {"anthropic-version": VERSION, **(options.get("headers") or {})}
         api = HttpApi(
-            HOME,
+            ENDPOINT,
             "/v1/messages",
             partial(request_body, prompt_cache=prompt_cache),
             MessageFold,

@@ -15,7 +15,7 @@ from detent.adapters.providers.bedrock.encode import CacheTime, request_body
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.bedrock.signing import Credentials, Scope, signed_headers
 from detent.adapters.providers.http.adapter import (
-    Home,
+    Endpoint,
     HttpApi,
     HttpChatGenerator,
     HttpOptions,
@@ -98,7 +98,7 @@ class BedrockChatGenerator(HttpChatGenerator):
         self._region = region or next(filter(None, map(os.environ.get, REGION_VARS)), None)
         if not self._region:
             raise ValueError("Bedrock needs a region: set AWS_REGION, or pass region='us-east-1'")
-        home = Home(
+        endpoint = Endpoint(
             f"https://bedrock-runtime.{self._region}.amazonaws.com",
             () if access_key else ("AWS_BEARER_TOKEN_BEDROCK",),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
@@ -106,7 +106,7 @@ class BedrockChatGenerator(HttpChatGenerator):
         )
         self._access_key = access_key
         api = HttpApi(
-            home,
+            endpoint,
             f"/model/{quote(model, safe='')}/converse",
             partial(request_body, prompt_cache=prompt_cache),
             partial(ConverseFold, model),

@@ -7,7 +7,7 @@ from typing import Unpack
 from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.cohere.encode import request_body
 from detent.adapters.providers.http.adapter import (
-    Home,
+    Endpoint,
     HttpApi,
     HttpChatGenerator,
     HttpOptions,
@@ -15,7 +15,7 @@ from detent.adapters.providers.http.adapter import (
 )
 
 COHERE = HttpApi(
-    Home("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
+    Endpoint("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
     "/chat",
     request_body,
     ChatFold,

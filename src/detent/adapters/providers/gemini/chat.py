@@ -9,7 +9,7 @@ from urllib.parse import quote
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import request_body
 from detent.adapters.providers.http.adapter import (
-    Home,
+    Endpoint,
     HttpApi,
     HttpChatGenerator,
     HttpOptions,
@@ -17,7 +17,7 @@ from detent.adapters.providers.http.adapter import (
     below,
 )
 
-AI_STUDIO = Home(
+AI_STUDIO = Endpoint(
     "https://generativelanguage.googleapis.com/v1beta",
     ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "GOOGLE_GEMINI_BASE_URL",
@@ -71,7 +71,7 @@ class GeminiChatGenerator(HttpChatGenerator):
         return below(self._base_url, f"{self.api.path}generateContent")
 
 
-def vertex(project: str, location: str) -> Home:
+def vertex(project: str, location: str) -> Endpoint:
     """Vertex AI of a project at a location.
 
     Source: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest
@@ -79,7 +79,7 @@ def vertex(project: str, location: str) -> Home:
     host = "aiplatform.googleapis.com"
     regional = host if location == "global" else f"{location}-{host}"
     path = f"projects/{quote(project, safe='')}/locations/{quote(location, safe='')}"
-    return Home(f"https://{regional}/v1beta1/{path}/publishers/google", (TOKEN_VAR,))
+    return Endpoint(f"https://{regional}/v1beta1/{path}/publishers/google", (TOKEN_VAR,))
 
 
 def VertexChatGenerator(  # noqa: N802 - it reads like the class that it makes one of

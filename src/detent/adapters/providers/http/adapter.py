@@ -1,7 +1,7 @@
 """What an adapter of a provider is made of, in one import.
 
-`HttpApi` is all of it: the provider's `Home`, an `encode` that writes a `ChatRequest`, and a `Fold`
-that reads the answer. The rest is what most of them need to write and to read.
+`HttpApi` is all of it: the provider's `Endpoint`, an `encode` that writes a `ChatRequest`, and a
+`Fold` that reads the answer. The rest is what most of them need to write and to read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from detent.adapters.providers.http.answers import Answer, Fold, Payloads
 from detent.adapters.providers.http.api import ChatRequest, HttpApi
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.neutral import decided_reason, named_tool, sent, wanted_schema
@@ -28,8 +28,8 @@ from detent.adapters.providers.http.wire import cannot_send, first_count, read_a
 __all__ = [
     "Answer",
     "ChatRequest",
+    "Endpoint",
     "Fold",
-    "Home",
     "HttpApi",
     "HttpChatGenerator",
     "HttpOptions",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import field, frozen
 
 from detent.adapters.providers.http.answers import Fold, Payloads
-from detent.adapters.providers.http.endpoints import Home
+from detent.adapters.providers.http.endpoints import Endpoint
 from detent.adapters.providers.http.payloads import PayloadDecoder
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import SchemaMode
@@ -38,7 +38,7 @@ class HttpApi:
     """How one API is spoken. All of it is pure.
 
     Attributes:
-        home: the provider's own server.
+        endpoint: the provider's own server.
         path: where requests go, below the address of the server.
         encode: writes the body of a request; raises ChatGeneratorError for what cannot be sent.
         decode: makes what folds the JSON values of one answer.
@@ -47,7 +47,7 @@ class HttpApi:
             `response_format`.
     """
 
-    home: Home
+    endpoint: Endpoint
     path: str
     encode: Callable[[ChatRequest], bytes]
     decode: Callable[[], Fold]

@@ -15,7 +15,7 @@ from detent.adapters.providers.http.caller import (
     host_of,
 )
 from detent.adapters.providers.http.clients import Clients
-from detent.adapters.providers.http.endpoints import Home, below, server_of
+from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
@@ -82,16 +82,16 @@ class HttpChatGenerator:
             )
         self.model = model
         self.api = api
-        self._base_url, self._key = server_of(api.home, api_base_url, api_key)
+        self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
 
     @property
-    def home(self) -> Home:
+    def endpoint(self) -> Endpoint:
         """The provider's own server."""
-        return self.api.home
+        return self.api.endpoint
 
     @property
     def schema_mode(self) -> SchemaMode:
@@ -105,7 +105,7 @@ class HttpChatGenerator:
             SecretError: its key is a value, or its address may hold one.
         """
         told: dict[str, object] = {}
-        is_elsewhere = self._base_url != self.home.base_url
+        is_elsewhere = self._base_url != self.endpoint.base_url
         if self._options:
             told["generation_kwargs"] = thaw(self._options)
         if is_elsewhere:
@@ -115,7 +115,7 @@ class HttpChatGenerator:
                     "may be a key and is not written; give the key by Secret.from_env_var"
                 )
             told["api_base_url"] = self._base_url
-        if self._key is not None and (is_elsewhere or self._key.env_vars != self.home.key_vars):
+        if self._key is not None and (is_elsewhere or self._key.env_vars != self.endpoint.key_vars):
             if not self._key.env_vars:
                 raise SecretError(
                     f"the key of {type(self).__name__} is a value, which is not written; make it "
@@ -190,13 +190,13 @@ class HttpChatGenerator:
             secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
         if self._key is not None:
             secrets.append(self._key.reveal())
-            name, before = self.home.key_header
+            name, before = self.endpoint.key_header
             headers[name] = before + secrets[-1]
         return headers, secrets
 
     def about_key(self) -> str:
         """Whether there is a key for a call, and which variables may hold it; never the key."""
-        names = " or ".join(self.home.key_vars)
+        names = " or ".join(self.endpoint.key_vars)
         try:
             _, secrets = self._signed_headers(self._url(stream=False), b"")
         except SecretError as error:

@@ -6,7 +6,7 @@ import os
 from typing import Unpack
 
 from detent.adapters.providers.http.adapter import (
-    Home,
+    Endpoint,
     HttpApi,
     HttpChatGenerator,
     HttpOptions,
@@ -46,6 +46,6 @@ class OllamaChatGenerator(HttpChatGenerator):
     ) -> None:
         host = os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         base_url = host if "://" in host else f"http://{host}"
-        home = Home(base_url, ("OLLAMA_API_KEY",), needs_key=False)
-        api = HttpApi(home, "/api/chat", request_body, ChatFold, schema_mode="without_tools")
+        endpoint = Endpoint(base_url, ("OLLAMA_API_KEY",), needs_key=False)
+        api = HttpApi(endpoint, "/api/chat", request_body, ChatFold, schema_mode="without_tools")
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

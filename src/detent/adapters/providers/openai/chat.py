@@ -43,7 +43,7 @@ class OpenAIChatGenerator(HttpChatGenerator):
     ) -> None:
         api = api_of(profile or OPENAI)
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
-        if profile is None and not is_at(self.home, self._base_url):
+        if profile is None and not is_at(self.endpoint, self._base_url):
             self.api = api_of(COMPATIBLE)
 
 
@@ -51,4 +51,4 @@ def api_of(profile: Profile) -> HttpApi:
     """Chat Completions as a server of this profile speaks them."""
     encode = partial(request_body, profile=profile)
     mode = profile.schema_mode
-    return HttpApi(profile.home, "/chat/completions", encode, ChatFold, schema_mode=mode)
+    return HttpApi(profile.endpoint, "/chat/completions", encode, ChatFold, schema_mode=mode)

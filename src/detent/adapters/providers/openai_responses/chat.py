@@ -6,7 +6,7 @@ from functools import partial
 from typing import Unpack
 
 from detent.adapters.providers.http.adapter import (
-    Home,
+    Endpoint,
     HttpApi,
     HttpChatGenerator,
     HttpOptions,
@@ -15,7 +15,7 @@ from detent.adapters.providers.http.adapter import (
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import request_body
 
-HOME = Home("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
+ENDPOINT = Endpoint("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
 
 
 class OpenAIResponsesChatGenerator(HttpChatGenerator):
@@ -51,5 +51,5 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
         **options: Unpack[HttpOptions],
     ) -> None:
         encode = partial(request_body, chained=chained)
-        api = HttpApi(HOME, "/responses", encode, ResponseFold, schema_mode="always")
+        api = HttpApi(ENDPOINT, "/responses", encode, ResponseFold, schema_mode="always")
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
