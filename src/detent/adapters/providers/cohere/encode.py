@@ -51,8 +51,8 @@ def request_body(request: ChatRequest) -> bytes:
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    given = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
-    chosen, choice = _chosen(request.tools, given.pop("tool_choice", None))
+    rest = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
+    chosen, choice = _chosen(request.tools, rest.pop("tool_choice", None))
     body: Json = {
         "model": request.model,
         "messages": [*wire_messages(request.messages)],
@@ -60,8 +60,8 @@ def request_body(request: ChatRequest) -> bytes:
     }
     body["tools"] = [function_tool(tool) for tool in chosen]
     body["tool_choice"] = choice if chosen else None
-    body["response_format"] = _response_format(given.pop("response_format", None))
-    body |= {RENAMED.get(name, name): value for name, value in given.items()}
+    body["response_format"] = _response_format(rest.pop("response_format", None))
+    body |= {RENAMED.get(name, name): value for name, value in rest.items()}
     if isinstance(body.get("stop_sequences"), str):
         body["stop_sequences"] = [body["stop_sequences"]]
     return sent(body, API)

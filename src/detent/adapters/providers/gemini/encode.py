@@ -62,22 +62,22 @@ def request_body(request: ChatRequest) -> bytes:
         ChatGeneratorError: something in it cannot be sent.
     """
     messages, tools, options = request.messages, request.tools, request.options
-    given = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
+    rest = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
     body: Json = {"contents": [*contents(messages)]}
     if texts := [text for message in messages for text in _instructions(message)]:
         body["systemInstruction"] = {"parts": [{"text": text} for text in texts]}
     functions = [{"functionDeclarations": [_function(tool) for tool in tools]}] if tools else []
-    choice = given.pop("tool_choice", None)
+    choice = rest.pop("tool_choice", None)
     if tools and choice is not None:
         body["toolConfig"] = {"functionCallingConfig": _calling(choice)}
-    config = _response_format(given.pop("response_format", None))
-    config |= {new: given.pop(name) for name, new in GENERATION_CONFIG.items() if name in given}
-    config |= _mapping(given.pop("generationConfig", None))
+    config = _response_format(rest.pop("response_format", None))
+    config |= {new: rest.pop(name) for name, new in GENERATION_CONFIG.items() if name in rest}
+    config |= _mapping(rest.pop("generationConfig", None))
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
     body["generationConfig"] = _without_none(config)
-    body["tools"] = [*functions, *_list(given.pop("tools", None))]
-    return sent(body | given, API)
+    body["tools"] = [*functions, *_list(rest.pop("tools", None))]
+    return sent(body | rest, API)
 
 
 def contents(messages: Iterable[ChatMessage]) -> Iterator[Json]:

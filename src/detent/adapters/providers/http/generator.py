@@ -104,25 +104,25 @@ class HttpChatGenerator:
         Raises:
             SecretError: its key is a value, or its address may hold one.
         """
-        told: dict[str, object] = {}
+        data: dict[str, object] = {}
         is_elsewhere = self._base_url != self.endpoint.base_url
         if self._options:
-            told["generation_kwargs"] = thaw(self._options)
+            data["generation_kwargs"] = thaw(self._options)
         if is_elsewhere:
             if {"@", "?"} & set(self._base_url):
                 raise SecretError(
                     f"the api_base_url of {type(self).__name__} has a user or a query in it, which "
                     "may be a key and is not written; give the key by Secret.from_env_var"
                 )
-            told["api_base_url"] = self._base_url
+            data["api_base_url"] = self._base_url
         if self._key is not None and (is_elsewhere or self._key.env_vars != self.endpoint.key_vars):
             if not self._key.env_vars:
                 raise SecretError(
                     f"the key of {type(self).__name__} is a value, which is not written; make it "
                     "with Secret.from_env_var"
                 )
-            told["api_key"] = {"env_vars": list(self._key.env_vars)}
-        return told
+            data["api_key"] = {"env_vars": list(self._key.env_vars)}
+        return data
 
     def _url(self, *, stream: bool) -> str:
         """Where a request goes."""

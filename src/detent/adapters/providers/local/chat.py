@@ -74,8 +74,8 @@ class LocalChatGenerator:
     def options_as_data(self) -> dict[str, object]:
         """The options that are data: what it may hold, and how it writes."""
         threads = None if self._threads is None else self._threads.reading
-        given = {"threads": threads, "generation_kwargs": thaw(self._options) or None}
-        return {"n_ctx": self._n_ctx} | {k: v for k, v in given.items() if v is not None}
+        optional = {"threads": threads, "generation_kwargs": thaw(self._options) or None}
+        return {"n_ctx": self._n_ctx} | {k: v for k, v in optional.items() if v is not None}
 
     def warm_up(self, on_progress: OnProgress | None = None) -> None:
         """Fetch the weights if they are not here, and load them.

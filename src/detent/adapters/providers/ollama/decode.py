@@ -70,8 +70,8 @@ class ChatFold:
             return Failure(unfinished("message", cut_off=cut_off))
         raw = str(self._last.get("done_reason") or "")
         reason = decided_reason(FINISH_REASONS.get(raw, "other"), calls=bool(self._calls))
-        said = {name: said for name, said in self._last.items() if name not in NOT_EXTRA}
-        usage = {name: number for name, number in said.items() if name.endswith(USAGE_SUFFIXES)}
+        about = {name: value for name, value in self._last.items() if name not in NOT_EXTRA}
+        usage = {name: number for name, number in about.items() if name.endswith(USAGE_SUFFIXES)}
         thought = ReasoningContent("".join(self._thinking), {PROVIDER: {}})
         reply = ChatReply(
             ChatMessage.from_assistant(
@@ -85,7 +85,8 @@ class ChatFold:
             ),
             model=str(self._last.get("model") or ""),
             raw_finish_reason=raw,
-            extra={name: one for name, one in said.items() if name not in usage} | {"usage": usage},
+            extra={name: one for name, one in about.items() if name not in usage}
+            | {"usage": usage},
         )
         return Success(reply)
 

@@ -55,19 +55,19 @@ def request_body(request: ChatRequest) -> bytes:
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    given = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
-    chosen = _chosen(request.tools, given.pop("tool_choice", None))
+    rest = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
+    chosen = _chosen(request.tools, rest.pop("tool_choice", None))
     body: Json = {
         "model": request.model,
         "messages": [*wire_messages(request.messages)],
         "stream": request.stream,
     }
     body["tools"] = [function_tool(tool) for tool in chosen]
-    body["format"] = _format(given.pop("response_format", None))
-    own = {new: given.pop(name) for name, new in MODEL_OPTIONS.items() if name in given}
-    own |= _mapping(given.pop("options", None))
+    body["format"] = _format(rest.pop("response_format", None))
+    own = {new: rest.pop(name) for name, new in MODEL_OPTIONS.items() if name in rest}
+    own |= _mapping(rest.pop("options", None))
     body["options"] = {name: value for name, value in own.items() if value is not None}
-    return sent(body | given, API)
+    return sent(body | rest, API)
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:

@@ -99,18 +99,22 @@ class ResponseFold:
         return decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
 
     def _reply(self, parts: Sequence[Part], status: str, reason: FinishReason) -> ChatReply:
-        told = self._response
-        kept = {"id": told["id"]} if told.get("id") and told.get("store") is not False else None
+        response = self._response
+        kept = (
+            {"id": response["id"]}
+            if response.get("id") and response.get("store") is not False
+            else None
+        )
         refusal = "".join(map(_refused, parts))
         return ChatReply(
             assistant_message(PROVIDER, parts, kept),
             finish_reason=reason,
-            usage=_usage(told.get("usage") or {}),
-            model=str(told.get("model") or ""),
+            usage=_usage(response.get("usage") or {}),
+            model=str(response.get("model") or ""),
             raw_finish_reason=status,
             extra={
                 name: said
-                for name, said in {**told, "refusal": refusal}.items()
+                for name, said in {**response, "refusal": refusal}.items()
                 if said and name not in NOT_EXTRA
             },
         )
