@@ -96,15 +96,15 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
     ("data", "text"),
     [
         ({"$type": "os.system", "command": "rm"}, r"must have '\$type', one of ModelReplied"),
-        ({"is": "ToolStarted", "attempt": 1}, "'ref' is missing @ data"),
-        ({"is": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
-        ({"is": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
+        ({"$type": "ToolStarted", "attempt": 1}, "'ref' is missing @ data"),
+        ({"$type": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
+        ({"$type": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
         ({"$type": "ToolStarted", "ref": [1], "attempt": 1}, "an array of turn and place"),
         ({"$type": "ToolStarted", "ref": [1, "0"]}, "must be int, got str @ data.ref"),
-        ({"is": "ToolStarted", "ref": 3, "attempt": 1}, "must be an array, got int @ data.ref"),
-        ({"is": "CancelRequested", "reason": "x", "more": 1}, "nothing is called"),
+        ({"$type": "ToolStarted", "ref": 3, "attempt": 1}, "must be an array, got int @ data.ref"),
+        ({"$type": "CancelRequested", "reason": "x", "more": 1}, "nothing is called"),
         (
-            {"is": "HumanDecided", "ref": [1, 0], "digest": "", "decision": None},
+            {"$type": "HumanDecided", "ref": [1, 0], "digest": "", "decision": None},
             "must be an object",
         ),
         ([], "must be an object, got list"),
@@ -120,9 +120,7 @@ def test_what_does_not_fit_is_refused_with_its_place(data: object, text: str) ->
 UNIONS = (Event, Outcome, Phase, Status, ChatReply)
 SHAPES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.sampled_from(["$type", "is", "ref", "x"]), inner)
-    ),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["$type", "ref", "x"]), inner),
     max_leaves=8,
 )
 

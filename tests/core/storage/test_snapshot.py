@@ -203,7 +203,7 @@ def test_an_agent_that_lacks_something_is_told_what() -> None:
     ("change", "text"),
     [
         ({"detent": "else"}, "this is no snapshot"),
-        ({"format": 99}, "stored in format 99, and this Detent reads 1 to 4"),
+        ({"format": 99}, "stored in format 99, and this Detent reads format 1"),
         ({"run": {}}, "damaged: its run or its agent"),
         ({"agent": {"tools": {"pay": 3}, "state": {}}}, "damaged: its run or its agent"),
         ({"held": [["tool", 1]]}, "'held' has something that is no place"),

@@ -90,6 +90,6 @@ def _of(run_id: str, kept: Entry | Checkpoint) -> str:
 
 def _data(text: str, place: str) -> Mapping[str, Any]:
     found, _, data = text.rpartition("\n")
-    if found not in ("", place):  # earlier versions left it out
-        raise ValueError(f"it belongs to {found}")
+    if found != place:
+        raise ValueError(f"it belongs to {found!r}, and stands at {place}")
     return Checkpoint(0, data).data

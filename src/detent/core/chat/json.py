@@ -69,7 +69,7 @@ def _answer_text(message: ChatMessage, call: ToolCall | None) -> str | None:
 
 
 def conversation_from_json(data: Any) -> list[ChatMessage]:
-    """The messages that `conversation_text` wrote, or an earlier Detent in full.
+    """The messages that `conversation_text` wrote.
 
     Raises:
         RefusedError: the data says none; says where and why.

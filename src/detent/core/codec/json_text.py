@@ -15,9 +15,6 @@ from detent.core.values.frozen import FrozenDict, FrozenList
 TAG = "$type"
 """The entry that says which class an object is of."""
 
-AS_IN_1 = "as in format 1"
-"""The tag of a value that format 1 stored by its declared type. See `detent.core.codec.values`."""
-
 quoted: Callable[[str], str] = encode_basestring_ascii
 """A text as JSON, in ASCII: half a character pair, which no encoding has, passes as well."""
 

@@ -20,9 +20,6 @@ from detent.core.codec.shapes import RefusedError, Shape, Spec, an_object
 from detent.core.values.quick import twin
 
 ShapeOf: TypeAlias = Callable[[Any], Shape]
-TAG_IN_1 = "is"
-"""What the tag was in format 1. What read that has added the present one."""
-TAGS = frozenset({TAG, TAG_IN_1})
 
 
 def record_of(kind: Any, shape_of: ShapeOf, *, tagged: bool) -> Shape:
@@ -101,7 +98,7 @@ class _Record(Shape):
 
     def _refuse_unknown(self, data: Mapping[str, Any]) -> None:
         """Raise if the data has a name that no field has."""
-        known = {one.name for one in self._fields} | (TAGS if self._tagged else set())
+        known = {one.name for one in self._fields} | ({TAG} if self._tagged else set())
         for name in data:
             if name not in known:
                 raise RefusedError(f"nothing is called {name[:40]!r}")

@@ -26,7 +26,7 @@ from typing import (
 from attrs import has
 
 from detent.core.codec.json_text import TAG, NotPlainError, encoded, plain_text, quoted
-from detent.core.codec.record import TAG_IN_1, record_of
+from detent.core.codec.record import record_of
 from detent.core.codec.shapes import (
     RefusedError,
     Shape,
@@ -231,7 +231,7 @@ def _tagged(records: Sequence[Any]) -> Shape:
 
 
 def _tag_of(data: Any, named: Collection[str]) -> str:
-    tag = an_object(data).get(TAG, data.get(TAG_IN_1))
+    tag = an_object(data).get(TAG)
     if not isinstance(tag, str) or tag not in named:
         told = f"must have {TAG!r}, one of {', '.join(named)}"
         raise RefusedError(f"{told}, got {str(tag)[:40]!r}")

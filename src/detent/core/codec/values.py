@@ -14,11 +14,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
 from detent.core.codec.forms import NATIVE, Form, NoFormError, class_of, is_record, plain_type
-from detent.core.codec.json_text import AS_IN_1, TAG, NotPlainError, encoded, plain_text
+from detent.core.codec.json_text import NotPlainError, encoded, plain_text
 from detent.core.codec.registry import OWN_FORMS
 from detent.core.codec.shapes import RefusedError
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.schema.conversion import convert
 from detent.core.schema.record_fields import field_names
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.short_repr import shown
@@ -91,8 +90,6 @@ def from_json(
         StoredDataError: the data does not fit the declared type; says where and why.
     """
     try:
-        if isinstance(data, Mapping) and data.get(TAG) == AS_IN_1:
-            return _read_as_in_1(data, declared, place)
         return _codec(declared, types).structure(data, declared)
     except Exception as error:
         from cattrs import transform_error
@@ -101,26 +98,20 @@ def from_json(
         raise StoredDataError("; ".join(faults)) from error
 
 
-def _read_as_in_1(data: Mapping[str, Any], declared: Any, place: str) -> Any:
-    """What the key holds, or one item of it, in the JSON that tools take as arguments."""
-    kinds = {"key": declared, "item": next(iter(get_args(declared)), declared)}
-    return convert(data["value"], kinds[data["as"]], place)
-
-
 def versioned(stored: object, version: int, what: str) -> Mapping[str, Any]:
-    """The data in ``{"version": version, "data": …}``. Every earlier version is read as well.
+    """The data in ``{"version": version, "data": …}``.
 
     Raises:
-        StoredDataError: `stored` is not of this kind, or of a later version.
+        StoredDataError: `stored` is not of this kind, or of another version.
     """
     if not isinstance(stored, Mapping) or not isinstance(data := stored.get("data"), Mapping):
         raise StoredDataError(
             f"a stored {what} is a dict with 'version' and 'data', got {shown(stored)}"
         )
     found = stored.get("version")
-    if type(found) is not int or not 1 <= found <= version:
+    if type(found) is not int or found != version:
         raise StoredDataError(
-            f"a stored {what} of version {found!r:.40}; this Detent reads 1 to {version}"
+            f"a stored {what} of version {found!r:.40}; this Detent reads version {version}"
         )
     return data
 

@@ -13,7 +13,7 @@ from detent.core.codec.values import to_text
 from detent.core.errors import UnstorableError
 from detent.core.values.shared_list import Log, bare, is_log
 
-VERSION = 2
+VERSION = 1
 """Of the stored form."""
 
 

@@ -19,9 +19,8 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.stored import in_state, state_parts, state_text
 from detent.core.storage.fingerprint import fingerprint
-from detent.core.storage.journal import run_text
+from detent.core.storage.journal import FORMAT, require_format, run_text
 from detent.core.storage.storable import is_plain_run, is_plain_start
-from detent.core.storage.upgrades import FORMAT, upgraded_run
 from detent.core.values.shared_list import Log
 
 Json: TypeAlias = dict[str, Any]
@@ -94,7 +93,7 @@ def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] |
     One whose predecessor is missing says nothing: then more entries must be read.
 
     Raises:
-        StoredDataError: one of them is damaged, or a later Detent wrote it.
+        StoredDataError: one of them is damaged, or another Detent wrote it.
     """
     lists: dict[str, list[Any]] = {}
     last: tuple[int, Json] | None = None
@@ -108,7 +107,7 @@ def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
     """A checkpoint as a snapshot. `lists` are those of the one before, and are made its own."""
     match data:
         case {"run": dict(run), "shared": dict(shared), "format": version}:
-            run = upgraded_run(run, version)
+            require_format(version)
         case _:
             raise StoredDataError("a checkpoint is damaged: its run is not there")
     match run.get("state"):

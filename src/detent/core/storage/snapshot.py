@@ -39,8 +39,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.storage.fingerprint import fingerprint, is_fingerprint, misfits
-from detent.core.storage.journal import run_from_json, run_to_json
-from detent.core.storage.upgrades import FORMAT, upgraded_run
+from detent.core.storage.journal import FORMAT, require_format, run_from_json, run_to_json
 from detent.core.tools.masking import masked
 from detent.core.values.frozen import FrozenDict, thaw
 
@@ -197,7 +196,7 @@ class AgentSnapshot:
         """What `to_dict` gave. `data` is not changed and not kept.
 
         Raises:
-            StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+            StoredDataError: `data` is no snapshot, or another Detent wrote it.
         """
         parts = _parts_of(data)
         said = map(ToolExecutionDecision.from_dict, _listed(data.get("decisions", []), "decisions"))
@@ -227,11 +226,11 @@ class AgentSnapshot:
 def _parts_of(
     data: Mapping[str, Any],
 ) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any], float | None]:
-    """What the fields of a snapshot are made of, in the present format."""
+    """What the fields of a snapshot are made of."""
     if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
         raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
-    found, agent = data.get("run"), data.get("agent")
-    run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
+    require_format(data.get("format"))
+    run, agent = data.get("run"), data.get("agent")
     if not _is_run(run) or not is_fingerprint(agent):
         raise StoredDataError(
             "the snapshot is damaged: its run or its agent is not there or not whole"
@@ -240,14 +239,14 @@ def _parts_of(
     break_point, about_to = data.get("break_point"), data.get("about_to")
     if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
         raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
-    return run, cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
+    return cast(Json, run), cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
 
 
 def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
     """As `AgentSnapshot.from_dict`, but `data` is kept as it is: for one that is not given on.
 
     Raises:
-        StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+        StoredDataError: `data` is no snapshot, or another Detent wrote it.
     """
     run, *rest = _parts_of(data)
     return AgentSnapshot(FrozenDict(run), *rest)  # type: ignore[arg-type]  # mypy loses their types
