@@ -18,14 +18,19 @@ from detent.core.run.run import Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
-from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
+from detent.core.storage.checkpoints import (
+    NO_CHECKPOINT,
+    Known,
+    checkpoint_text,
+    joined,
+    start_text,
+)
 from detent.core.storage.journal import event_of, event_text, progress_mark, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
     run_of,
 )
-from detent.core.storage.storable import is_storable
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -105,7 +110,7 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, begun(self._spec, run))])
+            self._append(run, [(STARTED, start_text(self._spec, run))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -115,7 +120,7 @@ class Recorder:
         while marked and type(happened[marked][0]) is ToolStarted:
             marked -= 1  # of a start, only one thing can come
         new = [
-            (type(event).__name__, self._written(event, after if place == marked else None))
+            (type(event).__name__, self._text(event, after if place == marked else None))
             for place, (event, after) in enumerate(happened)
         ]
         run = happened[-1][1]
@@ -123,8 +128,8 @@ class Recorder:
         if not self._is_due(run, position - self._known.position):
             self._append(run, new)
             return
-        written, rest = checkpoint(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, written))
+        text, rest = checkpoint_text(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, text))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -135,12 +140,12 @@ class Recorder:
         """
         return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
-    def _written(self, event: Event, after: Run[Any] | None) -> Written:
-        """The text of an event, or what gives it later: a store in memory may never need it."""
-        mark = None if after is None or type(event) is ToolStarted else progress_mark(after)
-        if is_storable(self._spec, event):
-            return _Unwritten(self._spec, event, mark)
-        return _text(self._spec, event, mark)
+    def _text(self, event: Event, after: Run[Any] | None) -> str:
+        """An event, with the mark of the run after it behind it."""
+        text = event_text(self._spec, event)
+        if after is None or type(event) is ToolStarted:
+            return text
+        return f'{text[:-1]},"mark":{quoted(progress_mark(after))}}}'
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
@@ -150,7 +155,7 @@ class Recorder:
     def _append(
         self,
         run: Run[Any],
-        new: Sequence[tuple[str, Written]],
+        new: Sequence[tuple[str, str]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
         at, status = self._now(), status_of(run)
@@ -160,26 +165,6 @@ class Recorder:
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
-
-
-class _Unwritten:
-    """Gives the text of an event. It stays in memory: for the collector, a partial would be two."""
-
-    __slots__ = ("_event", "_mark", "_spec")
-
-    def __init__(self, spec: AgentSpec[Any], event: Event, mark: str | None) -> None:
-        self._spec = spec
-        self._event = event
-        self._mark = mark
-
-    def __call__(self) -> str:
-        return _text(self._spec, self._event, self._mark)
-
-
-def _text(spec: AgentSpec[Any], event: Event, mark: str | None) -> str:
-    """An event, with the mark behind it."""
-    text = event_text(spec, event)
-    return text if mark is None else f'{text[:-1]},"mark":{quoted(mark)}}}'
 
 
 def loaded(

@@ -119,18 +119,6 @@ class DirectoryJournal:
                 for _, found in _read(file, run_id, path, place):
                     yield from (entry for entry in found if entry.position >= start)
 
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run.
-
-        Raises:
-            JournalError: it cannot be read.
-            JournalDamagedError: some that were written are not there.
-        """
-        path = self._file(run_id, LINES)
-        with _told("read", path), suppress(FileNotFoundError), path.open("rb") as file:
-            return _ending(file, run_id, path)[0].length
-        return 0
-
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         path = self._file(run_id, CHECKPOINTS)

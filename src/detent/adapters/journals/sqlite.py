@@ -158,18 +158,6 @@ class SQLiteJournal:
         if damage is not None:
             raise JournalDamagedError(str(damage), run_id, start + len(rows))
 
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run.
-
-        Raises:
-            JournalError: it cannot be read.
-            JournalDamagedError: some that were written are not there.
-        """
-        query = (run_id, run_id)
-        length, known = self._do("read", lambda db: db.execute(LENGTHS, query).fetchone())
-        self._require_all(run_id, length, known)
-        return int(length)
-
     def _require_all(self, run_id: str, count: int, known: object, start: int = 0) -> None:
         """Raise when a run, of which `count` entries are there from `start` on, was once longer."""
         if known is None and not count:

@@ -6,8 +6,7 @@ ended. So all checkpoints of a run together are about as large as the run, howev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
@@ -20,12 +19,9 @@ from detent.core.state.state import lists_in
 from detent.core.state.stored import in_state, state_parts, state_text
 from detent.core.storage.fingerprint import fingerprint
 from detent.core.storage.journal import FORMAT, require_format, run_text
-from detent.core.storage.storable import is_plain_run, is_plain_start
 from detent.core.values.shared_list import Log
 
 Json: TypeAlias = dict[str, Any]
-Written: TypeAlias = str | Callable[[], str]
-"""A text, or what gives it once it is needed."""
 
 
 @frozen
@@ -37,13 +33,6 @@ class Known:
 
 
 NO_CHECKPOINT = Known()
-
-
-def checkpoint(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[Written, int]:
-    """As `checkpoint_text`, or what gives that text later, if nothing but lists is in the run."""
-    if is_plain_run(run):
-        return lambda: checkpoint_text(spec, run, known)[0], 0
-    return checkpoint_text(spec, run, known)
 
 
 def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[str, int]:
@@ -63,19 +52,14 @@ def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     }
     told = {name: count for name, count in shared.items() if count}
     parts = state_parts(run.state, known.lists)
-    begun = begun_text(spec, evolve(run, state=spec.state))
+    begun = start_text(spec, evolve(run, state=spec.state))
     # no text in JSON has the like of it in it: there, a stroke stands before each quote
     whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
     text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
     return text, len(text) - sum(len(parts[name]) for name in lists)
 
 
-def begun(spec: AgentSpec[Any], run: Run[Any]) -> Written:
-    """As `begun_text`, or what gives that text later, if nothing odd is in the run."""
-    return partial(begun_text, spec, run) if is_plain_start(run) else begun_text(spec, run)
-
-
-def begun_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
+def start_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
     """A snapshot of `run` as JSON text, for a journal: nothing holds it.
 
     Raises:

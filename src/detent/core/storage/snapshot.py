@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
@@ -57,14 +56,6 @@ class SnapshotMismatchError(StoredDataError):
 
 
 @frozen
-class Unread(Generic[S]):
-    """Where a snapshot comes from that is made when somebody looks: a run by an agent's rules."""
-
-    spec: AgentSpec[S]
-    run: Callable[[], Run[S]]
-
-
-@frozen
 class AgentSnapshot:
     """A run that has stopped, and what an agent must have to go on with it.
 
@@ -88,21 +79,6 @@ class AgentSnapshot:
     at: float | None = None
     format: int = FORMAT
     decisions: tuple[ToolExecutionDecision, ...] = ()
-    _unread: Unread[Any] | None = field(default=None, init=False, eq=False, repr=False)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """`run` and `agent`, where nobody has looked at them yet."""
-            if name not in ("run", "agent"):
-                raise AttributeError(f"a snapshot has no {name!r}", name=name, obj=self)
-            whole = snapshot_of(self._unread.spec, self._unread.run())
-            object.__setattr__(self, "run", whole.run)
-            object.__setattr__(self, "agent", whole.agent)
-            return getattr(whole, name)
-
-    def __reduce__(self) -> tuple[Callable[[Json], AgentSnapshot], tuple[Json]]:
-        return AgentSnapshot.from_dict, (self.to_dict(),)
 
     @property
     def run_id(self) -> str:
@@ -274,18 +250,6 @@ def snapshot_of(
     )
 
 
-def unread_snapshot(spec: AgentSpec[S], run: Callable[[], Run[S]]) -> AgentSnapshot:
-    """What `snapshot_of` gives for the run, once somebody looks at it.
-
-    The agent of `spec` need not look: it goes on with the run itself.
-    """
-    made = AgentSnapshot(FrozenDict(), FrozenDict())
-    object.__setattr__(made, "_unread", Unread(spec, cache(run)))
-    object.__delattr__(made, "run")
-    object.__delattr__(made, "agent")
-    return made
-
-
 def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
     """The run in a snapshot, for this agent to go on with.
 
@@ -294,9 +258,6 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
             schema.
         StoredDataError: the snapshot is damaged.
     """
-    unread = snapshot._unread  # noqa: SLF001  # ours
-    if unread is not None and unread.spec is spec:
-        return cast("Run[S]", unread.run())
     if faults := misfits(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
     return run_from_json(spec, snapshot.run)
