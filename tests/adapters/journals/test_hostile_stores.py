@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from detent import Agent, AgentSnapshot, Checkpoint, Entry, MemoryJournal, Reply, Write, tool
 from detent.adapters.drivers.recording import loaded
-from detent.core.codec import open_values, records, shapes, values
+from detent.core.codec import open_values, own_values, values
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.storage import checkpoints, snapshot
 from detent.core.storage.snapshot import get_tool_calls_and_descriptions_from_snapshot, run_of
@@ -172,7 +172,7 @@ def fuzz(seconds: int) -> None:
     with TemporaryDirectory() as corpus:
         for number, text in enumerate(texts()):
             Path(corpus, str(number)).write_text(text)
-        for module in (checkpoints, open_values, records, shapes, snapshot, values):
+        for module in (checkpoints, open_values, own_values, snapshot, values):
             for function in vars(module).values():
                 if isinstance(function, FunctionType) and function.__module__ == module.__name__:
                     function.__code__ = atheris.instrument_func(function).__code__  # pyright: ignore[reportAttributeAccessIssue]  # it is made at run time

@@ -28,7 +28,7 @@ from detent import (
     start,
     step,
 )
-from detent.core.codec.records import dump
+from detent.core.codec.own_values import dump
 from detent.core.control.breakpoints import AgentBreakpoint, Breakpoint, ToolBreakpoint, every_step
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import EffectKey

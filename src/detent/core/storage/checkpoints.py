@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from detent.core.codec.json_text import encoded
+from detent.core.codec.own_values import data_of
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Run, evolve
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
-from detent.core.state.stored import in_state, state_parts, state_text
+from detent.core.state.stored import state_to_json
 from detent.core.storage.fingerprint import fingerprint
-from detent.core.storage.journal import FORMAT, require_format, run_text
+from detent.core.storage.journal import FORMAT, require_format
 from detent.core.values.shared_list import Log
 
 Json: TypeAlias = dict[str, Any]
@@ -51,12 +52,11 @@ def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
         if name in known.lists
     }
     told = {name: count for name, count in shared.items() if count}
-    parts = state_parts(run.state, known.lists)
-    begun = start_text(spec, evolve(run, state=spec.state))
-    # no text in JSON has the like of it in it: there, a stroke stands before each quote
-    whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
-    text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
-    return text, len(text) - sum(len(parts[name]) for name in lists)
+    state = state_to_json(run.state, known.lists)
+    kept = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
+    start = _start(spec, evolve(run, state=spec.state))
+    text = encoded(_with_state(start, state) | {"after": known.position, "shared": told})
+    return text, len(encoded(_with_state(start, kept)))
 
 
 def start_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
@@ -65,10 +65,23 @@ def start_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
     """
-    agent = encoded(fingerprint(spec, run))
-    about = '"held":[],"about_to":"","break_point":{}'
-    head = f'"detent":"snapshot","format":{FORMAT},{about}'
-    return f'{{{head},"agent":{agent},"run":{run_text(spec, run)}}}'
+    return encoded(_start(spec, run))
+
+
+def _start(spec: AgentSpec[Any], run: Run[Any]) -> Json:
+    return {
+        "detent": "snapshot",
+        "format": FORMAT,
+        "held": [],
+        "about_to": "",
+        "break_point": {},
+        "agent": fingerprint(spec, run),
+        "run": data_of(run, Run, spec),
+    }
+
+
+def _with_state(start: Json, state: Json) -> Json:
+    return {**start, "run": {**start["run"], "state": state}}
 
 
 def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from detent.core.codec.json_text import TAG
-from detent.core.codec.records import dump, load, text_of
+from detent.core.codec.own_values import dump, load, text_of
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
@@ -41,7 +40,7 @@ def run_to_json(spec: AgentSpec[S], run: Run[S]) -> dict[str, Any]:
     Raises:
         UnstorableError: a value in it cannot be written as JSON.
     """
-    return cast("dict[str, Any]", json.loads(run_text(spec, run)))
+    return cast("dict[str, Any]", dump(run, Run, spec))
 
 
 def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
@@ -51,11 +50,6 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
         StoredDataError: it says none, or this agent cannot go on with it.
     """
     return cast("Run[S]", load(data, Run, spec))
-
-
-def run_text(spec: AgentSpec[S], run: Run[S]) -> str:
-    """The same as JSON text, which is quicker."""
-    return text_of(run, Run, spec)
 
 
 def event_text(spec: AgentSpec[Any], event: Event) -> str:

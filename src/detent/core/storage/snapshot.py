@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
-from detent.core.codec.records import dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.control.breakpoints import (
     CHAT_GENERATOR,
     TOOL_INVOKER,

@@ -40,14 +40,16 @@ from detent import (
     Usage,
     Write,
 )
-from detent.core.codec.records import dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.events import ClockTicked, Resumed, SentBack, ToolNeverRan
 from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import AgentRef
 from detent.core.run.run import Phase, RunOptions, Status
+from detent.core.storage.writes import register_forms
 from detent.core.values.frozen import FrozenDict
 
+register_forms()
 REF = CallRef(1, 0)
 CALL = ToolCall("pay", {"n": [1, {"a": None}], "x": 1.5}, "c1", {"sig": "x"})
 REPLY = ChatReply(
@@ -96,7 +98,7 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
     ("data", "text"),
     [
         ({"$type": "os.system", "command": "rm"}, r"must have '\$type', one of ModelReplied"),
-        ({"$type": "ToolStarted", "attempt": 1}, "'ref' is missing @ data"),
+        ({"$type": "ToolStarted", "attempt": 1}, "it is missing @ data.ref"),
         ({"$type": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
         ({"$type": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
         ({"$type": "ToolStarted", "ref": [1], "attempt": 1}, "an array of turn and place"),
