@@ -22,24 +22,19 @@ from detent import (
     AgentResult,
     AgentSnapshot,
     ChatMessage,
-    Checkpoint,
-    DirectoryJournal,
-    Effect,
-    Event,
     MemoryJournal,
     Reply,
-    Run,
     Runs,
     ScriptedChatGenerator,
     StoredDataError,
     ToolCall,
-    ToolStarted,
-    Write,
     create_tool_from_function,
     load_snapshot,
     save_snapshot,
 )
 from detent.adapters.drivers import recording
+from detent.journals import Checkpoint, DirectoryJournal
+from detent.machine import Effect, Event, Run, ToolStarted, Write
 
 STORED = Path(__file__).parent / "stored"
 

@@ -34,7 +34,7 @@ from detent.core.schema.type_checks import (
     type_name,
 )
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 
 class Mood(Enum):
@@ -180,7 +180,7 @@ def test_lists_are_told_from_others(declared: object, expected: object) -> None:
 
 def test_a_log_is_called_a_list() -> None:
     """That is what it stands for."""
-    assert type_name(Log) == "list"
+    assert type_name(SharedList) == "list"
 
 
 def test_plain_types_are_checked_without_typeguard() -> None:

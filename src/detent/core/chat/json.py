@@ -19,13 +19,13 @@ from detent.core.chat.messages import (
     ResultPart,
     ToolCall,
     ToolCallResult,
-    told,
+    tool_message,
 )
 from detent.core.codec.forms import SPECIAL, Form, each
 from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
 from detent.core.codec.own_values import data_of, dump, load, told_of
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 
 @frozen
@@ -67,14 +67,14 @@ def _answer(message: ChatMessage, call: ToolCall | None) -> Answer | None:
     return Answer(part.result, part.error)
 
 
-def messages_from_json(data: object, *, place: str = "value") -> Log[ChatMessage]:
+def messages_from_json(data: object, *, place: str = "value") -> SharedList[ChatMessage]:
     """The messages that `conversation_data` wrote.
 
     Raises:
         StoredDataError: the data says none; says where and why.
     """
     try:
-        return Log.of_frozen(_messages(data))
+        return SharedList.of_frozen(_messages(data))
     except Exception as error:
         raise StoredDataError(told_of(error, place)) from error
 
@@ -96,7 +96,7 @@ def _messages(data: Any) -> list[ChatMessage]:
         call = next(calls, None)
         if call is None:
             raise MismatchError("it answers a call, and there is none before it")
-        return told(ToolCallResult(answer.result, call, answer.error))
+        return tool_message(ToolCallResult(answer.result, call, answer.error))
 
     return each(read, require_array(data))
 

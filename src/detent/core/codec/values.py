@@ -18,7 +18,7 @@ from detent.core.codec.json_text import is_plain
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.schema.record_fields import field_names
 from detent.core.schema.type_checks import undecorated
-from detent.core.values.short_repr import shown
+from detent.core.values.short_repr import short_repr
 
 if TYPE_CHECKING:
     from detent.core.codec.open_values import Codec
@@ -44,7 +44,9 @@ def to_json(
         return _codec(declared, types).unstructure(value, declared)
     except NoFormError as error:
         where = place + (_way_to(error.value, value) or "")
-        raise UnstorableError(f"{where} cannot be stored: {shown(error.value)}; {error}") from None
+        raise UnstorableError(
+            f"{where} cannot be stored: {short_repr(error.value)}; {error}"
+        ) from None
     except (UnstorableError, OverflowError) as error:
         raise UnstorableError(f"{place} cannot be stored: {error}") from None
 

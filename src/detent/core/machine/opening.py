@@ -13,7 +13,15 @@ from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.run.output_type import OutputType
 from detent.core.run.refs import CallRef, new_ref
-from detent.core.run.run import READY, Accepted, Faulted, Misfit, Run, Slot, Unjudged
+from detent.core.run.run import (
+    READY,
+    AnswerAccepted,
+    AnswerInvalid,
+    AwaitingPolicy,
+    Faulted,
+    Run,
+    Slot,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
@@ -42,19 +50,19 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
         fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
         return Slot(ref, call, Faulted(fault))
-    status = READY if spec.policy_of(tool.name) is None else Unjudged()
+    status = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
     return Slot(ref, call, status)
 
 
-def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
+def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
     """Whether a call of the tool to answer by gives an answer of the wanted type."""
     if call.unreadable is not None:
-        return Misfit(f"The arguments are not a JSON object: {call.unreadable}")
+        return AnswerInvalid(f"The arguments are not a JSON object: {call.unreadable}")
     try:
         wanted.read(call.arguments)
     except ConversionError as error:
-        return Misfit(f"This answer cannot be used: {error}")
-    return Accepted()
+        return AnswerInvalid(f"This answer cannot be used: {error}")
+    return AnswerAccepted()
 
 
 def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:

@@ -9,8 +9,9 @@ from detent.core.chat.json import conversation_data, messages_from_json
 from detent.core.chat.messages import ChatMessage
 from detent.core.codec.values import from_json, to_json
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.values.shared_list import Log, bare, is_log
-from detent.core.values.short_repr import shown
+from detent.core.values.frozen import FrozenDict
+from detent.core.values.shared_list import SharedList, bare, is_shared_list
+from detent.core.values.short_repr import short_repr
 
 VERSION = 1
 """Of the stored form."""
@@ -32,7 +33,9 @@ def _are_messages(value: object) -> TypeGuard[list[ChatMessage]]:
     return isinstance(value, list) and {ChatMessage}.issuperset(map(type, value))
 
 
-def state_to_json(state: Any, known: Mapping[str, Log[Any]] | None = None) -> dict[str, Any]:
+def state_to_json(
+    state: Any, known: Mapping[str, SharedList[Any]] = FrozenDict()
+) -> dict[str, Any]:
     """What has been written to each key of a state, as JSON. The schema is not part of it.
 
     `known` are lists of an earlier state; what a list shares with one of them is left out.
@@ -45,7 +48,9 @@ def state_to_json(state: Any, known: Mapping[str, Log[Any]] | None = None) -> di
     data: dict[str, Any] = {}
     for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
         new = (
-            value.beyond(known[name]) if known and is_log(value) and name in known else bare(value)
+            value.beyond(known[name])
+            if known and is_shared_list(value) and name in known
+            else bare(value)
         )
         data[name] = value_to_json(new, keys[name].type, types, place=f"state key {name!r}")
     return {"version": VERSION, "data": data}
@@ -79,5 +84,5 @@ def _values_in(stored: object) -> Mapping[str, Any]:
             )
         case _:
             raise StoredDataError(
-                f"a stored state is a dict with 'version' and 'data', got {shown(stored)}"
+                f"a stored state is a dict with 'version' and 'data', got {short_repr(stored)}"
             )

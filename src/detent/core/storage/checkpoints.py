@@ -20,7 +20,7 @@ from detent.core.state.state import lists_in
 from detent.core.state.stored import state_to_json
 from detent.core.storage.fingerprint import fingerprint
 from detent.core.storage.journal import FORMAT, require_format
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 Json: TypeAlias = dict[str, Any]
 
@@ -30,7 +30,7 @@ class Known:
     """The last checkpoint: how many entries came before it, and what the lists held then."""
 
     position: int = 0
-    lists: Mapping[str, Log[Any]] = field(factory=dict)
+    lists: Mapping[str, SharedList[Any]] = field(factory=dict)
 
 
 NO_CHECKPOINT = Known()
