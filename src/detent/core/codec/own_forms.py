@@ -80,13 +80,16 @@ def is_special(kind: type) -> bool:
 def _converter() -> Converter:
     from cattrs import Converter  # only loaded once something is stored
 
-    converter = Converter(omit_if_default=True, forbid_extra_keys=True)
-    converter.register_unstructure_hook_factory(lambda kind: True, lambda kind: form_of(kind).pack)
-    converter.register_structure_hook_factory(lambda kind: True, lambda kind: form_of(kind).unpack)
-    for kind in (str, int, float, bool):  # cattrs does not ask a factory for these
-        converter.register_unstructure_hook(kind, BASIC[kind].pack)
-        converter.register_structure_hook(kind, BASIC[kind].unpack)
-    return converter
+    class OwnConverter(Converter):
+        """Asks us for each field: its own hooks for text and numbers take what is none."""
+
+        def get_unstructure_hook(self, type: Any, cache_result: bool = True) -> Any:  # noqa: A002, FBT001, FBT002  # of cattrs
+            return form_of(type).pack
+
+        def get_structure_hook(self, type: Any, cache_result: bool = True) -> Any:  # noqa: A002, FBT001, FBT002  # of cattrs
+            return form_of(type).unpack
+
+    return OwnConverter(omit_if_default=True, forbid_extra_keys=True)
 
 
 @cache
@@ -106,7 +109,7 @@ def form_of(declared: Any) -> Form:
         return _choice_form({choice: choice for choice in arguments})
     if origin is tuple:
         return _array_form(form_of(arguments[0]))
-    return _class_form(origin) if isinstance(origin, type) else _no_form(declared)
+    return _class_form(origin)
 
 
 def _class_form(kind: Any) -> Form:

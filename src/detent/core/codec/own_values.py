@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, TypeVar, get_args, get_origin
 
 from attrs import fields, has, resolve_types
 
 from detent.core.codec.json_text import encoded
-from detent.core.codec.own_forms import AGENT, Agent, form_of, inside, is_special
+from detent.core.codec.own_forms import AGENT, Agent, MismatchError, form_of, inside, is_special
 from detent.core.errors import StoredDataError, UnstorableError
 
 T = TypeVar("T")
@@ -37,8 +38,8 @@ def data_of(value: object, declared: Any = None, agent: Agent = None) -> Any:
         return form_of(kind).pack(value)
     except RecursionError:
         raise UnstorableError("this is nested too deeply to be stored") from None
-    except Exception:  # noqa: BLE001  # what is not of its type may fail in any way
-        place, fault = _fault_in(value, kind)
+    except Exception as error:  # noqa: BLE001  # what is not of its type may fail in any way
+        place, fault = _fault_in(value, kind, error)
         raise UnstorableError(f"this cannot be stored: {fault} @ data{place}") from None
     finally:
         AGENT.reset(before)
@@ -84,27 +85,22 @@ def _sentence(error: BaseException, _: object) -> str:
     return "it is missing" if isinstance(error, KeyError) else str(error)
 
 
-def _fault_in(value: Any, declared: Any) -> tuple[str, Exception]:
-    """Where in a value that cannot be written the fault is, and which."""
-    with inside(value):
+def _fault_in(value: Any, declared: Any, error: Exception) -> tuple[str, Exception]:
+    """Where in a value that could not be written the fault is, and which: cattrs does not say."""
+    with suppress(MismatchError), inside(value):  # the agent inside may not be there at all
         for step, part, kind in _parts(value, declared):
             try:
                 form_of(kind).pack(part)
-            except Exception:  # noqa: BLE001  # as above
-                place, fault = _fault_in(part, kind)
+            except Exception as inner:  # noqa: BLE001  # as in `data_of`
+                place, fault = _fault_in(part, kind, inner)
                 return step + place, fault
-    try:
-        form_of(declared).pack(value)
-    except Exception as error:  # noqa: BLE001  # as above
-        return "", error
-    raise AssertionError("only called for a value that cannot be written")
+    return "", error
 
 
 def _parts(value: Any, declared: Any) -> Iterator[tuple[str, Any, Any]]:
     if has(type(value)) and not is_special(type(value)):
-        for field in fields(resolve_types(type(value))):
-            if field.init:
-                yield f".{field.name}", getattr(value, field.name), field.type
+        stored = (field for field in fields(resolve_types(type(value))) if field.init)
+        yield from ((f".{field.name}", getattr(value, field.name), field.type) for field in stored)
     for kind in (declared, *get_args(declared)):
         if get_origin(kind) is tuple and type(value) is tuple:
             yield from ((f"[{at}]", item, get_args(kind)[0]) for at, item in enumerate(value))
