@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from attrs import field, frozen
 
 from detent.core.errors import DetentError
-from detent.core.values.quick import quick
+from detent.core.values.fast_values import fast_init
 
 Body: TypeAlias = str | Mapping[str, Any]
 """What is kept: plain JSON, or its text."""
@@ -61,7 +61,7 @@ class _Kept:
         return _text_of(self.body)
 
 
-@quick
+@fast_init
 @frozen
 class Entry(_Kept):
     """One thing that happened to a run, as it is kept.
