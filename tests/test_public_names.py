@@ -14,7 +14,17 @@ import detent
 import detent.testing
 
 DOORS = [detent, detent.testing]
-HEAVY = {"asyncio", "attr", "cattrs", "click", "httpx", "rich", "typeguard", "xllamacpp"}
+HEAVY = {
+    "asyncio",
+    "attr",
+    "cattrs",
+    "click",
+    "httpx",
+    "jsonschema_rs",
+    "rich",
+    "typeguard",
+    "xllamacpp",
+}
 
 
 def declared(door: ModuleType) -> dict[str, str]:

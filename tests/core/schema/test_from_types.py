@@ -383,7 +383,7 @@ TYPED = st.one_of(
     st.tuples(st.just(datetime), MOMENTS),
     st.tuples(st.just(date), st.dates()),
     st.tuples(st.just(time), st.times()),
-    st.tuples(st.just(timedelta), st.integers(-9999, 9999).map(lambda s: timedelta(seconds=s))),
+    st.tuples(st.just(timedelta), st.timedeltas()),
     st.tuples(st.just(UUID), st.uuids()),
     st.tuples(st.just(Decimal), st.decimals(allow_nan=False, allow_infinity=False, places=3)),
     st.tuples(st.just(Path), st.sampled_from(["a", "a/b"]).map(Path)),

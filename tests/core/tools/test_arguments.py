@@ -31,8 +31,8 @@ def test_each_fault_of_the_arguments_is_one_sentence() -> None:
     call = ToolCall("search", {"limit": "3", "querry": "cats"})
     assert argument_faults(call, search) == [
         "'limit' must be an integer, got \"3\"",
-        "'query' is missing",
         "'querry' is not known; did you mean 'query'?",
+        "'query' is missing",
     ]
     assert argument_faults(ToolCall("search", {"query": "cats"}), search) == []
 
