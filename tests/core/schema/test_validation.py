@@ -101,6 +101,7 @@ def test_frozen_values_are_read_as_plain_ones(schema: Any, value: object) -> Non
 
 PAGE = {"type": "object", "properties": {"page": {"type": "integer"}}, "required": ["page"]}
 WORD = {"type": "string"}
+LINEAR = "a regular expression without look-around and back-references"
 
 
 @pytest.mark.parametrize(
@@ -240,3 +241,56 @@ def test_what_would_do_is_found_behind_references() -> None:
         "$defs": {"n": {"type": "integer"}},
     }
     assert list(faults(1, schema)) == ["the arguments must not be an integer or null, got 1"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        (
+            {"enum": [1, 2], "minimum": 5, "items": {"type": "null"}},
+            3,
+            ["the arguments must be 1 or 2, got 3"],
+        ),
+        (
+            {"items": {"type": "integer", "minimum": 5}},
+            ["a", 3],
+            ["'[0]' must be an integer, got \"a\"", "'[1]' must be at least 5, got 3"],
+        ),
+        (
+            {"type": "string", "format": "date"},
+            5,
+            ["the arguments must be a date as in 2026-01-31, got 5"],
+        ),
+        ({"format": "email"}, "x", ['the arguments must be in the format email, got "x"']),
+        (
+            {"format": "regex"},
+            "(?=a)",
+            [f'the arguments must be {LINEAR}, got "(?=a)"'],
+        ),
+        (
+            {"propertyNames": {"anyOf": [{"const": "a"}, {"const": "b"}]}},
+            {"c": 1},
+            ['\'c (the name)\' must be "a" or "b", got "c"'],
+        ),
+        (
+            {"items": {"propertyNames": {"maxLength": 1}}},
+            [{"ab": 1}],
+            ["'[0].ab (the name)' must have at most 1 characters, got 2"],
+        ),
+        (
+            {"dependentRequired": {"a": ["c"], "b": ["c"]}},
+            {"b": 1},
+            ["'c' is missing, and 'b' needs it"],
+        ),
+        (
+            {"anyOf": [{"allOf": [{"type": "null"}]}, {"minLength": 2, "enum": [7]}, False]},
+            "x",
+            ['the arguments must be null or 7 or what its schema says, got "x"'],
+        ),
+    ],
+)
+def test_only_what_helps_is_told(
+    schema: dict[str, object], value: object, expected: list[str]
+) -> None:
+    """What follows from another fault is not, nor what the library has no better word for."""
+    assert faults(value, schema) == expected

@@ -368,7 +368,7 @@ def _count_of_items(keyword: str | int, schema: Mapping[str, Any]) -> str:
 def _is_other(errors: Sequence[ValidationError], path: Path) -> bool:
     """Whether an option is for values of another type, or for other values."""
     kinds = {error.kind.name for error in errors if error.instance_path == path}
-    return not kinds.isdisjoint(ALIKE)
+    return not kinds.isdisjoint({*ALIKE, "falseSchema"})
 
 
 def _instead_of(name: str, known: Iterable[str]) -> str:
