@@ -86,8 +86,8 @@ BUGS = (
             "core/machine/recovery.py",
             "    if not isinstance(slot.status, Running):\n",
             "    if isinstance(slot.status, AwaitingDecision):\n"
-            "        from detent.core.run.run import Unjudged\n"
-            "        return evolve(slot, status=Unjudged())\n"
+            "        from detent.core.run.run import AwaitingPolicy\n"
+            "        return evolve(slot, status=AwaitingPolicy())\n"
             "    if not isinstance(slot.status, Running):\n",
         ),
     ),
@@ -108,8 +108,8 @@ BUGS = (
         ),
         Edit(
             "core/machine/calls.py",
-            "Resting(event.attempt + 1,",
-            "Resting(event.attempt,",
+            "BackingOff(event.attempt + 1,",
+            "BackingOff(event.attempt,",
         ),
     ),
     Bug(

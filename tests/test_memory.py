@@ -20,14 +20,8 @@ from detent import (
     AlwaysAskPolicy,
     ChatGeneratorError,
     ChatMessage,
-    ChatReply,
-    Checkpoint,
-    Entry,
     HITLBreakpointException,
-    Journal,
     MemoryJournal,
-    ModelFailure,
-    Run,
     SQLiteJournal,
     State,
     StreamingCallbackError,
@@ -38,6 +32,9 @@ from detent import (
     before_tool,
     tool,
 )
+from detent.journals import Checkpoint, Entry, Journal
+from detent.machine import Run
+from detent.models import ChatReply, ModelFailure
 
 Seen: TypeAlias = dict[str, Any]
 """An option, which hears of each run."""

@@ -63,9 +63,7 @@ TEST_MODULES = [
 ]
 
 FOLDERS = sorted({path.parent for path in MODULES})
-DOORS = {path for path in FOLDERS if path.parent in {PACKAGE, PACKAGE.parent}} - {
-    PACKAGE / layer for layer in LAYERS
-} | {PACKAGE / "ports" / "laws"}
+DOORS = {PACKAGE, PACKAGE / "ports" / "laws"}
 """Packages whose `__init__` holds public names."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from detent import (
-    AgentSpec,
-    ChatMessage,
-    ChatReply,
-    FrozenDict,
-    Judge,
-    Judged,
-    Masked,
-    ModelReplied,
-    Run,
-    State,
-    ToolCall,
-    create_tool_from_function,
-    due,
-    judge,
-    start,
-    step,
-)
+from detent import ChatMessage, SecretParameter, State, ToolCall, create_tool_from_function
+from detent.approvals import judge
 from detent.core.control.policies import AlwaysAskPolicy
 from detent.core.run.effects import Policy
 from detent.core.tools.tool import by_name
+from detent.machine import AgentSpec, FrozenDict, Judge, Judged, ModelReplied, Run, due, start, step
+from detent.models import ChatReply
 
 
-def pay(to: str, amount: int, pin: Annotated[str, Masked] = "", user: str = "") -> str:
+def pay(to: str, amount: int, pin: Annotated[str, SecretParameter] = "", user: str = "") -> str:
     """Pay somebody."""
     return f"paid {amount} to {to}"
 

@@ -11,16 +11,30 @@ from typing import Any, TypeAlias
 from attrs import evolve, field, frozen
 
 from detent import (
-    AgentSpec,
-    Allow,
     Answered,
-    Ask,
+    ChatMessage,
+    Confirmed,
+    Modified,
+    Rejected,
+    State,
+    Tool,
+    ToolCall,
+    create_tool_from_function,
+)
+from detent.approvals import Allow, Ask, judge
+from detent.core.machine.delegation import ANSWER, PARAMETERS, runs_in
+from detent.core.machine.recovery import bound
+from detent.core.run.decisions import Verdict, digest
+from detent.core.run.refs import AgentRef, Path
+from detent.core.run.run import AwaitingPolicy, Ready, Running, Thinking
+from detent.core.run.spec import Delegate
+from detent.core.tools.result import result_of
+from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
     AskHuman,
     CallRef,
     CancelRequested,
-    ChatMessage,
-    ChatReply,
-    Confirmed,
     Event,
     FrozenDict,
     GrantRevoked,
@@ -29,33 +43,19 @@ from detent import (
     Judge,
     Judged,
     ModelReplied,
-    Modified,
-    Rejected,
     Resumed,
     Run,
     RunTool,
-    State,
-    Tool,
-    ToolCall,
     ToolFault,
     ToolRaised,
     ToolReturned,
     ToolStarted,
-    create_tool_from_function,
     due,
-    inside,
-    judge,
     start,
     step,
+    wrap_event,
 )
-from detent.core.machine.delegation import ANSWER, PARAMETERS, runs_in
-from detent.core.machine.recovery import bound
-from detent.core.run.decisions import Verdict, digest
-from detent.core.run.refs import AgentRef, Path
-from detent.core.run.run import Ready, Running, Thinking, Unjudged
-from detent.core.run.spec import Delegate
-from detent.core.tools.result import result_of
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 NOW, LATE, EXPIRES_S = 10.0, 99.0, 60.0
 CRASHES = ("p1", "p2")
@@ -123,7 +123,7 @@ def events(spec: AgentSpec[Any], run: Run[Any], known: Known) -> Iterator[Event]
     """All that may come in: what is right, forged, late, doubled, and what happens by itself."""
     for path, one in runs_in(run):
         for event in _events_of(_spec_at(spec, path), one):
-            yield inside(path, event)
+            yield wrap_event(path, event)
     yield CancelRequested("enough")
     if known.crashes < len(CRASHES):
         yield Resumed(CRASHES[known.crashes])
@@ -141,7 +141,7 @@ def _events_of(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[Event]:
     slots = [slot for slot in run.slots if slot.call.tool_name == "pay"]
     digests = [one for slot in slots for one in _digests(run, slot.ref, slot.call)]
     for slot in run.slots:
-        if not isinstance(slot.status, Unjudged):
+        if not isinstance(slot.status, AwaitingPolicy):
             yield Judged(slot.ref, Allow())  # too late
         for attempt in range(1, 5):
             yield ToolStarted(slot.ref, attempt)

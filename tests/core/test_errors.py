@@ -7,7 +7,6 @@ import pytest
 from detent import (
     AgentResult,
     DetentError,
-    Run,
     SchemaError,
     State,
     StateError,
@@ -15,9 +14,9 @@ from detent import (
     StreamingCallbackError,
     ToolDefinitionError,
     ToolInvocationError,
-    UnknownEffectError,
     WiringError,
 )
+from detent.machine import Run, UnknownEffectError
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,9 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
-from detent import (
-    AgentResult,
-    Cancelled,
-    ChatMessage,
-    Done,
-    Finished,
-    FrozenDict,
-    Pausing,
-    Run,
-    State,
-    Thinking,
-    Usage,
-    Write,
-)
+from detent import AgentResult, ChatMessage, State
+from detent.machine import Cancelled, Done, Finished, FrozenDict, Pausing, Run, Thinking, Write
+from detent.models import Usage
 
 SAID = [ChatMessage.from_user("hello"), ChatMessage.from_assistant("hi")]
 STATE = State({"notes": {"type": list[int]}, "user": {"type": str}}).update(

@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-from detent import (
-    Agent,
-    ChatGeneratorError,
-    ChatMessage,
-    ChatReply,
-    ModelFailure,
-    ScriptedChatGenerator,
-    tool,
-)
+from detent import Agent, ChatGeneratorError, ChatMessage, ScriptedChatGenerator, tool
+from detent.models import ChatReply, ModelFailure
 
 
 @tool

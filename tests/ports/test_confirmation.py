@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from detent import (
-    Answered,
-    ConfirmationUIResult,
-    Confirmed,
-    Decision,
-    Modified,
-    Rejected,
-)
+from detent import Answered, ConfirmationUIResult, Confirmed, Modified, Rejected
+from detent.approvals import Decision
 from detent.ports.confirmation import decision_of
 
 

@@ -129,7 +129,8 @@ def agent(chat, workload, n, variant, **more):
 
 def setup(workload, n, variant):
     global AGENT, ChatMessage, ChatReply, FAKE, PRE, StreamingChunk, ToolCall, V, WHERE
-    from detent import ChatMessage, ChatReply, MemoryJournal, StreamingChunk, ToolCall
+    from detent import ChatMessage, MemoryJournal, StreamingChunk, ToolCall
+    from detent.models import ChatReply
 
     c.loop()
     V, WHERE, PRE = variant, "disk", []

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.chat.replies import Usage
-from detent.core.control.breakpoints import Hold, told
+from detent.core.control.breakpoints import Hold, describe_effects
 from detent.core.errors import DetentError
 from detent.core.run.effects import Effect
 from detent.core.run.run import Pausing, Run, Thinking
@@ -183,7 +183,9 @@ class BreakpointException(DetentError):  # noqa: N818 - the name that users know
     def __init__(
         self, result: AgentResult[Any], effects: Sequence[Effect], break_point: Hold | None
     ) -> None:
-        super().__init__(f"stopped at a breakpoint ({break_point}), before: {told(effects)}")
+        super().__init__(
+            f"stopped at a breakpoint ({break_point}), before: {describe_effects(effects)}"
+        )
         self.result = result
         self.effects = tuple(effects)
         self.break_point = break_point

@@ -16,25 +16,16 @@ from detent import (
     AlwaysAskPolicy,
     Appended,
     BlockingConfirmationStrategy,
-    CancelRequested,
     ChatGeneratorError,
     ChatMessage,
-    ChatReply,
     ConfirmationUIResult,
-    Event,
-    Failed,
-    JournalError,
     Limits,
-    ManualClock,
     MemoryJournal,
-    ModelFailure,
     NeverAskPolicy,
-    Pausing,
     Price,
     Prices,
     Replaced,
     Retries,
-    Run,
     SchemaError,
     ScriptedChatGenerator,
     StateError,
@@ -43,10 +34,12 @@ from detent import (
     ToolCall,
     ToolInvocationError,
     TypedState,
-    Usage,
     WiringError,
     tool,
 )
+from detent.journals import JournalError
+from detent.machine import CancelRequested, Event, Failed, ManualClock, Pausing, Run
+from detent.models import ChatReply, ModelFailure, Usage
 
 Runner: TypeAlias = Callable[..., AgentResult[Any]]
 """Runs an agent in one of the two ways: ``run(agent, messages, **options)``."""

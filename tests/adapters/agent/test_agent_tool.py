@@ -16,29 +16,18 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     Appended,
-    AskModel,
     BlockingConfirmationStrategy,
     Breakpoint,
     BreakpointException,
-    Cancelled,
-    CancelRequested,
     ChatMessage,
-    ChatReply,
     ConfirmationUIResult,
-    Delegated,
-    Event,
-    HappenedInside,
     HookError,
     IdempotencyKey,
     Limits,
-    ManualClock,
     MemoryJournal,
-    ModelFailure,
     Price,
     Prices,
-    Run,
     Runs,
-    RunTool,
     ScriptedChatGenerator,
     StoredDataError,
     StreamingChunk,
@@ -48,17 +37,28 @@ from detent import (
     ToolDefinitionError,
     ToolInvocationError,
     TypedState,
-    Usage,
     WiringError,
     after_model,
     before_model,
     before_tool,
-    every_step,
+    break_every_step,
     tool,
 )
 from detent.adapters.system.clocks import JumpingClock
 from detent.core.control.hooks import Hook
 from detent.core.storage.snapshot import AgentSnapshot, SnapshotMismatchError
+from detent.machine import (
+    AskModel,
+    Cancelled,
+    CancelRequested,
+    Delegated,
+    Event,
+    HappenedInside,
+    ManualClock,
+    Run,
+    RunTool,
+)
+from detent.models import ChatReply, ModelFailure, Usage
 from detent.ports.chat import ChatGeneratorError
 
 Runner: TypeAlias = Callable[..., AgentResult[Any, Any]]
@@ -365,7 +365,7 @@ def test_a_run_stops_inside_an_agent_and_goes_on(run: Runner) -> None:
         agent = again(shop.tool())
         given: dict[str, Any] = {"snapshot": snapshot} if snapshot else {"messages": "Get tea."}
         try:
-            result = run(agent, **given, break_point=every_step)
+            result = run(agent, **given, break_point=break_every_step)
             break
         except BreakpointException as stopped:
             steps.append(stopped.snapshot.about_to)
@@ -562,7 +562,7 @@ def test_what_comes_too_late_for_an_agent_with_hooks_is_not_heard() -> None:
     session = errand.session
     while session.run.outcome is None:
         (effect,) = session.take()
-        came = errand.purse.pay(effect)
+        came = errand.performer.perform(effect)
         if isinstance(effect, RunTool):
             session.feed(CancelRequested("enough"))
         session.land(effect, came)

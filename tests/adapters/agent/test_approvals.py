@@ -14,19 +14,15 @@ from attrs import evolve
 
 from detent import (
     Agent,
-    AgentRef,
     AgentResult,
     AgentTool,
     AlwaysAskPolicy,
-    Ask,
     AskAbove,
-    Asking,
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
     ChatMessage,
     ConfirmationUIResult,
     Confirmed,
-    DecisionRefusedError,
     HITLBreakpointException,
     MemoryJournal,
     RichConsoleUI,
@@ -41,6 +37,8 @@ from detent import (
     tool,
 )
 from detent.adapters.confirmation.rules import Rules
+from detent.approvals import Ask, DecisionRefusedError, WithQuestionOptions
+from detent.machine import AgentRef
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
 
@@ -275,7 +273,9 @@ def test_who_confirms_too_late_is_told_and_asked_again() -> None:
     """Also who changes the call; to reject it is never too late."""
     ui = Says(ConfirmationUIResult("confirm"), ConfirmationUIResult("modify", None, {"n": 7}),
               ConfirmationUIResult("reject"))  # fmt: skip
-    strategy = BlockingConfirmationStrategy(Asking(AlwaysAskPolicy(), expires_s=-1), ui)
+    strategy = BlockingConfirmationStrategy(
+        WithQuestionOptions(AlwaysAskPolicy(), expires_s=-1), ui
+    )
     bench = Bench({"pay": strategy}, "pay")
 
     result = bench.agent.run("go")

@@ -20,9 +20,7 @@ from detent import (
     OutputType,
     Price,
     Prices,
-    SchemaMode,
     ScriptedChatGenerator,
-    Secret,
     SimpleConsoleUI,
     Tool,
     ToolCall,
@@ -32,6 +30,7 @@ from detent import (
     tool,
 )
 from detent.adapters.providers.registry import described, from_description
+from detent.models import SchemaMode, Secret
 
 
 @tool(outputs_to_state={"notes": {}})

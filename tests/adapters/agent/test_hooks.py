@@ -12,19 +12,13 @@ from attrs import evolve
 from detent import (
     Agent,
     AgentResult,
-    AskModel,
     Breakpoint,
     ChatMessage,
-    Event,
     HookError,
     MemoryJournal,
-    ModelReplied,
-    Run,
     Runs,
-    RunTool,
     ScriptedChatGenerator,
     ToolCall,
-    ToolReturned,
     after_model,
     after_tool,
     before_model,
@@ -33,6 +27,7 @@ from detent import (
     on_exit,
     tool,
 )
+from detent.machine import AskModel, Event, ModelReplied, Run, RunTool, ToolReturned
 
 Runner: TypeAlias = Callable[..., AgentResult[Any]]
 
@@ -132,7 +127,7 @@ def test_a_replay_needs_no_hooks(run: Runner) -> None:
     assert again == result.run
     kinds = [entry.kind for entry in journal.read("r")]
     assert kinds.count("ToolStarted") == 1
-    assert kinds[-3:] == ["ModelReplied", "SentBack", "ModelReplied"]
+    assert kinds[-3:] == ["ModelReplied", "AnswerRejected", "ModelReplied"]
 
 
 def test_hooks_may_answer_everything(run: Runner) -> None:

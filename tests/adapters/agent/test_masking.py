@@ -10,24 +10,23 @@ import pytest
 from detent import (
     Agent,
     AskAbove,
-    AskWhen,
     BreakpointException,
     ChatMessage,
-    DecisionRefusedError,
     HITLBreakpointException,
-    Masked,
     MemoryJournal,
     ScriptedChatGenerator,
+    SecretParameter,
     StreamingChunk,
     ToolBreakpoint,
     ToolCall,
-    ToolCallDelta,
     ToolInvocationError,
     get_tool_calls_and_descriptions_from_snapshot,
     tool,
 )
-from detent.adapters.drivers.callbacks import Veil
+from detent.adapters.drivers.callbacks import SecretFilter
+from detent.approvals import AskWhen, DecisionRefusedError
 from detent.core.tools.masking import MASK
+from detent.models import ToolCallDelta
 
 PIN = "geheim-4711"
 
@@ -39,7 +38,7 @@ class Desk:
         self.got: list[str] = []
 
         @tool
-        def pay(to: str, pin: Annotated[str, Masked] | None = None) -> str:
+        def pay(to: str, pin: Annotated[str, SecretParameter] | None = None) -> str:
             """Pay."""
             if to == "nobody":
                 raise ValueError(f"the pin {pin} is wrong")
@@ -134,7 +133,7 @@ def test_a_failed_call_does_not_tell_it() -> None:
 
 def test_pieces_of_other_calls_stay_in_their_order() -> None:
     """What comes before the secret, and beside it; what is no object is masked as a whole."""
-    veil = Veil({"pay": frozenset({"pin"})})
+    veil = SecretFilter({"pay": frozenset({"pin"})})
     deltas = [ToolCallDelta(0, "note", '{"n": '), ToolCallDelta(0, arguments="1}"),
               ToolCallDelta(1, "pay", '{"pin": "4'), ToolCallDelta(1, arguments='7"}'),
               ToolCallDelta(2, "pay", "[4711"), ToolCallDelta(3, "pay")]  # fmt: skip

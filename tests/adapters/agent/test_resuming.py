@@ -19,7 +19,6 @@ from detent import (
     ChatGeneratorError,
     ChatMessage,
     ConfirmationUIResult,
-    ModelFailure,
     NeverAskPolicy,
     Runs,
     ScriptedChatGenerator,
@@ -32,10 +31,16 @@ from detent import (
 from detent.adapters.drivers.recording import RunExistsError, RunNotFoundError
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.core.control.breakpoints import AgentBreakpoint, Breakpoint, ToolBreakpoint, every_step
+from detent.core.control.breakpoints import (
+    AgentBreakpoint,
+    Breakpoint,
+    ToolBreakpoint,
+    break_every_step,
+)
 from detent.core.errors import StoredDataError
 from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
+from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError
 
 DONE: list[str] = []
@@ -122,7 +127,7 @@ def assert_same(result: AgentResult[Ledger], reference: AgentResult[Ledger]) -> 
         ToolBreakpoint("tool_invoker", 0),
         ToolBreakpoint("tool_invoker", 1, "pay"),
         AgentBreakpoint("agent", ToolBreakpoint("tool_invoker", None)),
-        every_step,
+        break_every_step,
         lambda run, effect: effect.key.place == 1,
         [Breakpoint("chat_generator", 1), ToolBreakpoint("tool_invoker", 1)],
     ],
@@ -164,7 +169,7 @@ def test_a_snapshot_can_be_taken_up_again_and_again() -> None:
 
 def test_a_stop_can_be_a_value() -> None:
     """For those who like no exceptions."""
-    result = agent_of().run("pay", break_point=every_step, raise_at_break_point=False)
+    result = agent_of().run("pay", break_point=break_every_step, raise_at_break_point=False)
 
     assert [effect.key.kind for effect in result.held] == ["model"]
     assert result.exit_reason is None
@@ -212,7 +217,7 @@ def test_a_finished_run_has_no_snapshot() -> None:
 
 def test_what_a_snapshot_would_pass_over_is_refused() -> None:
     """New messages, options or state belong to a new run."""
-    result = agent_of().run("pay", break_point=every_step, raise_at_break_point=False)
+    result = agent_of().run("pay", break_point=break_every_step, raise_at_break_point=False)
 
     with pytest.raises(ValueError, match="leave out messages, paid"):
         agent_of().run("more", snapshot=result.snapshot, paid=[1])
@@ -331,11 +336,11 @@ def test_a_breakpoint_and_the_journal_work_together() -> None:
     reference = whole()
     journal = MemoryJournal()
     with pytest.raises(BreakpointException):
-        agent_of(journal).run("pay", run_id="r", break_point=every_step)
+        agent_of(journal).run("pay", run_id="r", break_point=break_every_step)
     stops, result = 0, reference
     while journal.runs()[0].status != "done":
         try:
-            result = agent_of(journal).resume("r", break_point=every_step)
+            result = agent_of(journal).resume("r", break_point=break_every_step)
         except BreakpointException:
             stops += 1
 

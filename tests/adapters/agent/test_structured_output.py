@@ -21,7 +21,6 @@ from detent import (
     MemoryJournal,
     OutputError,
     OutputType,
-    SchemaMode,
     ScriptedChatGenerator,
     State,
     StreamingChunk,
@@ -30,6 +29,7 @@ from detent import (
     tool,
 )
 from detent.adapters.providers.http.generator import HttpChatGenerator
+from detent.models import SchemaMode
 
 Runner: TypeAlias = Callable[..., AgentResult[Any, Any]]
 

@@ -18,10 +18,11 @@ from typing import Any, TextIO
 import pytest
 from attrs import evolve, field, frozen
 
-from detent import ConfirmationUIResult, PendingCall, RichConsoleUI, SimpleConsoleUI
+from detent import ConfirmationUIResult, RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation import console
+from detent.approvals import PendingCall
 from detent.core.tools.masking import MASK
-from detent.core.values.terminal import visible
+from detent.core.values.terminal import escape_control
 
 SIMPLE = SimpleConsoleUI()
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")
@@ -303,7 +304,7 @@ def test_a_line_that_is_wrapped_cannot_pass_for_another(
 
 def test_tabs_and_lines_stay_readable() -> None:
     """Ordinary text is left alone."""
-    assert visible("a\tb\nc é 漢") == "a\tb\nc é 漢"
+    assert escape_control("a\tb\nc é 漢") == "a\tb\nc é 漢"
 
 
 class WatchedLock:

@@ -7,13 +7,8 @@ import sys
 
 import pytest
 
-from detent import (
-    StreamingChunk,
-    ToolCall,
-    ToolCallDelta,
-    ToolCallResult,
-    print_streaming_chunk,
-)
+from detent import StreamingChunk, ToolCall, ToolCallResult, print_streaming_chunk
+from detent.models import ToolCallDelta
 
 
 def result(text: str, *, error: bool = False) -> StreamingChunk:

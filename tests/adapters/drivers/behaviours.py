@@ -15,16 +15,11 @@ from detent import (
     BlockingConfirmationStrategy,
     Breakpoint,
     BreakpointException,
-    CancelRequested,
     ChatGeneratorError,
     ChatMessage,
-    ChatReply,
     Confirmed,
-    Event,
     HookError,
     Limits,
-    ManualClock,
-    ModelFailure,
     Modified,
     NeverAskPolicy,
     Price,
@@ -37,13 +32,14 @@ from detent import (
     ToolBreakpoint,
     ToolCall,
     ToolInvocationError,
-    Usage,
     before_model,
     before_tool,
     keep_last_messages,
     on_exit,
     tool,
 )
+from detent.machine import CancelRequested, Event, ManualClock
+from detent.models import ChatReply, ModelFailure, Usage
 from detent.testing import JumpingClock, Pieces, ScriptedHuman
 
 PATIENCE = 10

@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from detent import (
+from detent import ChatMessage, Confirmed, State, Tool, ToolCall
+from detent.approvals import Ask
+from detent.core.run.run import AwaitingDecision, Running, Succeeded
+from detent.core.tools.tool import by_name
+from detent.machine import (
     AgentSpec,
-    Ask,
     AskHuman,
     AskModel,
     Cancelled,
     CancelRequested,
-    ChatMessage,
-    ChatReply,
-    Confirmed,
     Done,
     Effect,
     Event,
@@ -31,18 +31,14 @@ from detent import (
     Run,
     RunTool,
     Session,
-    State,
     Thinking,
-    Tool,
-    ToolCall,
     ToolResult,
     ToolReturned,
     ToolStarted,
     drive_async,
     start,
 )
-from detent.core.run.run import AwaitingDecision, Running, Succeeded
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 Pay: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
 

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import pytest
 from attrs import evolve
 
-from detent import Agent, AgentResult, Effect, Errand, Event, Run, ScriptedChatGenerator
+from detent import Agent, AgentResult, ScriptedChatGenerator
+from detent.machine import Effect, Event, Run, RunHandle
 from detent.testing import SeededChance
 from tests.adapters.drivers.behaviours import BEHAVIOURS, Behaviour, fail, greet, note, pay
 
@@ -46,15 +47,15 @@ def by_hand(agent: Agent[Any], what: Behaviour, options: dict[str, Any]) -> Agen
     return drive_by_hand(agent.begin(**options), mail)
 
 
-def drive_by_hand(errand: Errand[Any], mail: SimpleQueue[Event]) -> AgentResult[Any]:
+def drive_by_hand(errand: RunHandle[Any], mail: SimpleQueue[Event]) -> AgentResult[Any]:
     """A whole driver in 15 lines: it starts what is new, hears what came, drops what is void."""
-    session, purse = errand.session, errand.purse
+    session, performer = errand.session, errand.performer
     flying: dict[Future[Event | None], Effect] = {}
     with ThreadPoolExecutor(32) as pool:
         while True:
-            flying |= {pool.submit(purse.pay, effect): effect for effect in session.take()}
+            flying |= {pool.submit(performer.perform, effect): effect for effect in session.take()}
             for future in [one for one in flying if flying[one].key not in session.under_way]:
-                purse.drop(flying.pop(future))
+                performer.drop(flying.pop(future))
             if not flying:
                 session.close()
                 return errand.result()

@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 from detent import (
     Agent,
     AgentResult,
-    CancelRequested,
     ChatGeneratorError,
     ChatMessage,
-    ChatReply,
-    ModelFailure,
     ScriptedChatGenerator,
     StreamingCallbackError,
     StreamingChunk,
@@ -27,6 +24,8 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.callbacks import UnheardError
+from detent.machine import CancelRequested
+from detent.models import ChatReply, ModelFailure
 from detent.testing import JumpingClock, Pieces
 
 Runner: TypeAlias = Callable[..., AgentResult[Any]]

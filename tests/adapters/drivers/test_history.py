@@ -8,28 +8,15 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import (
-    Agent,
-    Allow,
-    ChatMessage,
-    FrozenDict,
-    FunctionToolExecutor,
-    Limits,
-    Purse,
-    ScriptedChatGenerator,
-    Session,
-    StateError,
-    ToolCall,
-    drive,
-    start,
-    tool,
-)
+from detent import Agent, ChatMessage, Limits, ScriptedChatGenerator, StateError, ToolCall, tool
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError
 from detent.adapters.journals.memory import MemoryJournal
+from detent.approvals import Allow
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.decisions import Verdict
+from detent.machine import EffectPerformer, FrozenDict, FunctionToolExecutor, Session, drive, start
 from detent.ports.journal import Entry, Journal
 
 
@@ -104,9 +91,9 @@ def test_no_policy_is_asked_when_a_run_is_made_again() -> None:
     recorder = Recorder(journal, spec, lambda: 0.0, Loaded(run, 0))
     recorder.begin(run)
     session = Session(spec, run, record=recorder)
-    purse = Purse(ScriptedChatGenerator(*[answer] * 9), FunctionToolExecutor())
+    performer = EffectPerformer(ScriptedChatGenerator(*[answer] * 9), FunctionToolExecutor())
 
-    ended = drive(session, purse.pay)
+    ended = drive(session, performer.perform)
 
     assert [entry.kind for entry in journal.read("r")].count("Judged") == 2
     assert verdicts == []

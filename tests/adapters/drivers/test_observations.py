@@ -17,21 +17,17 @@ from detent import (
     BlockingConfirmationStrategy,
     Breakpoint,
     BreakpointException,
-    CancelRequested,
     ChatGeneratorError,
     ConfirmationUIResult,
-    Event,
     MemoryJournal,
-    ModelFailure,
-    ModelReplied,
     ScriptedChatGenerator,
     StateError,
     StreamingChunk,
     ToolCall,
-    ToolReturned,
-    ToolStarted,
     tool,
 )
+from detent.machine import CancelRequested, Event, ModelReplied, ToolReturned, ToolStarted
+from detent.models import ModelFailure
 from detent.testing import ScriptedHuman
 
 Seen: TypeAlias = list[Any]

@@ -11,16 +11,24 @@ import pytest
 from attrs import evolve
 
 from detent import (
-    Ask,
+    ChatGeneratorError,
+    ChatMessage,
+    ConfirmationUIResult,
+    Confirmed,
+    ScriptedChatGenerator,
+    State,
+    StreamingChunk,
+    Tool,
+    ToolCall,
+)
+from detent.approvals import Ask
+from detent.core.run.decisions import Verdict
+from detent.machine import (
     AskHuman,
     AskModel,
     CallRef,
-    ChatGeneratorError,
-    ChatMessage,
-    ChatReply,
-    ConfirmationUIResult,
-    Confirmed,
     Effect,
+    EffectPerformer,
     Event,
     FrozenDict,
     FunctionToolExecutor,
@@ -29,24 +37,17 @@ from detent import (
     Judged,
     ManualClock,
     ModelFailed,
-    ModelFailure,
     ModelReplied,
-    Purse,
     Run,
     RunTool,
-    ScriptedChatGenerator,
-    State,
-    StreamingChunk,
-    Tool,
-    ToolCall,
     ToolRaised,
     ToolResult,
     ToolReturned,
     Write,
 )
-from detent.core.run.decisions import Verdict
+from detent.models import ChatReply, ModelFailure
 
-Pay: TypeAlias = Callable[[Purse, Effect], Event | None]
+Pay: TypeAlias = Callable[[EffectPerformer, Effect], Event | None]
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}, "who": {"type": "string"}}}
 CALL = ToolCall("note", {"n": 1, "tags": ["a"]}, "c1")
@@ -59,8 +60,8 @@ ASK = AskModel(1, 1, (HELLO,), (), FrozenDict({"seed": 1}))
 def pay(request: pytest.FixtureRequest) -> Pay:
     """Both ways to pay."""
     if request.param == "blocking":
-        return Purse.pay
-    return lambda purse, effect: asyncio.run(purse.pay_async(effect))
+        return EffectPerformer.perform
+    return lambda performer, effect: asyncio.run(performer.perform_async(effect))
 
 
 def running(function: Callable[..., object], **wiring: Any) -> RunTool:
@@ -68,8 +69,8 @@ def running(function: Callable[..., object], **wiring: Any) -> RunTool:
     return RunTool(CallRef(1, 0), 1, CALL, tool, STATE)
 
 
-def purse(*script: Any, **more: Any) -> Purse:
-    return Purse(ScriptedChatGenerator(*script), FunctionToolExecutor(), **more)
+def performer(*script: Any, **more: Any) -> EffectPerformer:
+    return EffectPerformer(ScriptedChatGenerator(*script), FunctionToolExecutor(), **more)
 
 
 class OnlyBlocking:
@@ -136,7 +137,7 @@ def test_the_model_is_asked_what_the_effect_says(pay: Pay) -> None:
     told: list[StreamingChunk] = []
     chat = ScriptedChatGenerator("hi there")
 
-    event = pay(Purse(chat, FunctionToolExecutor(), streaming_callback=told.append), ASK)
+    event = pay(EffectPerformer(chat, FunctionToolExecutor(), streaming_callback=told.append), ASK)
 
     assert isinstance(event, ModelReplied)
     assert (event.turn, event.attempt, event.reply.message.text) == (1, 1, "hi there")
@@ -149,7 +150,7 @@ def test_a_failure_of_the_model_is_an_event(pay: Pay) -> None:
     """With the generator's own word for it; the exception is kept beside it."""
     failure = ModelFailure("authentication", "no such key")
     error = ChatGeneratorError(failure)
-    mine = purse(error)
+    mine = performer(error)
 
     assert pay(mine, ASK) == ModelFailed(1, 1, failure)
     assert mine.errors == {failure: error}
@@ -158,14 +159,14 @@ def test_a_failure_of_the_model_is_an_event(pay: Pay) -> None:
 def test_a_failure_that_may_pass_comes_with_time_and_chance(pay: Pay) -> None:
     """The core makes the pause of them."""
     failure = ModelFailure("rate_limit", "slow down", retryable=True)
-    mine = purse(ChatGeneratorError(failure), clock=ManualClock(7), chance=lambda: 0.5)
+    mine = performer(ChatGeneratorError(failure), clock=ManualClock(7), chance=lambda: 0.5)
 
     assert pay(mine, ASK) == ModelFailed(1, 1, failure, at=7, chance=0.5)
 
 
 def test_a_bug_in_a_generator_is_a_failure_too(pay: Pay) -> None:
     """It says what was raised, so that it can be found."""
-    event = pay(purse(ZeroDivisionError("oops")), ASK)
+    event = pay(performer(ZeroDivisionError("oops")), ASK)
 
     assert event == ModelFailed(
         1, 1, ModelFailure("bug", "the chat generator raised ZeroDivisionError: oops")
@@ -175,7 +176,7 @@ def test_a_bug_in_a_generator_is_a_failure_too(pay: Pay) -> None:
 @pytest.mark.parametrize("ports", [OnlyBlocking(), OnlyAsync()], ids=["blocking", "async"])
 def test_a_port_of_one_colour_serves_both(pay: Pay, ports: OnlyBlocking | OnlyAsync) -> None:
     """Who has only one of the two methods is called by it."""
-    mine = Purse(ports, ports)
+    mine = EffectPerformer(ports, ports)
 
     replied, ran = pay(mine, ASK), pay(mine, running(print))
 
@@ -192,7 +193,7 @@ def test_a_tools_result_says_what_to_tell_and_what_to_write(pay: Pay) -> None:
 
     effect = running(note, inputs_from_state={"user": "who"}, outputs_to_state={"notes": {}})
 
-    assert pay(purse(), effect) == ToolReturned(
+    assert pay(performer(), effect) == ToolReturned(
         CallRef(1, 0), 1, ToolResult("5", (Write("notes", 5),))
     )
 
@@ -204,7 +205,7 @@ def test_a_coroutine_function_is_a_tool(pay: Pay) -> None:
         await asyncio.sleep(0)
         return f"{n} {tags}"
 
-    event = pay(purse(), running(note))
+    event = pay(performer(), running(note))
 
     assert event == ToolReturned(CallRef(1, 0), 1, ToolResult("1 ['a']"))
 
@@ -216,7 +217,7 @@ def test_a_tool_that_raises_is_told_to_the_model(pay: Pay) -> None:
     def note(n: int, tags: list[str], who: str) -> None:
         raise boom
 
-    mine = purse()
+    mine = performer()
 
     event = pay(mine, running(note, inputs_from_state={"user": "who"}))
 
@@ -236,7 +237,7 @@ def test_a_handler_that_raises_is_the_tools_failure(pay: Pay) -> None:
         raise LookupError(value)
 
     effect = running(lambda n, tags: 7, outputs_to_string={"handler": broken})
-    event = pay(purse(), effect)
+    event = pay(performer(), effect)
 
     assert isinstance(event, ToolRaised)
     assert "LookupError: 7" in event.fault.message
@@ -248,14 +249,14 @@ def test_a_cancellation_of_the_tools_own_making_is_its_failure(pay: Pay) -> None
     async def note(n: int, tags: list[str]) -> None:
         raise asyncio.CancelledError
 
-    assert isinstance(pay(purse(), running(note)), ToolRaised)
+    assert isinstance(pay(performer(), running(note)), ToolRaised)
 
 
 def test_a_human_decides_about_the_call_that_was_shown(pay: Pay) -> None:
     """The UI gets a copy of the arguments; the decision carries the digest."""
     human = Human(ConfirmationUIResult("confirm"))
 
-    event = pay(purse(uis={"note": human}), HUMAN)
+    event = pay(performer(uis={"note": human}), HUMAN)
 
     assert isinstance(event, HumanDecided)
     assert event.at is not None
@@ -268,15 +269,15 @@ def test_a_question_stays_unpaid_without_an_answer(pay: Pay) -> None:
     """Nobody to ask, or an answer that means nothing."""
     unsure = Human(ConfirmationUIResult("perhaps"))
 
-    assert pay(purse(), HUMAN) is None
-    assert pay(purse(uis={"other": unsure}), HUMAN) is None
-    assert pay(purse(uis={"note": unsure}), HUMAN) is None
+    assert pay(performer(), HUMAN) is None
+    assert pay(performer(uis={"other": unsure}), HUMAN) is None
+    assert pay(performer(uis={"note": unsure}), HUMAN) is None
 
 
 def test_a_ui_that_raises_decides_nothing(pay: Pay) -> None:
     """Its exception is the caller's; no event says that anybody answered."""
     with pytest.raises(EOFError, match="hung up"):
-        pay(purse(uis={"note": Human(EOFError("hung up"))}), HUMAN)
+        pay(performer(uis={"note": Human(EOFError("hung up"))}), HUMAN)
 
 
 def test_cancelling_a_payment_cancels_the_tool() -> None:
@@ -292,7 +293,7 @@ def test_cancelling_a_payment_cancels_the_tool() -> None:
             raise
 
     async def main() -> None:
-        payment = asyncio.create_task(purse().pay_async(running(note)))
+        payment = asyncio.create_task(performer().perform_async(running(note)))
         await begun.wait()
         payment.cancel()
         await payment
@@ -326,7 +327,7 @@ def test_a_blocking_port_does_not_block_the_event_loop(effect: Effect) -> None:
     async def main() -> Event | None:
         slow = Slow(ConfirmationUIResult("confirm"))
         asyncio.get_running_loop().call_soon(released.set)
-        return await Purse(slow, slow, {"note": slow}).pay_async(effect)
+        return await EffectPerformer(slow, slow, {"note": slow}).perform_async(effect)
 
     assert isinstance(asyncio.run(main()), ModelReplied | ToolReturned | HumanDecided)
 
@@ -345,4 +346,4 @@ def test_a_policy_of_either_colour_is_asked(pay: Pay, colour: str) -> None:
     run = Run("r", STATE)
     effect = Judge(CallRef(1, 0), CALL, tool, later if colour == "async" else policy, run)
 
-    assert pay(purse(), effect) == Judged(CallRef(1, 0), Ask("note in r"))
+    assert pay(performer(), effect) == Judged(CallRef(1, 0), Ask("note in r"))

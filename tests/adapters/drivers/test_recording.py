@@ -14,12 +14,6 @@ from attrs import evolve, frozen
 from detent import (
     Agent,
     ChatMessage,
-    ChatReply,
-    DirectoryJournal,
-    Entry,
-    Journal,
-    JournalDamagedError,
-    ManualClock,
     MemoryJournal,
     Runs,
     SQLiteJournal,
@@ -31,7 +25,10 @@ from detent import (
 )
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.recording import loaded
-from detent.core.control.breakpoints import every_step
+from detent.core.control.breakpoints import break_every_step
+from detent.journals import DirectoryJournal, Entry, Journal, JournalDamagedError
+from detent.machine import ManualClock
+from detent.models import ChatReply
 from detent.ports.journal import Checkpoint
 
 KILOBYTE = 1000
@@ -107,7 +104,7 @@ class Backwards(ManualClock):
 @pytest.mark.parametrize("store", STORES)
 def test_a_clock_that_jumps_backwards_orders_nothing(store: str, tmp_path: Path) -> None:
     """Entries keep their order, and a run that stopped goes on."""
-    stop: dict[str, Any] = {"break_point": every_step, "raise_at_break_point": False}
+    stop: dict[str, Any] = {"break_point": break_every_step, "raise_at_break_point": False}
     agent = agent_of(STORES[store](tmp_path), 3, clock=Backwards())
     agent.run("go", run_id="r", **stop)
 

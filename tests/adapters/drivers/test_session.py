@@ -8,43 +8,35 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import (
+from detent import ChatMessage, Confirmed, Limits, Modified, State, Tool, ToolCall, before_tool
+from detent.adapters.drivers.session import Landed, SessionLeftError
+from detent.approvals import Allow, Ask
+from detent.core.tools.tool import by_name
+from detent.machine import (
     AgentSpec,
-    Allow,
-    Ask,
     AskHuman,
     CallRef,
     CancelRequested,
-    ChatMessage,
-    ChatReply,
-    Confirmed,
     Effect,
     Event,
     FrozenDict,
     HumanDecided,
     Judge,
     Judged,
-    Limits,
     ModelReplied,
-    Modified,
     Run,
     RunTool,
     Session,
-    State,
     Thinking,
-    Tool,
-    ToolCall,
     ToolResult,
     ToolReturned,
     ToolStarted,
     UnknownEffectError,
     WaitUntil,
-    before_tool,
     due,
     start,
 )
-from detent.adapters.drivers.session import Landed, SessionLeftError
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 SPEC = AgentSpec(

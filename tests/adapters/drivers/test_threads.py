@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from detent import (
+from detent import ChatMessage, Confirmed, State, Tool, ToolCall
+from detent.approvals import Ask
+from detent.core.run.run import AwaitingDecision, Succeeded
+from detent.core.tools.tool import by_name
+from detent.machine import (
     AgentSpec,
-    Ask,
     AskHuman,
     AskModel,
     Cancelled,
     CancelRequested,
-    ChatMessage,
-    ChatReply,
-    Confirmed,
     Done,
     Effect,
     Event,
@@ -32,17 +32,13 @@ from detent import (
     ModelReplied,
     RunTool,
     Session,
-    State,
     Thinking,
-    Tool,
-    ToolCall,
     ToolResult,
     ToolReturned,
     drive,
     start,
 )
-from detent.core.run.run import AwaitingDecision, Succeeded
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 PATIENCE = 10
 """Seconds after which something that should have happened has not."""

@@ -18,15 +18,13 @@ from detent import (
     NEVER_RAN,
     Agent,
     ChatMessage,
-    DirectoryJournal,
-    Journal,
-    PostgresJournal,
     ScriptedChatGenerator,
     SQLiteJournal,
     ToolCall,
     create_tool_from_function,
 )
 from detent.adapters.drivers.recording import RunNotFoundError
+from detent.journals import DirectoryJournal, Journal, PostgresJournal
 
 STORES: dict[str, Callable[[Path], Journal]] = {
     "directory": lambda place: DirectoryJournal(place / "runs"),

@@ -11,19 +11,9 @@ from typing import Any
 
 import pytest
 
-from detent import (
-    Agent,
-    ChatMessage,
-    DirectoryJournal,
-    Journal,
-    Runs,
-    ScriptedChatGenerator,
-    SealedJournal,
-    SQLiteJournal,
-    ToolCall,
-    tool,
-)
+from detent import Agent, ChatMessage, Runs, ScriptedChatGenerator, SQLiteJournal, ToolCall, tool
 from detent.adapters.drivers import recording
+from detent.journals import DirectoryJournal, EncryptedJournal, Journal
 from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, JournalError
 from detent.ports.laws.journal import entries
 
@@ -38,7 +28,7 @@ def turned(data: bytes) -> bytes:
 MAKERS: dict[str, Make] = {
     "directory": DirectoryJournal,
     "sqlite": lambda place: SQLiteJournal(place / "runs.db"),
-    "sealed": lambda place: SealedJournal(DirectoryJournal(place), turned, turned),
+    "sealed": lambda place: EncryptedJournal(DirectoryJournal(place), turned, turned),
 }
 
 

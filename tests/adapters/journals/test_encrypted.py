@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from attrs import evolve
 
-from detent.adapters.journals.encrypted import SealedJournal
+from detent.adapters.journals.encrypted import EncryptedJournal
 from detent.adapters.journals.memory import MemoryJournal
 from detent.ports.journal import Checkpoint, Entry, JournalDamagedError
 from detent.ports.laws import check_journal
@@ -19,8 +19,8 @@ def turned(data: bytes) -> bytes:
     return bytes(255 - byte for byte in data)
 
 
-def sealed_in(journal: MemoryJournal) -> SealedJournal:
-    return SealedJournal(journal, turned, turned)
+def sealed_in(journal: MemoryJournal) -> EncryptedJournal:
+    return EncryptedJournal(journal, turned, turned)
 
 
 def test_the_store_keeps_all_laws() -> None:

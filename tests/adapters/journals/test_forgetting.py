@@ -13,20 +13,22 @@ from detent import (
     Agent,
     ChatGeneratorError,
     ChatMessage,
-    DirectoryJournal,
-    Journal,
-    JournalConflictError,
     MemoryJournal,
-    ModelFailure,
-    PostgresJournal,
-    RunNotFoundError,
     Runs,
     ScriptedChatGenerator,
     SQLiteJournal,
-    StoredRun,
     ToolCall,
     create_tool_from_function,
 )
+from detent.journals import (
+    DirectoryJournal,
+    Journal,
+    JournalConflictError,
+    PostgresJournal,
+    RunNotFoundError,
+    StoredRun,
+)
+from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry
 
 LATE = 10.0**12

@@ -21,12 +21,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detent import Agent, AgentSnapshot, Checkpoint, Entry, MemoryJournal, Reply, Write, tool
+from detent import Agent, AgentSnapshot, MemoryJournal, Reply, tool
 from detent.adapters.drivers.recording import loaded
 from detent.core.codec import open_values, records, shapes, values
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.storage import checkpoints, snapshot, upgrades
 from detent.core.storage.snapshot import get_tool_calls_and_descriptions_from_snapshot, run_of
+from detent.journals import Checkpoint, Entry
+from detent.machine import Write
 from detent.testing import ScriptedChatGenerator
 
 STORED = Path(__file__).parent / "stored"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from detent import PostgresJournal
+from detent.journals import PostgresJournal
 
 SCRIPT = Path(__file__).with_name("in_turn.py")
 

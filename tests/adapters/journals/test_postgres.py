@@ -8,8 +8,10 @@ from threading import Lock
 import psycopg
 import pytest
 
-from detent import Agent, Entry, ManualClock, Runs, ScriptedChatGenerator
+from detent import Agent, Runs, ScriptedChatGenerator
 from detent.adapters.journals.postgres import PostgresJournal
+from detent.journals import Entry
+from detent.machine import ManualClock
 from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
 from detent.ports.laws.journal import check_journal, entries
 

@@ -14,14 +14,14 @@ from detent import (
     Agent,
     ChatMessage,
     MemoryJournal,
-    RedactedJournal,
     ScriptedChatGenerator,
     ToolCall,
     chat_generator,
     create_tool_from_function,
 )
 from detent.adapters.drivers import recording
-from detent.core.control.breakpoints import every_step
+from detent.core.control.breakpoints import break_every_step
+from detent.journals import RedactedJournal
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.laws import check_journal
 
@@ -76,7 +76,7 @@ def test_a_run_that_goes_on_has_what_was_kept() -> None:
     """That is what redaction costs."""
     inside, seen = MemoryJournal(), list[str]()
     agent = paying(RedactedJournal(inside, without_cards), seen)
-    options: dict[str, Any] = {"break_point": every_step, "raise_at_break_point": False}
+    options: dict[str, Any] = {"break_point": break_every_step, "raise_at_break_point": False}
     agent.run("pay with 4242424242424242", run_id="r", **options)
     agent.resume("r", **options)
 

@@ -12,21 +12,23 @@ from attrs import evolve
 from detent import (
     Agent,
     ChatMessage,
-    DirectoryJournal,
-    Journal,
     Limits,
     MemoryJournal,
-    PostgresJournal,
-    RedactedJournal,
     Runs,
     ScriptedChatGenerator,
-    SealedJournal,
     SQLiteJournal,
     StoredDataError,
     ToolCall,
     tool,
 )
 from detent.adapters.drivers import recording
+from detent.journals import (
+    DirectoryJournal,
+    EncryptedJournal,
+    Journal,
+    PostgresJournal,
+    RedactedJournal,
+)
 
 TURNS = 4
 
@@ -63,7 +65,7 @@ MAKERS: dict[str, Callable[[Path], Journal]] = {
     "memory": lambda place: MemoryJournal(),
     "directory": DirectoryJournal,
     "sqlite": lambda place: SQLiteJournal(place / "runs.db"),
-    "sealed": lambda place: SealedJournal(MemoryJournal(), turned, turned),
+    "sealed": lambda place: EncryptedJournal(MemoryJournal(), turned, turned),
     "redacted": lambda place: RedactedJournal(MemoryJournal(), str),
 }
 

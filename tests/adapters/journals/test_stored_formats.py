@@ -23,22 +23,18 @@ from detent import (
     BlockingConfirmationStrategy,
     ChatMessage,
     ConfirmationUIResult,
-    DirectoryJournal,
-    Effect,
-    Event,
     Reply,
-    Run,
     Runs,
     ScriptedChatGenerator,
     ToolCall,
-    ToolStarted,
-    Write,
     create_tool_from_function,
     load_snapshot,
     save_snapshot,
 )
 from detent.adapters.drivers import recording
 from detent.core.storage.upgrades import FORMAT
+from detent.journals import DirectoryJournal
+from detent.machine import Effect, Event, Run, ToolStarted, Write
 
 STORED = Path(__file__).parent / "stored"
 FORMATS = range(1, FORMAT + 1)

@@ -8,18 +8,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from detent import (
-    Agent,
-    ChatGeneratorError,
-    ChatMessage,
-    ChatReply,
-    FallbackChatGenerator,
-    ModelFailure,
-    ScriptedChatGenerator,
-    StreamingChunk,
-    check_chat_generator,
-)
-from detent.testing import JumpingClock, Pieces
+from detent import Agent, ChatGeneratorError, ChatMessage, ScriptedChatGenerator, StreamingChunk
+from detent.models import ChatReply, FallbackChatGenerator, ModelFailure
+from detent.testing import JumpingClock, Pieces, check_chat_generator
 
 Ask: TypeAlias = Callable[..., ChatReply]
 HELLO = [ChatMessage.from_user("hello")]

@@ -10,13 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from detent import (
-    Agent,
-    ChatGeneratorError,
-    ChatMessage,
-    LocalChatGenerator,
-    OpenAIChatGenerator,
-)
+from detent import Agent, ChatGeneratorError, ChatMessage, OpenAIChatGenerator
+from detent.models import LocalChatGenerator
 from detent.testing import RealModelForbiddenError, allow_real_models, forbid_real_models
 
 HELLO = [ChatMessage.from_user("hello")]

@@ -10,9 +10,10 @@ import httpx
 import pytest
 from attrs import frozen
 
-from detent import Agent, LocalChatGenerator, OpenAIChatGenerator, chat_generator, tool
+from detent import Agent, OpenAIChatGenerator, chat_generator, tool
 from detent.adapters.providers.http.generator import HttpChatGenerator
 from detent.adapters.providers.registry import PROVIDERS
+from detent.models import LocalChatGenerator
 
 NEEDED = {
     "AWS_REGION": "eu-central-1",

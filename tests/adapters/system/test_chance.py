@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, Retries, SystemChance, tool
+from detent import Agent, Retries, tool
 from detent.adapters.system.chance import SeededChance
 from detent.core.chat.messages import ToolCall
+from detent.machine import SystemChance
 from detent.testing import JumpingClock, MemoryJournal, ScriptedChatGenerator
 
 

@@ -10,7 +10,7 @@ import pytest
 from detent import Agent, ScriptedChatGenerator
 from detent.adapters.system import snapshot_files as snapshots
 from detent.adapters.system.snapshot_files import load_snapshot, save_snapshot
-from detent.core.control.breakpoints import every_step
+from detent.core.control.breakpoints import break_every_step
 from detent.core.errors import StoredDataError
 from detent.core.storage.snapshot import AgentSnapshot
 
@@ -20,7 +20,7 @@ STORED = Path(__file__).parents[1] / "journals" / "stored"
 def stopped() -> AgentSnapshot:
     agent = Agent(chat_generator=ScriptedChatGenerator())
     return agent.run(
-        "hello \ud800", run_id="a/b", break_point=every_step, raise_at_break_point=False
+        "hello \ud800", run_id="a/b", break_point=break_every_step, raise_at_break_point=False
     ).snapshot
 
 

@@ -14,7 +14,6 @@ from detent import (
     ChatMessage,
     ChatRole,
     FileContent,
-    FrozenDict,
     ImageContent,
     ReasoningContent,
     StoredDataError,
@@ -23,7 +22,8 @@ from detent import (
     ToolCallResult,
     UnstorableError,
 )
-from detent.core.values.copies import guard
+from detent.core.values.copies import protect
+from detent.machine import FrozenDict
 
 IMAGE = ImageContent("aGk=")
 FILE = FileContent("aGk=", "application/pdf", "a.pdf")
@@ -158,7 +158,7 @@ def test_a_message_may_hold_what_cannot_be_changed() -> None:
     )
     message = ChatMessage.from_assistant("x", meta=meta)
     assert message.meta == {"role": "user", "part": part, "deep": {"a": 1}}
-    assert guard(message) is message
+    assert protect(message) is message
 
 
 def test_equal_messages_are_one_key() -> None:

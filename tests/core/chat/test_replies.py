@@ -8,7 +8,8 @@ from operator import add
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent import ChatMessage, ChatReply, ModelFailure, Usage
+from detent import ChatMessage
+from detent.models import ChatReply, ModelFailure, Usage
 
 TOKENS = st.integers(0, 10**6)
 

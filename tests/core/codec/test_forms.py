@@ -31,7 +31,7 @@ from detent.core.codec.forms import (
 )
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.frozen import FrozenDict, FrozenSet
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
@@ -173,7 +173,7 @@ def test_native_is_what_all_readers_of_json_agree_on(value: object, expected: ob
             (list[int], list),
             (dict, dict),
             (FrozenDict[str, int], dict),
-            (Log[int], list),
+            (SharedList[int], list),
         ),
         *(
             (Path, LOCAL_PATH),
@@ -197,7 +197,7 @@ def test_a_declared_type_calls_for_one_class_or_leaves_it_open(
 
 def test_a_frozen_container_counts_as_a_plain_one() -> None:
     """It stands for it."""
-    values: list[Any] = [FrozenDict(), Log(), FrozenSet(), ()]
+    values: list[Any] = [FrozenDict(), SharedList(), FrozenSet(), ()]
     assert [plain_type(value) for value in values] == [
         *(dict, list, set, tuple),
     ]

@@ -14,39 +14,39 @@ from hypothesis import strategies as st
 
 from detent import (
     Answered,
-    CallRef,
-    Cancelled,
-    CancelRequested,
     ChatMessage,
-    ChatReply,
     Confirmed,
-    Event,
     FileContent,
-    Finished,
-    HumanDecided,
     ImageContent,
-    ModelFailed,
-    ModelFailure,
-    ModelReplied,
     Modified,
     Rejected,
     TextContent,
     ToolCall,
+)
+from detent.core.codec.records import dump, load
+from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.run.events import AnswerRejected, ClockTicked, Resumed, ToolNeverRan
+from detent.core.run.outcomes import Outcome
+from detent.core.run.refs import AgentRef
+from detent.core.run.run import Phase, RunOptions, Status
+from detent.core.values.frozen import FrozenDict
+from detent.machine import (
+    CallRef,
+    Cancelled,
+    CancelRequested,
+    Event,
+    Finished,
+    HumanDecided,
+    ModelFailed,
+    ModelReplied,
     ToolFault,
     ToolRaised,
     ToolResult,
     ToolReturned,
     ToolStarted,
-    Usage,
     Write,
 )
-from detent.core.codec.records import dump, load
-from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.run.events import ClockTicked, Resumed, SentBack, ToolNeverRan
-from detent.core.run.outcomes import Outcome
-from detent.core.run.refs import AgentRef
-from detent.core.run.run import Phase, RunOptions, Status
-from detent.core.values.frozen import FrozenDict
+from detent.models import ChatReply, ModelFailure, Usage
 
 REF = CallRef(1, 0)
 CALL = ToolCall("pay", {"n": [1, {"a": None}], "x": 1.5}, "c1", {"sig": "x"})
@@ -71,7 +71,7 @@ EVENTS: list[Event] = [
     Resumed("p", 2.5),
     ModelReplied(1, 1, REPLY, cost=0.5),
     CancelRequested("stop"),
-    SentBack(1, "why?"),
+    AnswerRejected(1, "why?"),
 ]
 
 
@@ -226,8 +226,8 @@ def test_the_names_in_stored_data_are_fixed() -> None:
     """A file of today is read tomorrow: who renames a class must keep its name in files."""
     names = sorted({type(event).__name__ for event in EVENTS})
     assert names == [
-        *("CancelRequested", "ClockTicked", "HumanDecided", "ModelFailed", "ModelReplied"),
-        *("Resumed", "SentBack", "ToolNeverRan", "ToolRaised", "ToolReturned", "ToolStarted"),
+        *("AnswerRejected", "CancelRequested", "ClockTicked", "HumanDecided", "ModelFailed"),
+        *("ModelReplied", "Resumed", "ToolNeverRan", "ToolRaised", "ToolReturned", "ToolStarted"),
     ]
 
 

@@ -19,7 +19,7 @@ from detent.core.codec.open_values import Codec
 from detent.core.codec.values import from_json, to_json, to_text, versioned
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.values.frozen import FrozenDict, freeze
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 
 @frozen
@@ -138,8 +138,8 @@ def test_a_message_is_stored_readably() -> None:
 
 def test_frozen_containers_are_stored() -> None:
     """Wherever they are."""
-    assert stored(Log([Document("a")]), list[Document]) == [Document("a")]
-    assert stored(FrozenDict(a=Log([1])), Any) == {"a": [1]}
+    assert stored(SharedList([Document("a")]), list[Document]) == [Document("a")]
+    assert stored(FrozenDict(a=SharedList([1])), Any) == {"a": [1]}
 
 
 def test_a_type_may_have_annotations_without_a_hash() -> None:

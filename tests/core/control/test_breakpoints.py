@@ -8,22 +8,34 @@ import pytest
 
 from detent import (
     AgentResult,
-    AgentSpec,
-    Ask,
-    AskHuman,
     BreakpointException,
-    CallRef,
     ChatMessage,
-    ChatReply,
-    Effect,
     IdempotencyKey,
+    State,
+    Tool,
+    ToolCall,
+)
+from detent.approvals import Ask
+from detent.core.control.breakpoints import (
+    AgentBreakpoint,
+    Breakpoint,
+    BreakPoints,
+    ToolBreakpoint,
+    break_every_step,
+    describe_effects,
+    holds_of,
+)
+from detent.core.storage.snapshot import snapshot_of
+from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    AskHuman,
+    CallRef,
+    Effect,
     Judge,
     ModelReplied,
     Reconcile,
     Run,
-    State,
-    Tool,
-    ToolCall,
     ToolFault,
     ToolRaised,
     ToolStarted,
@@ -32,17 +44,7 @@ from detent import (
     start,
     step,
 )
-from detent.core.control.breakpoints import (
-    AgentBreakpoint,
-    Breakpoint,
-    BreakPoints,
-    ToolBreakpoint,
-    every_step,
-    holds_of,
-    told,
-)
-from detent.core.storage.snapshot import snapshot_of
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 TOOLS = by_name([Tool(name, "", {"type": "object"}, print) for name in ("note", "pay")])
 SPEC = AgentSpec(State({}), TOOLS)
@@ -59,7 +61,7 @@ def calling(*names: str) -> Run[State]:
 def held(run: Run[Any], break_point: BreakPoints | None) -> str:
     """What a breakpoint keeps from happening."""
     rules = holds_of(break_point, SPEC)
-    return told([effect for effect in due(SPEC, run) if rules(run, effect)])
+    return describe_effects([effect for effect in due(SPEC, run) if rules(run, effect)])
 
 
 @pytest.mark.parametrize(("count", "stops"), [(0, True), (1, False), (None, True)])
@@ -90,7 +92,7 @@ def test_any_function_is_a_breakpoint_and_so_are_several() -> None:
     run = calling("note", "pay")
 
     assert held(run, lambda run, effect: effect.key.place == 1) == "run pay({})"
-    assert held(run, every_step) == "run note({}), run pay({})"
+    assert held(run, break_every_step) == "run note({}), run pay({})"
     both = [Breakpoint("chat_generator"), ToolBreakpoint("tool_invoker")]
     assert held(START, both)
     assert held(run, both)
@@ -156,7 +158,7 @@ def test_every_effect_is_told() -> None:
         WaitUntil(ref, 1, "pause", 9.5),
     ]
 
-    assert [told([effect]) for effect in effects] == [
+    assert [describe_effects([effect]) for effect in effects] == [
         "ask the policy about pay({'n': 1})",
         "ask a human about pay({'n': 1})",
         "look up what became of pay({'n': 1})",
@@ -175,6 +177,6 @@ def test_a_call_that_could_not_run_has_not_begun() -> None:
 
 def test_what_is_no_breakpoint_is_named_where_it_is_given_to_an_agent() -> None:
     """A function is one by itself."""
-    wrong: Any = every_step
+    wrong: Any = break_every_step
     with pytest.raises(TypeError, match=r"^AgentBreakpoint\('helper', …\) needs a Breakpoint or"):
         AgentBreakpoint("helper", wrong)

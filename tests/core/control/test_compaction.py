@@ -9,18 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent import (
-    AskModel,
-    ChatMessage,
-    ChatRole,
-    FrozenDict,
-    Run,
-    State,
-    ToolCall,
-    keep_last_messages,
-    shorten_tool_results,
-)
+from detent import ChatMessage, ChatRole, State, ToolCall, keep_last_messages, shorten_tool_results
 from detent.core.control.hooks import Before, outgoing
+from detent.machine import AskModel, FrozenDict, Run
 
 RUN: Run[Any] = Run("r", State({}))
 SYSTEM, TASK = ChatMessage.from_system("be brief"), ChatMessage.from_user("find the gold")

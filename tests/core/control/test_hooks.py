@@ -9,31 +9,33 @@ import pytest
 from attrs import evolve
 
 from detent import (
-    AgentSpec,
-    AskHuman,
-    AskModel,
-    CallRef,
     ChatMessage,
     HookError,
-    ModelReplied,
-    Run,
-    RunTool,
     State,
     Tool,
     ToolCall,
-    ToolResult,
-    ToolReturned,
     after_model,
     after_tool,
     before_model,
     before_tool,
-    due,
     on_exit,
+)
+from detent.core.control.hooks import Hook, incoming, outgoing, sent_back
+from detent.core.run.events import AnswerRejected
+from detent.machine import (
+    AgentSpec,
+    AskHuman,
+    AskModel,
+    CallRef,
+    ModelReplied,
+    Run,
+    RunTool,
+    ToolResult,
+    ToolReturned,
+    due,
     start,
     step,
 )
-from detent.core.control.hooks import Hook, incoming, outgoing, sent_back
-from detent.core.run.events import SentBack
 
 SPEC: AgentSpec[State] = AgentSpec(State({}))
 RUN = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
@@ -156,7 +158,7 @@ def test_the_first_hook_that_is_not_content_sends_a_run_back() -> None:
     ended = step(SPEC, RUN, REPLIED)
     hooks = [on_exit(lambda run: None), on_exit(lambda run: "why?"), on_exit(lambda run: "no")]
 
-    assert sent_back(hooks, ended) == SentBack(1, "why?")
+    assert sent_back(hooks, ended) == AnswerRejected(1, "why?")
     assert sent_back(hooks, RUN) is None
     assert sent_back(hooks[:1], ended) is None
     with pytest.raises(HookError, match="must give a text or None, got True"):
@@ -167,7 +169,7 @@ def test_who_sends_a_run_back_sees_it() -> None:
     """As it has ended; a hook without a name is told as it is printed."""
     ended = step(SPEC, RUN, REPLIED)
 
-    assert sent_back([on_exit(lambda run: run.id)], ended) == SentBack(1, ended.id)
+    assert sent_back([on_exit(lambda run: run.id)], ended) == AnswerRejected(1, ended.id)
     with pytest.raises(HookError, match=r"the hook functools\.partial\(.*\) raised TypeError"):
         sent_back([on_exit(partial(int, 3))], ended)  # type: ignore[arg-type]  # the mistake
 

@@ -8,27 +8,22 @@ from typing import Any
 
 import pytest
 
-from detent import (
+from detent import ChatMessage, State, Tool, ToolCall
+from detent.approvals import Allow, Ask, judge
+from detent.core.tools.tool import by_name
+from detent.machine import (
     AgentSpec,
-    Allow,
-    Ask,
     CallRef,
-    ChatMessage,
-    ChatReply,
     EffectKey,
     FrozenDict,
     Judge,
     Judged,
     ModelReplied,
-    State,
-    Tool,
-    ToolCall,
     due,
-    judge,
     start,
     step,
 )
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 REF = CallRef(1, 0)
 

@@ -9,34 +9,33 @@ import pytest
 from attrs import evolve
 
 from detent import (
-    AgentRef,
-    AgentSpec,
-    Ask,
-    CallRef,
     ChatMessage,
-    ChatReply,
     Confirmed,
-    DecisionRefusedError,
-    Judged,
-    ModelReplied,
     Modified,
-    Refusal,
     State,
     StoredDataError,
-    Thinking,
     ToolCall,
     ToolExecutionDecision,
-    ToolStarted,
-    inside,
-    pending,
-    start,
-    step,
 )
+from detent.approvals import Ask, DecisionRefusedError, Refusal, pending
 from detent.core.control.pending import decided_run, decision_for, event_of
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentRef,
+    AgentSpec,
+    CallRef,
+    Judged,
+    ModelReplied,
+    Thinking,
+    ToolStarted,
+    start,
+    step,
+    wrap_event,
+)
+from detent.models import ChatReply
 from tests.core.asking import ALWAYS, PAY, called, spec_of, waiting
 
 ANN, BOB = {"to": "Ann", "amount": 5, "pin": "1234"}, {"to": "Bob", "amount": 7}
@@ -202,8 +201,8 @@ def test_agents_side_by_side_may_have_calls_of_one_id() -> None:
     for place in range(2):
         at = (AgentRef(1, place, "buyer"),)
         run = step(spec, run, ToolStarted(CallRef(1, place), 1))
-        run = step(spec, run, inside(at, called(spec_of(), ANN)))
-        run = step(spec, run, inside(at, Judged(CallRef(1, 0), Ask())))
+        run = step(spec, run, wrap_event(at, called(spec_of(), ANN)))
+        run = step(spec, run, wrap_event(at, Judged(CallRef(1, 0), Ask())))
     first, second = pending(spec, run)
     assert first.call_id == second.call_id
     by_id = ToolExecutionDecision("pay", execute=True, tool_call_id=first.call_id)

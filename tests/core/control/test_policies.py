@@ -9,24 +9,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import (
-    Allow,
-    Ask,
-    CallRef,
-    ChatMessage,
-    ConfirmationUIResult,
-    Judge,
-    Run,
-    State,
-    Tool,
-    ToolCall,
-    ToolRaised,
-    due,
-    judge,
-    pending,
-    start,
-    step,
-)
+from detent import ChatMessage, ConfirmationUIResult, State, Tool, ToolCall
+from detent.approvals import Allow, Ask, judge, pending
 from detent.core.control.pending import decided_run
 from detent.core.control.policies import (
     AllOf,
@@ -34,17 +18,18 @@ from detent.core.control.policies import (
     AnyOf,
     AskAbove,
     AskAfter,
-    Asking,
     AskOncePolicy,
     AskOverBudget,
     AskWhen,
     NeverAskPolicy,
     Not,
+    WithQuestionOptions,
     policy_from,
 )
 from detent.core.run.decisions import Rejected, Verdict
-from detent.core.run.grants import Decided
+from detent.core.run.grants import DecisionRecord
 from detent.core.tools.result import ToolFault
+from detent.machine import CallRef, Judge, Run, ToolRaised, due, start, step
 from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 YES, NO = AlwaysAskPolicy(), NeverAskPolicy()
@@ -98,7 +83,8 @@ CASES: list[tuple[Any, bool]] = [
         (NO | AskWhen(later), False), (YES | AskWhen(later), True), (NO | Seed(answer=True), True),
         (AskOverBudget("amount", 4), True), (AskOverBudget("gone", 4), True),
         (AskOverBudget("amount", 5), False),
-        (AskAfter(0), True), (AskAfter(1), False), (Asking(NO), False), (Asking(YES), True),
+        (AskAfter(0), True), (AskAfter(1), False),
+        (WithQuestionOptions(NO), False), (WithQuestionOptions(YES), True),
     ]  # fmt: skip
 
 
@@ -140,7 +126,7 @@ def test_combining_no_policies_is_a_mistake() -> None:
 
 def test_a_question_may_be_put_in_another_way() -> None:
     """With an end, and with what comes from the state."""
-    said = verdict(Asking(YES, expires_s=60, reveals=("user",)))
+    said = verdict(WithQuestionOptions(YES, expires_s=60, reveals=("user",)))
 
     assert said == Ask(expires_s=60, reveals=("user",))
 
@@ -189,7 +175,7 @@ def test_what_was_paid_in_turns_before_counts() -> None:
 def test_a_call_that_a_human_has_stopped_now_is_not_one_that_has_run_before() -> None:
     """Though it is the same in all that can be seen."""
     run = run_with(ChatMessage.from_tool("paid", CALL))
-    stopped = Decided(CallRef(run.turn, 0), CALL, Rejected())
+    stopped = DecisionRecord(CallRef(run.turn, 0), CALL, Rejected())
 
     assert AskAfter(1)(CALL, PAY, evolve(run, decisions=(stopped,))) != Allow()
     assert AskAfter(1)(CALL, PAY, evolve(run, turn=2, decisions=(stopped,))) == Allow()
@@ -199,7 +185,12 @@ def test_policies_together_are_asked_about_the_tool_and_the_run() -> None:
     """As each would be alone."""
     run = run_with(ChatMessage.from_tool("paid", CALL))
 
-    for policy in (AskAfter(1) | NO, AskAfter(1) & YES, Asking(AskAfter(1)), ~~AskAfter(1)):
+    for policy in (
+        AskAfter(1) | NO,
+        AskAfter(1) & YES,
+        WithQuestionOptions(AskAfter(1)),
+        ~~AskAfter(1),
+    ):
         assert isinstance(policy(CALL, PAY, run), Ask)
         assert policy(SENT, SEND, run) == Allow()
 

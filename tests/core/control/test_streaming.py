@@ -6,18 +6,16 @@ from itertools import pairwise
 
 from attrs import evolve
 
-from detent import (
+from detent import ChatMessage, State, StreamingChunk, Tool, ToolCall
+from detent.core.control.streaming import tool_result_chunks
+from detent.core.tools.masking import MASK
+from detent.core.tools.tool import by_name
+from detent.machine import (
     AgentSpec,
     CallRef,
     CancelRequested,
-    ChatMessage,
-    ChatReply,
     Event,
     ModelReplied,
-    State,
-    StreamingChunk,
-    Tool,
-    ToolCall,
     ToolFault,
     ToolRaised,
     ToolResult,
@@ -27,9 +25,7 @@ from detent import (
     replay,
     start,
 )
-from detent.core.control.streaming import tool_result_chunks
-from detent.core.tools.masking import MASK
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 SPEC = AgentSpec(State({}), by_name([Tool("note", "", {"type": "object"}, print)]))
 START = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")

@@ -5,36 +5,29 @@ from __future__ import annotations
 import pytest
 from attrs import evolve, frozen
 
-from detent import (
-    AgentSpec,
-    AskModel,
-    ChatMessage,
-    ChatReply,
-    Exhausted,
-    Finished,
-    Limits,
-    ModelReplied,
-    OutputError,
-    OutputType,
-    Run,
-    RunTool,
-    State,
-    Thinking,
-    Tool,
-    ToolCall,
-    ToolReturned,
-    ToolStarted,
-    WiringError,
-    due,
-    start,
-    step,
-)
+from detent import ChatMessage, Limits, OutputError, OutputType, State, Tool, ToolCall, WiringError
 from detent.core.chat.replies import FinishReason
 from detent.core.control.breakpoints import ToolBreakpoint
 from detent.core.machine.answers import output_of
 from detent.core.run.run import RunOptions
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    AskModel,
+    Exhausted,
+    Finished,
+    ModelReplied,
+    Run,
+    RunTool,
+    Thinking,
+    ToolReturned,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
+from detent.models import ChatReply
 
 
 @frozen

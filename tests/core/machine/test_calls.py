@@ -25,7 +25,7 @@ from detent.core.run.events import (
 )
 from detent.core.run.limits import Limits
 from detent.core.run.refs import CallRef
-from detent.core.run.run import Ready, Resting, Run, Running, Thinking
+from detent.core.run.run import BackingOff, Ready, Run, Running, Thinking
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
 from detent.core.tools.result import ToolFault, ToolResult
@@ -101,13 +101,13 @@ def test_in_time_is_in_time() -> None:
 def test_a_failed_attempt_is_followed_by_a_pause_and_another() -> None:
     """The pause doubles; chance makes it shorter."""
     run = step(SPEC, started("stubborn"), ToolRaised(FIRST, 1, FAULT, 101))
-    assert run.slots[0].status == Resting(2, 105)
+    assert run.slots[0].status == BackingOff(2, 105)
     assert owed(run) == [WaitUntil(FIRST, 2, "pause", 105)]
 
     run = step(SPEC, run, ClockTicked(105))
     assert run.slots[0].status == Ready(2)
     run = replay(SPEC, run, [ToolStarted(FIRST, 2, 105), ToolRaised(FIRST, 2, FAULT, 106, 0.5)])
-    assert run.slots[0].status == Resting(3, 112)
+    assert run.slots[0].status == BackingOff(3, 112)
 
 
 def test_the_last_attempt_counts() -> None:
@@ -123,7 +123,7 @@ def test_the_last_attempt_counts() -> None:
 def test_a_time_out_is_tried_again() -> None:
     """It is what retries are for."""
     run = step(SPEC, started("stubborn"), ClockTicked(110))
-    assert run.slots[0].status == Resting(2, 114)
+    assert run.slots[0].status == BackingOff(2, 114)
     late = step(SPEC, run, ToolReturned(FIRST, 1, ToolResult("late")))
     assert late == run
 
@@ -159,7 +159,7 @@ def test_one_tick_serves_all_calls() -> None:
     run = step(SPEC, run, ClockTicked(110))
     assert [type(slot.status).__name__ for slot in run.slots] == ["Faulted", "Running", "Running"]
     run = step(SPEC, run, ClockTicked(200))
-    assert run.slots[2].status == Resting(2, 204)
+    assert run.slots[2].status == BackingOff(2, 204)
 
 
 def test_every_effect_has_a_key_of_its_own() -> None:

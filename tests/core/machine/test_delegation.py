@@ -8,50 +8,24 @@ import pytest
 from attrs import evolve, frozen
 
 from detent import (
-    AgentRef,
-    AgentSpec,
     AlwaysAskPolicy,
-    Ask,
-    AskModel,
-    CallRef,
-    CancelRequested,
     ChatMessage,
-    ChatReply,
-    Delegated,
     DetentError,
-    Done,
-    Effect,
-    Exhausted,
-    Finished,
-    FrozenDict,
-    HappenedInside,
-    Judged,
     Limits,
-    ModelFailed,
-    ModelFailure,
-    ModelReplied,
-    NoAnswerError,
     OutputType,
-    Resumed,
-    Run,
-    RunTool,
     State,
     StoredDataError,
     Tool,
     ToolCall,
-    ToolReturned,
-    ToolStarted,
-    UnknownEffectError,
-    Usage,
     WiringError,
-    due,
-    inside,
-    pending,
-    run_at,
-    start,
-    step,
 )
-from detent.core.control.breakpoints import AgentBreakpoint, ToolBreakpoint, holds_of, told
+from detent.approvals import Ask, pending
+from detent.core.control.breakpoints import (
+    AgentBreakpoint,
+    ToolBreakpoint,
+    describe_effects,
+    holds_of,
+)
 from detent.core.control.pending import decided_run
 from detent.core.control.streaming import tool_result_chunks
 from detent.core.machine.delegation import (
@@ -63,7 +37,7 @@ from detent.core.machine.delegation import (
     runs_in,
 )
 from detent.core.machine.recovery import rebound, unconfirmed
-from detent.core.run.run import Faulted, Ready, Succeeded, Unjudged
+from detent.core.run.run import AwaitingPolicy, Faulted, Ready, Succeeded
 from detent.core.run.spec import DEPTH_MAX, Delegate
 from detent.core.storage.journal import (
     event_from_json,
@@ -77,6 +51,36 @@ from detent.core.storage.snapshot import run_of, snapshot_from, snapshot_of
 from detent.core.tools.masking import MASK
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentRef,
+    AgentSpec,
+    AskModel,
+    CallRef,
+    CancelRequested,
+    Delegated,
+    Done,
+    Effect,
+    Exhausted,
+    Finished,
+    FrozenDict,
+    HappenedInside,
+    Judged,
+    ModelFailed,
+    ModelReplied,
+    NoAnswerError,
+    Resumed,
+    Run,
+    RunTool,
+    ToolReturned,
+    ToolStarted,
+    UnknownEffectError,
+    due,
+    nested_run,
+    start,
+    step,
+    wrap_event,
+)
+from detent.models import ChatReply, ModelFailure, Usage
 from tests.core.asking import spec_of
 
 LOOK = Tool("look", "", {"type": "object"}, print, on_unknown="rerun")
@@ -130,7 +134,7 @@ def test_an_agent_is_started_as_a_tool_is() -> None:
     run = asked("look")
     assert isinstance(only(OUTER, run), RunTool)
     run = step(OUTER, run, ToolStarted(CallRef(1, 0), 1))
-    inner = run_at(run, (AT,))
+    inner = nested_run(run, (AT,))
     assert inner.id == "r/1.0"
     assert [message.text for message in inner.messages] == ["You look things up.", "look"]
     assert run.messages == [ChatMessage.from_user("go")]
@@ -150,14 +154,14 @@ def test_its_answer_is_the_result_of_the_call() -> None:
     """The model that called it sees that alone; the tokens are added up."""
     run = delegated("look")
     call = ToolCall("look", {}, "x")
-    run = step(OUTER, run, inside((AT,), ModelReplied(1, 1, said(call))))
+    run = step(OUTER, run, wrap_event((AT,), ModelReplied(1, 1, said(call))))
     effect = only(OUTER, run)
     assert isinstance(effect, RunTool)
     assert effect.idempotency_key == "r/1.0/1/0"
-    run = step(OUTER, run, inside((AT,), ToolStarted(effect.ref, 1)))
-    run = step(OUTER, run, inside((AT,), ToolReturned(effect.ref, 1, ToolResult("seen"))))
+    run = step(OUTER, run, wrap_event((AT,), ToolStarted(effect.ref, 1)))
+    run = step(OUTER, run, wrap_event((AT,), ToolReturned(effect.ref, 1, ToolResult("seen"))))
     assert run.usage == Usage(20, 2)
-    run = step(OUTER, run, inside((AT,), ModelReplied(2, 1, said(text="found it"))))
+    run = step(OUTER, run, wrap_event((AT,), ModelReplied(2, 1, said(text="found it"))))
     assert [m.role for m in run.messages] == ["user", "assistant", "tool"]
     assert run.messages[-1].tool_call_results[0].text == "found it"
     assert (run.usage, run.turn, run.tool_call_counts) == (Usage(30, 3), 2, {"ask": 1})
@@ -168,19 +172,19 @@ def test_agents_work_inside_agents() -> None:
     outermost: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(OUTER)]))
     run = delegated("go deep", spec=outermost)
     deeper = ToolCall("ask", {"task": "deeper"}, "d")
-    run = step(outermost, run, inside((AT,), ModelReplied(1, 1, said(deeper))))
-    run = step(outermost, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
-    assert run_at(run, (AT, AT)).id == "r/1.0/1.0"
+    run = step(outermost, run, wrap_event((AT,), ModelReplied(1, 1, said(deeper))))
+    run = step(outermost, run, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
+    assert nested_run(run, (AT, AT)).id == "r/1.0/1.0"
     assert only(outermost, run).path == (AT, AT)
-    run = step(outermost, run, inside((AT, AT), ModelReplied(1, 1, said(text="deep"))))
-    run = step(outermost, run, inside((AT,), ModelReplied(2, 1, said(text="up"))))
+    run = step(outermost, run, wrap_event((AT, AT), ModelReplied(1, 1, said(text="deep"))))
+    run = step(outermost, run, wrap_event((AT,), ModelReplied(2, 1, said(text="up"))))
     assert run.messages[-1].tool_call_results[0].text == "up"
     assert run.usage == Usage(40, 4)
     assert agents_in(outermost).keys() == {"ask"}
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "text"),
     [
         (ModelFailed(1, 1, ModelFailure("server", "it is down")), "it is down"),
         (CancelRequested("enough"), "cancelled"),
@@ -188,17 +192,17 @@ def test_agents_work_inside_agents() -> None:
     ],
     ids=["failed", "cancelled", "exhausted"],
 )
-def test_an_agent_without_an_answer_is_a_fault(event: Any, told: str) -> None:
+def test_an_agent_without_an_answer_is_a_fault(event: Any, text: str) -> None:
     """The model that called it reads why."""
     spec = evolve(OUTER, tools=by_name([agent_tool(evolve(INNER, limits=Limits(1)))]))
     run = delegated("look", spec=spec)
-    run = step(spec, run, inside((AT,), event))
+    run = step(spec, run, wrap_event((AT,), event))
     if run.slots:
-        run = step(spec, run, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+        run = step(spec, run, wrap_event((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
     result = run.messages[-1].tool_call_results[0]
     assert result.error
     assert result.text.startswith("Agent 'ask' gave no answer: ")
-    assert told in result.text
+    assert text in result.text
 
 
 def test_an_agent_that_may_take_no_step_gives_no_answer() -> None:
@@ -227,7 +231,7 @@ def test_what_goes_wrong_with_its_result_is_a_fault() -> None:
     tool = agent_tool(INNER, outputs_to_string={"source": ANSWER, "handler": fail})
     spec = evolve(OUTER, tools=by_name([tool]))
     run = step(
-        spec, delegated("look", spec=spec), inside((AT,), ModelReplied(1, 1, said(text="a")))
+        spec, delegated("look", spec=spec), wrap_event((AT,), ModelReplied(1, 1, said(text="a")))
     )
     assert "could not be used: ValueError: no text" in run.messages[-1].tool_call_results[0].text
 
@@ -243,17 +247,17 @@ def test_a_limit_outside_stops_agents_however_deep() -> None:
         (ask,) = due(spec, run)
         call = ChatMessage.from_assistant(tool_calls=[ToolCall(name, {"task": "t"})])
         assert isinstance(ask, AskModel)
-        run = step(spec, run, inside(ask.path, ask.replied(call)))
+        run = step(spec, run, wrap_event(ask.path, ask.replied(call)))
         (begin,) = due(spec, run)
         assert isinstance(begin, RunTool)
-        run = step(spec, run, inside(begin.path, ToolStarted(begin.ref, 1)))
+        run = step(spec, run, wrap_event(begin.path, ToolStarted(begin.ref, 1)))
     (ask,) = due(spec, run)
     assert isinstance(ask, AskModel)
     call = ChatMessage.from_assistant(tool_calls=[ToolCall("look")])
-    run = step(spec, run, inside(ask.path, ask.replied(ChatReply(call, usage=Usage(10)))))
+    run = step(spec, run, wrap_event(ask.path, ask.replied(ChatReply(call, usage=Usage(10)))))
     (look,) = due(spec, run)
     assert isinstance(look, RunTool)
-    run = step(spec, run, inside(look.path, look.returned("nothing")))
+    run = step(spec, run, wrap_event(look.path, look.returned("nothing")))
     assert run.outcome == Exhausted("max_tokens")
     assert "no answer: max_tokens" in run.messages[-1].tool_call_results[0].text
 
@@ -261,17 +265,17 @@ def test_a_limit_outside_stops_agents_however_deep() -> None:
 def test_late_and_foreign_events_change_nothing_or_are_refused() -> None:
     """As everywhere: what was once owed is late, what never was is somebody else's."""
     run = delegated("look")
-    event = inside((AT,), ModelReplied(1, 1, said(text="found it")))
+    event = wrap_event((AT,), ModelReplied(1, 1, said(text="found it")))
     after = step(OUTER, run, event)
     assert step(OUTER, after, event) is after
-    assert step(OUTER, run, inside((AT,), ToolStarted(CallRef(0, 0), 1))) is run
+    assert step(OUTER, run, wrap_event((AT,), ToolStarted(CallRef(0, 0), 1))) is run
     assert step(OUTER, asked("look"), event) == asked("look")
     with pytest.raises(UnknownEffectError, match="no agent 'other'"):
         step(OUTER, run, HappenedInside(CallRef(1, 0), "other", event))
     with pytest.raises(UnknownEffectError, match="no tool call"):
         step(OUTER, run, HappenedInside(CallRef(1, 7), "ask", event))
     with pytest.raises(LookupError, match="no agent at work"):
-        run_at(asked("look"), (AT,))
+        nested_run(asked("look"), (AT,))
 
 
 def test_cancelling_the_run_ends_the_agents_in_it() -> None:
@@ -291,7 +295,7 @@ def test_only_so_many_agents_work_at_once() -> None:
     assert isinstance(effect, RunTool)
     run = step(spec, run, ToolStarted(CallRef(1, 0), 1))
     assert only(spec, run).path == (AT,)
-    run = step(spec, run, inside((AT,), ModelReplied(1, 1, said(text="done"))))
+    run = step(spec, run, wrap_event((AT,), ModelReplied(1, 1, said(text="done"))))
     assert only(spec, run).key.place == 1
 
 
@@ -305,9 +309,9 @@ def test_an_agent_that_waits_for_a_human_keeps_nobody_waiting() -> None:
     run = step(spec, run, ModelReplied(1, 1, said(*calls)))
     run = step(spec, run, ToolStarted(CallRef(1, 0), 1))
     assert kinds(spec, run) == [("model", 1)]
-    run = step(spec, run, inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
+    run = step(spec, run, wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
     assert kinds(spec, run) == [("judge", 1)]
-    run = step(spec, run, inside((AT,), Judged(CallRef(1, 0), Ask())))
+    run = step(spec, run, wrap_event((AT,), Judged(CallRef(1, 0), Ask())))
     assert kinds(spec, run) == [("tool", 0), ("human", 1)]
 
     run = step(spec, run, ToolStarted(CallRef(1, 1), 1))
@@ -319,7 +323,7 @@ def test_an_agent_that_waits_for_a_human_keeps_nobody_waiting() -> None:
     done = ToolReturned(CallRef(1, 1), 1, ToolResult("seen"))
     yes = step(spec, yes, done)
     assert kinds(spec, yes) == [("tool", 1)]
-    yes = step(spec, yes, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    yes = step(spec, yes, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
     assert kinds(spec, yes) == [("tool", 1)]
 
 
@@ -334,11 +338,11 @@ def test_a_tool_that_runs_inside_is_not_displaced() -> None:
     for event in (
         ModelReplied(1, 1, said(*calls)),
         ToolStarted(CallRef(1, 0), 1),
-        inside((AT,), ModelReplied(1, 1, look)),
-        inside((AT,), Judged(CallRef(1, 0), Ask())),
+        wrap_event((AT,), ModelReplied(1, 1, look)),
+        wrap_event((AT,), Judged(CallRef(1, 0), Ask())),
         ToolStarted(CallRef(1, 1), 1),
-        inside(other, ModelReplied(1, 1, look)),
-        inside(other, ToolStarted(CallRef(1, 0), 1)),
+        wrap_event(other, ModelReplied(1, 1, look)),
+        wrap_event(other, ToolStarted(CallRef(1, 0), 1)),
     ):
         run = step(spec, run, event)
     (call,) = pending(spec, run)
@@ -351,8 +355,8 @@ def test_another_process_takes_up_the_agents_too() -> None:
     """A call in an agent's run that was under way is of unknown outcome; its tool says more."""
     run = delegated("look")
     assert step(OUTER, run, Resumed("p")) == run
-    run = step(OUTER, run, inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
-    run = step(OUTER, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    run = step(OUTER, run, wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
+    run = step(OUTER, run, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
     again = step(OUTER, run, Resumed("p"))
     assert "Running" in mark_of(run)
     assert "Delegated(turn 1 Acting 2 messages Ready)" in mark_of(again)
@@ -371,21 +375,21 @@ def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:
     """With ids of their own, and so with keys and digests of their own."""
     run = delegated("look")
     copy = rebound(OUTER, run, "s")
-    assert run_at(copy, (AT,)).id == "s/1.0"
-    looking = inside((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
+    assert nested_run(copy, (AT,)).id == "s/1.0"
+    looking = wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x"))))
     run = step(OUTER, run, looking)
-    (ready,) = run_at(unconfirmed(OUTER, run), (AT,)).slots
+    (ready,) = nested_run(unconfirmed(OUTER, run), (AT,)).slots
     guarded = evolve(INNER, policies=FrozenDict({"look": AlwaysAskPolicy()}))
     strict = AgentSpec(State({}), by_name([agent_tool(guarded)]))
-    (unjudged,) = run_at(unconfirmed(strict, run), (AT,)).slots
-    assert (ready.status, unjudged.status) == (Ready(), Unjudged())
+    (awaiting_policy,) = nested_run(unconfirmed(strict, run), (AT,)).slots
+    assert (ready.status, awaiting_policy.status) == (Ready(), AwaitingPolicy())
 
 
 def test_a_run_is_stored_with_the_runs_inside() -> None:
     """And its events with those inside; both only for an agent that has such an agent."""
     run = delegated("look")
     assert run_from_json(OUTER, run_to_json(OUTER, run)) == run
-    event = inside((AT,), ModelReplied(1, 1, said(text="found it")))
+    event = wrap_event((AT,), ModelReplied(1, 1, said(text="found it")))
     data = event_to_json(OUTER, event)
     assert event_from_json(OUTER, data) == event
     with pytest.raises(ValueError, match="this agent has no agent 'ask'"):
@@ -438,20 +442,20 @@ def test_the_result_of_an_exit_tool_is_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "phase", "told"),
+    ("spec", "phase", "text"),
     [
         (INNER, Done(Exhausted("max_agent_steps")), "max_agent_steps"),
         (evolve(INNER, output=OutputType(Found)), Done(Finished("length")), "length"),
     ],
 )
 def test_a_run_without_an_answer_has_no_result(
-    spec: AgentSpec[Any], phase: Done, told: str
+    spec: AgentSpec[Any], phase: Done, text: str
 ) -> None:
     """The error says how it has ended."""
     run = start(spec, [], run_id="r")
     with pytest.raises(NoAnswerError, match="it has stopped"):
         result_of_run(spec, run)
-    with pytest.raises(NoAnswerError, match=told):
+    with pytest.raises(NoAnswerError, match=text):
         result_of_run(spec, evolve(run, phase=phase))
 
 
@@ -468,9 +472,9 @@ def test_agents_do_not_work_inside_each_other_without_end() -> None:
 def test_statuses_of_settled_agents_are_those_of_tools() -> None:
     """The one call is settled, the other goes on."""
     run = delegated("one", "two")
-    run = step(OUTER, run, inside((AT,), ModelReplied(1, 1, said(text="a"))))
+    run = step(OUTER, run, wrap_event((AT,), ModelReplied(1, 1, said(text="a"))))
     assert isinstance(run.slots[0].status, Succeeded)
-    last = inside((AgentRef(1, 1, "ask"),), CancelRequested("enough"))
+    last = wrap_event((AgentRef(1, 1, "ask"),), CancelRequested("enough"))
     run = step(OUTER, run, last)
     assert [one.error for m in run.messages for one in m.tool_call_results] == [False, True]
     assert not isinstance(run.phase, Faulted)
@@ -482,7 +486,7 @@ BOTH: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(INNER), LOOK])
 def looking(spec: AgentSpec[Any] = OUTER) -> Run[Any]:
     """A run whose agent has called its tool."""
     inner_call = ModelReplied(1, 1, said(ToolCall("look", {}, "x")))
-    return step(spec, delegated("one", spec=spec), inside((AT,), inner_call))
+    return step(spec, delegated("one", spec=spec), wrap_event((AT,), inner_call))
 
 
 def test_a_breakpoint_may_stand_inside_an_agent() -> None:
@@ -492,7 +496,7 @@ def test_a_breakpoint_may_stand_inside_an_agent() -> None:
     effect = only(OUTER, run)
 
     assert rules(run, effect)
-    assert told([effect]) == "ask: run look({})"
+    assert describe_effects([effect]) == "ask: run look({})"
     assert not rules(asked("one"), only(OUTER, asked("one")))
 
 
@@ -525,8 +529,10 @@ def test_a_snapshot_knows_what_goes_on_inside() -> None:
 
 def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
     """As they come."""
-    before = step(OUTER, looking(), inside((AT,), ToolStarted(CallRef(1, 0), 1)))
-    after = step(OUTER, before, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+    before = step(OUTER, looking(), wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
+    after = step(
+        OUTER, before, wrap_event((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen")))
+    )
 
     chunks = list(tool_result_chunks(OUTER, before, after))
 
@@ -538,9 +544,9 @@ def test_the_limits_of_the_whole_hold_inside() -> None:
     """Once they are reached, the agent begins no further turn."""
     spec = evolve(OUTER, limits=Limits(max_tokens=20))
     run = looking(spec)
-    run = step(spec, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    run = step(spec, run, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
 
-    run = step(spec, run, inside((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
+    run = step(spec, run, wrap_event((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen"))))
 
     assert run.phase == Done(Exhausted("max_tokens"))
 
@@ -567,7 +573,7 @@ def test_what_an_agent_inside_costs_is_counted_once() -> None:
         (ToolReturned(CallRef(1, 0), 1, ToolResult("seen")), 0.25),
         (ModelReplied(2, 1, said(text="found it"), cost=0.5), 0.75),
     ):
-        run = step(OUTER, run, inside((AT,), event))
+        run = step(OUTER, run, wrap_event((AT,), event))
         assert run.cost == cost
     assert run.turn == 2
 
@@ -577,7 +583,7 @@ def test_an_agent_inside_has_its_own_time() -> None:
     spec = evolve(OUTER, tools=by_name([agent_tool(evolve(INNER, limits=Limits(max_seconds=5)))]))
     run = step(spec, asked("look", spec=spec), ToolStarted(CallRef(1, 0), 1, at=100.0))
 
-    assert run_at(run, (AT,)).deadline == 105.0
+    assert nested_run(run, (AT,)).deadline == 105.0
 
 
 def test_a_run_that_has_not_ended_is_no_result() -> None:
@@ -590,12 +596,14 @@ def test_a_snapshot_hides_what_is_secret_inside_as_well() -> None:
     """The calls of agents inside are shown as people may see them."""
     spec = evolve(OUTER, tools=by_name([agent_tool(spec_of())]))
     secret = ToolCall("pay", {"to": "Ann", "amount": 5, "pin": "1234"}, "p")
-    run = step(spec, delegated("pay", spec=spec), inside((AT,), ModelReplied(1, 1, said(secret))))
+    run = step(
+        spec, delegated("pay", spec=spec), wrap_event((AT,), ModelReplied(1, 1, said(secret)))
+    )
 
-    told = snapshot_of(spec, run).summary()
+    summary = snapshot_of(spec, run).summary()
 
-    assert "1234" not in told
-    assert f'"pin": "{MASK}"' in told
+    assert "1234" not in summary
+    assert f'"pin": "{MASK}"' in summary
 
 
 def test_every_run_inside_is_found_with_its_path() -> None:
@@ -603,8 +611,8 @@ def test_every_run_inside_is_found_with_its_path() -> None:
     outermost: AgentSpec[State] = AgentSpec(State({}), by_name([agent_tool(OUTER)]))
     run = delegated("go deep", spec=outermost)
     deeper = ToolCall("ask", {"task": "deeper"}, "d")
-    run = step(outermost, run, inside((AT,), ModelReplied(1, 1, said(deeper))))
-    run = step(outermost, run, inside((AT,), ToolStarted(CallRef(1, 0), 1)))
+    run = step(outermost, run, wrap_event((AT,), ModelReplied(1, 1, said(deeper))))
+    run = step(outermost, run, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
 
     assert [(path, one.id) for path, one in runs_in(run)] == [
         ((), "r"),

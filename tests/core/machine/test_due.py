@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from detent import (
+from detent import ChatMessage, Confirmed, IdempotencyKey, Limits, OutputType, State, Tool, ToolCall
+from detent.approvals import Ask, judge
+from detent.core.tools.tool import by_name
+from detent.machine import (
     AgentSpec,
-    Ask,
     AskHuman,
     AskModel,
     CallRef,
-    ChatMessage,
-    ChatReply,
-    Confirmed,
     Event,
     FrozenDict,
     HumanDecided,
-    IdempotencyKey,
     Judge,
     Judged,
-    Limits,
     ModelReplied,
-    OutputType,
     Reconcile,
     Resumed,
     Run,
     RunOptions,
     RunTool,
-    State,
-    Tool,
-    ToolCall,
     ToolStarted,
     due,
-    judge,
     replay,
     start,
     step,
 )
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply
 
 NOTE, PAY = (Tool(name, "", {"type": "object"}, print) for name in ("note", "pay"))
 SPEC = AgentSpec(

@@ -5,23 +5,20 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from detent import (
-    AgentSpec,
-    Allow,
-    CallRef,
-    ChatMessage,
-    ChatReply,
-    FrozenDict,
-    OutputType,
-    RunOptions,
-    State,
-    Tool,
-    ToolCall,
-    start,
-)
+from detent import ChatMessage, OutputType, State, Tool, ToolCall
+from detent.approvals import Allow
 from detent.core.machine.opening import open_slots, with_call_ids, with_calls
-from detent.core.run.run import NO_OPTIONS, Accepted, Faulted, Misfit, Ready, Unjudged
+from detent.core.run.run import (
+    NO_OPTIONS,
+    AnswerAccepted,
+    AnswerInvalid,
+    AwaitingPolicy,
+    Faulted,
+    Ready,
+)
 from detent.core.tools.tool import by_name
+from detent.machine import AgentSpec, CallRef, FrozenDict, RunOptions, start
+from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 SPEC = AgentSpec(
@@ -46,7 +43,7 @@ def test_a_call_that_nobody_guards_is_ready() -> None:
 
 def test_a_guarded_call_waits_for_its_policy() -> None:
     """Which is asked by a driver, not here."""
-    assert opened(ToolCall("pay", {"n": 1})) == Unjudged()
+    assert opened(ToolCall("pay", {"n": 1})) == AwaitingPolicy()
 
 
 @pytest.mark.parametrize(
@@ -105,10 +102,10 @@ def test_an_answer_by_the_tool_for_it_is_held_against_its_type() -> None:
 
     good, bad, worse = (slot.status for slot in open_slots(spec, run, [*calls, unreadable]))
 
-    assert good == Accepted()
-    assert isinstance(bad, Misfit)
+    assert good == AnswerAccepted()
+    assert isinstance(bad, AnswerInvalid)
     assert bad.text.startswith("This answer cannot be used: 'value' must be an integer")
-    assert worse == Misfit("The arguments are not a JSON object: {")
+    assert worse == AnswerInvalid("The arguments are not a JSON object: {")
 
 
 def test_each_call_of_a_turn_gets_an_id_of_its_own() -> None:

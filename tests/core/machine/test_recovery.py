@@ -8,42 +8,36 @@ from typing import Any, Literal
 import pytest
 from attrs import evolve
 
-from detent import (
-    AgentSpec,
-    AlwaysAskPolicy,
-    AskHuman,
-    CallRef,
-    ChatMessage,
-    ChatReply,
-    Confirmed,
-    Failed,
-    FrozenDict,
-    HumanDecided,
-    ModelReplied,
-    Modified,
-    Run,
-    RunTool,
-    State,
-    Thinking,
-    Tool,
-    ToolCall,
-    ToolRaised,
-    ToolResult,
-    ToolReturned,
-    ToolStarted,
-    due,
-    pending,
-    start,
-    step,
-)
+from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
+from detent.approvals import pending
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import Resumed, ToolNeverRan
 from detent.core.run.grants import covered
-from detent.core.run.run import Unjudged
+from detent.core.run.run import AwaitingPolicy
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    AskHuman,
+    CallRef,
+    Failed,
+    FrozenDict,
+    HumanDecided,
+    ModelReplied,
+    Run,
+    RunTool,
+    Thinking,
+    ToolRaised,
+    ToolResult,
+    ToolReturned,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
+from detent.models import ChatReply
 from tests.core.asking import PAY, spec_of, waiting
 
 FIRST = CallRef(1, 0)
@@ -197,7 +191,7 @@ def test_what_is_remembered_goes_along_with_a_copy() -> None:
 
     assert grant == evolve(run.grants[0], covers=covered("copy", "tool", grant.call, PAY))
     assert rebound(another, run, "copy").grants == ()
-    assert (again.grants, [slot.status for slot in again.slots]) == ((), [Unjudged()] * 2)
+    assert (again.grants, [slot.status for slot in again.slots]) == ((), [AwaitingPolicy()] * 2)
     assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
 
 
@@ -207,7 +201,7 @@ def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
     assert unconfirmed(spec, run) == run
     guarded = evolve(spec, policies=FrozenDict({"*": AlwaysAskPolicy()}))
     begun, settled = unconfirmed(guarded, run).slots
-    assert (begun.status, settled) == (Unjudged(), run.slots[1])
+    assert (begun.status, settled) == (AwaitingPolicy(), run.slots[1])
 
 
 def test_only_open_calls_have_decisions_to_bind() -> None:

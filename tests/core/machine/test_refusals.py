@@ -10,24 +10,19 @@ from attrs import field, frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detent import (
+from detent import Answered, Confirmed, Modified, Rejected, State, ToolCall
+from detent.approvals import Ask
+from detent.core.machine.refusals import refusal
+from detent.machine import (
     AgentSpec,
-    Answered,
-    Ask,
     AskHuman,
     CallRef,
     CancelRequested,
-    Confirmed,
     HumanDecided,
-    Modified,
-    Rejected,
     Run,
-    State,
-    ToolCall,
     due,
     step,
 )
-from detent.core.machine.refusals import refusal
 from tests.core.asking import spec_of, waiting
 from tests.core.every_order import SPEC as PAYING
 from tests.core.every_order import Known, begun, events, learned, nested, payments

@@ -10,21 +10,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import (
+    Answered,
+    ChatMessage,
+    Confirmed,
+    Limits,
+    Modified,
+    Rejected,
+    Retries,
+    State,
+    StateError,
+    Tool,
+    ToolCall,
+)
+from detent.approvals import Allow, Ask, Decision, judge
+from detent.core.tools.result import result_of
+from detent.core.tools.tool import by_name
+from detent.machine import (
     Acting,
     AgentSpec,
-    Allow,
-    Answered,
-    Ask,
+    AnswerRejected,
     AskHuman,
     AskModel,
     CallRef,
     Cancelled,
     CancelRequested,
-    ChatMessage,
-    ChatReply,
     ClockTicked,
-    Confirmed,
-    Decision,
     Done,
     EffectKey,
     Event,
@@ -35,40 +45,27 @@ from detent import (
     HumanDecided,
     Judge,
     Judged,
-    Limits,
     ModelFailed,
-    ModelFailure,
     ModelReplied,
-    Modified,
     Pausing,
-    Rejected,
     Resumed,
-    Retries,
     Run,
     RunOptions,
     RunTool,
-    SentBack,
-    State,
-    StateError,
     Thinking,
-    Tool,
-    ToolCall,
     ToolFault,
     ToolRaised,
     ToolReturned,
     ToolStarted,
     UnknownEffectError,
-    Usage,
     WaitUntil,
     Write,
     due,
-    judge,
     replay,
     start,
     step,
 )
-from detent.core.tools.result import result_of
-from detent.core.tools.tool import by_name
+from detent.models import ChatReply, ModelFailure, Usage
 
 NUMBER = {
     "type": "object",
@@ -250,7 +247,7 @@ def test_a_run_that_has_ended_otherwise_stays_ended() -> None:
     """It has its result, whoever resumes it."""
     failed = step(evolve(SPEC, model_retries=Retries(0)), START, ModelFailed(1, 1, BUSY))
     assert step(SPEC, failed, CancelRequested("enough")) is failed
-    assert step(SPEC, failed, SentBack(1, "no")) is failed
+    assert step(SPEC, failed, AnswerRejected(1, "no")) is failed
     by_tool = evolve(failed, phase=Done(Failed(ToolFault("raised", "no"))))
     for ended in (by_tool, step(SPEC, START, said()), step(SPEC, START, CancelRequested("enough"))):
         assert step(SPEC, ended, Resumed("p", at=1000)) is ended
@@ -438,19 +435,19 @@ def test_an_answer_may_be_sent_back() -> None:
     ended = step(SPEC, START, said(text="hi"))
     once = evolve(SPEC, limits=Limits(1))
 
-    back = step(SPEC, ended, SentBack(1, "why?"))
+    back = step(SPEC, ended, AnswerRejected(1, "why?"))
 
     assert (back.phase, back.turn) == (Thinking(), 2)
     assert [message.text for message in back.messages] == ["hello", "hi", "why?"]
-    assert step(once, ended, SentBack(1, "why?")).phase == Done(Exhausted("max_agent_steps"))
+    assert step(once, ended, AnswerRejected(1, "why?")).phase == Done(Exhausted("max_agent_steps"))
 
 
 def test_nothing_else_can_be_sent_back() -> None:
     """A run that goes on, one that did not end with an answer, and an answer of another turn."""
     ended = step(SPEC, START, said(text="hi"))
     for run in (START, step(SPEC, START, CancelRequested("enough"))):
-        assert step(SPEC, run, SentBack(1, "why?")) is run
-    assert step(SPEC, ended, SentBack(2, "why?")) is ended
+        assert step(SPEC, run, AnswerRejected(1, "why?")) is run
+    assert step(SPEC, ended, AnswerRejected(2, "why?")) is ended
 
 
 def last_turn() -> tuple[AgentSpec[State], Run[State]]:

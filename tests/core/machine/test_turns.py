@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from detent import (
+from detent import ChatMessage, Limits, State, ToolCall
+from detent.core.machine.turns import advance, asked_again, end, folded, say
+from detent.core.run.run import Faulted, Ready, Status
+from detent.machine import (
     Acting,
     AgentSpec,
     CallRef,
-    ChatMessage,
-    ChatReply,
     Done,
     Exhausted,
-    Limits,
     Slot,
-    State,
     Thinking,
-    ToolCall,
     ToolFault,
     start,
 )
-from detent.core.machine.turns import advance, asked_again, end, folded, say
-from detent.core.run.run import Faulted, Ready, Status
+from detent.models import ChatReply
 
 SPEC: AgentSpec[State] = AgentSpec(State({}))
 RUN = start(SPEC, [ChatMessage.from_user("go")], run_id="r")

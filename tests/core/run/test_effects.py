@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from detent import (
+from detent import ChatMessage, State, Tool, ToolCall
+from detent.machine import (
     AskHuman,
     AskModel,
     CallRef,
-    ChatMessage,
-    ChatReply,
     FrozenDict,
     ModelReplied,
     Reconcile,
     RunTool,
-    State,
-    Tool,
-    ToolCall,
     ToolResult,
     ToolReturned,
 )
+from detent.models import ChatReply
 
 CALL = ToolCall("pay", {"n": 1}, "c1")
 PAY = Tool("pay", "pays", {"type": "object"}, print)

@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
-from detent import CallRef, CancelRequested, Event, ToolStarted
 from detent.core.run import events
+from detent.machine import CallRef, CancelRequested, Event, ToolStarted
 
 
 def test_every_event_is_one_of_the_union() -> None:

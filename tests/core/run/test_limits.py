@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from detent import ChatMessage, ChatReply, Limits, Price, Prices, Usage
+from detent import ChatMessage, Limits, Price, Prices
 from detent.core.run.limits import limits_of
+from detent.models import ChatReply, Usage
 
 PRICES = Prices(
     {

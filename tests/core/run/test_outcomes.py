@@ -6,15 +6,8 @@ from typing import get_args
 
 import pytest
 
-from detent import (
-    Cancelled,
-    Exhausted,
-    Failed,
-    Finished,
-    ModelFailure,
-    Outcome,
-    ToolFault,
-)
+from detent.machine import Cancelled, Exhausted, Failed, Finished, Outcome, ToolFault
+from detent.models import ModelFailure
 
 REASONS: list[tuple[Outcome, str]] = [
     (Finished("text"), "text"),

@@ -9,9 +9,11 @@ import pytest
 from attrs import frozen
 from pydantic import BaseModel, Field
 
-from detent import FrozenDict, OutputType, SchemaMode, ToolSpec
+from detent import OutputType
 from detent.core.run.output_type import ANSWERS
 from detent.core.schema.conversion import ConversionError
+from detent.machine import FrozenDict
+from detent.models import SchemaMode, ToolSpec
 
 
 @frozen

@@ -6,22 +6,10 @@ import pytest
 from attrs import evolve
 from attrs.exceptions import FrozenInstanceError
 
-from detent import (
-    Acting,
-    CallRef,
-    ChatMessage,
-    ChatReply,
-    Done,
-    Finished,
-    Run,
-    RunOptions,
-    Slot,
-    State,
-    Thinking,
-    ToolCall,
-    Usage,
-)
+from detent import ChatMessage, State, ToolCall
 from detent.core.run.run import Ready
+from detent.machine import Acting, CallRef, Done, Finished, Run, RunOptions, Slot, Thinking
+from detent.models import ChatReply, Usage
 
 STATE = State({"notes": {"type": list[int]}})
 CALL = ToolCall("note", {}, "c1")

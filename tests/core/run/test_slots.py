@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detent import CallRef, ImageContent, Slot, TextContent, ToolCall, ToolFault, ToolResult
+from detent import ImageContent, TextContent, ToolCall
 from detent.core.run.run import (
     AnsweredByHuman,
     AwaitingDecision,
@@ -17,6 +17,7 @@ from detent.core.run.run import (
     answer,
     is_settled,
 )
+from detent.machine import CallRef, Slot, ToolFault, ToolResult
 
 CALL = ToolCall("pay", {"n": 1}, "c1")
 

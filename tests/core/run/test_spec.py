@@ -5,18 +5,11 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from detent import (
-    AgentSpec,
-    Allow,
-    AlwaysAskPolicy,
-    FrozenDict,
-    NeverAskPolicy,
-    State,
-    Tool,
-    WiringError,
-)
+from detent import AlwaysAskPolicy, NeverAskPolicy, State, Tool, WiringError
+from detent.approvals import Allow
 from detent.core.run.effects import Policy
 from detent.core.tools.tool import by_name
+from detent.machine import AgentSpec, FrozenDict
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}, "who": {"type": "string"}}}
 STATE = State({"notes": {"type": list[int]}, "user": {"type": str}})

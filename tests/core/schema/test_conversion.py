@@ -21,7 +21,7 @@ from annotated_types import Ge, Predicate
 
 from detent.core.schema.conversion import ConversionError, convert, plain
 from detent.core.values.frozen import FrozenDict, freeze
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 
 class Colour(Enum):
@@ -261,7 +261,7 @@ def test_a_tool_may_change_what_it_was_given() -> None:
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (Decimal("1.50"), "1.50"),
         (PurePosixPath("a/b"), "a/b"),
-        (Log([1, 2]), [1, 2]),
+        (SharedList([1, 2]), [1, 2]),
         (deque([1]), [1]),
         ({1}, [1]),
     ],

@@ -9,16 +9,16 @@ import pytest
 
 from detent.core.errors import SchemaError, StateError, StateTypeError
 from detent.core.state.fields import (
-    Added,
     Appended,
+    Counter,
     Field,
-    Highest,
-    Latest,
-    Lowest,
+    LastN,
+    Maximum,
     Merged,
+    Minimum,
     Replaced,
+    SetUnion,
     Unique,
-    United,
     _refuse_undeclared,
 )
 from detent.core.state.keys import UNSET, Key
@@ -41,12 +41,12 @@ class Everything(TypedState):
     begun = Appended[str](["a"])
     unique = Unique[str]()
     unique_by = Unique[str](key=str.lower)
-    latest = Latest[int](2)
+    latest = LastN[int](2)
     merged = Merged[str, int]()
-    united = United[int]({1})
-    added = Added(0)
-    highest = Highest(0)
-    lowest = Lowest[int]()
+    united = SetUnion[int]({1})
+    added = Counter(0)
+    highest = Maximum(0)
+    lowest = Minimum[int]()
     own = Field[str, str]("", longest)
     untyped: Field[str, str] = Field("", longest)
 

@@ -13,7 +13,7 @@ from detent.core.errors import StateError, StateTypeError
 from detent.core.schema.type_checks import type_name
 from detent.core.state.handlers import add_numbers, append_unique, merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, Write, hold, unknown_key
-from detent.core.values.shared_list import Log, bare, is_log
+from detent.core.values.shared_list import SharedList, bare, is_shared_list
 
 
 @dataclass
@@ -38,7 +38,7 @@ def words(current: object, update: object) -> object:
 def test_a_list_is_held_as_a_log() -> None:
     """And what is held already is held as it is."""
     held = hold([1, [2]])
-    assert is_log(held)
+    assert is_shared_list(held)
     assert held == [1, [2]]
     assert hold(held) is held
 
@@ -142,7 +142,7 @@ def joined(current: Any, update: Any) -> Any:
 @pytest.mark.parametrize("handler", [merge_lists, joined])
 def test_only_what_is_new_is_checked(handler: Any) -> None:
     """What a list held before has been checked before: the cost does not grow with it."""
-    untold = Log(["not an int"])
+    untold = SharedList(["not an int"])
     assert key(list[int], handler).merge(untold, [1]) == ["not an int", 1]
     with pytest.raises(StateTypeError, match="item 0 of list"):
         key(list[int], handler).merge(untold, ["nor this"])
@@ -207,4 +207,4 @@ def test_a_handler_that_adds_what_does_not_fit_is_named() -> None:
     """Of all that it gave, the new items are looked at."""
     expected = "holds list[int] and joined must return that; item 0 of list"
     with pytest.raises(StateTypeError, match=re.escape(expected)):
-        key(list[int], joined).merge(Log([1]), ["a"])
+        key(list[int], joined).merge(SharedList([1]), ["a"])

@@ -12,7 +12,7 @@ from detent.core.errors import StateError
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
-from detent.core.state.live import Ledger, live_state
+from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State, TypedState
 
 
@@ -51,15 +51,15 @@ class Other(TypedState):
 START = MoreResearch(MoreResearch.reader.put("Ada"), MoreResearch.queries.put(["first"]))
 
 
-def live(start: BaseState = START) -> tuple[Ledger, State]:
+def live(start: BaseState = START) -> tuple[PendingWrites, State]:
     """A live state with string keys, and what it writes to."""
-    ledger = Ledger(start)
+    ledger = PendingWrites(start)
     return ledger, cast(State, live_state(ledger, State))
 
 
-def typed() -> tuple[Ledger, MoreResearch]:
+def typed() -> tuple[PendingWrites, MoreResearch]:
     """A live state of the class style, and what it writes to."""
-    ledger = Ledger(START)
+    ledger = PendingWrites(START)
     return ledger, cast(MoreResearch, live_state(ledger, Research))
 
 
@@ -76,9 +76,9 @@ def test_it_is_a_state_of_the_class_that_was_asked_for() -> None:
     assert dict(loose.data) == dict(START.data)
     assert loose.messages == []
     with pytest.raises(StateError, match="wants a Other, and the run has a MoreResearch"):
-        live_state(Ledger(START), Other)
+        live_state(PendingWrites(START), Other)
     with pytest.raises(StateError, match="wants a Research, and the run has a State"):
-        live_state(Ledger(State({})), Research)
+        live_state(PendingWrites(State({})), Research)
 
 
 def test_reads_see_its_own_writes() -> None:
@@ -187,7 +187,7 @@ def test_it_prints_and_compares_as_a_state() -> None:
 
 def test_what_is_written_and_read_is_a_copy() -> None:
     """A tool cannot change what the state holds but by writing to it."""
-    ledger = Ledger(Drafts())
+    ledger = PendingWrites(Drafts())
     state = cast(Drafts, live_state(ledger, Drafts))
     draft = Draft(["first"])
     state.set(Drafts.draft, draft)

@@ -41,9 +41,9 @@ from detent.core.state.state import (
     TypedState,
     class_schema,
     initial_writes,
-    said,
+    with_messages,
 )
-from detent.core.values.shared_list import is_log
+from detent.core.values.shared_list import is_shared_list
 
 SCHEMA: dict[str, Any] = {
     "user_name": {"type": str},
@@ -573,7 +573,7 @@ TestNobodyChangesAState.settings = settings(max_examples=30, stateful_step_count
 
 def test_a_list_is_kept_as_a_log() -> None:
     """That is what makes it cheap to grow."""
-    assert is_log(State(SCHEMA, {"documents": [1]}).get("documents"))
+    assert is_shared_list(State(SCHEMA, {"documents": [1]}).get("documents"))
 
 
 def test_what_is_said_passes_the_handler_of_messages() -> None:
@@ -581,5 +581,5 @@ def test_what_is_said_passes_the_handler_of_messages() -> None:
     one, two = ChatMessage.from_user("one"), ChatMessage.from_user("two")
     forgetful = State({"messages": {"type": list[ChatMessage], "handler": keep_last(1)}})
 
-    assert said(said(forgetful, [one]), [two]).messages == [two]
-    assert said(said(State({}), [one]), [two]).messages == [one, two]
+    assert with_messages(with_messages(forgetful, [one]), [two]).messages == [two]
+    assert with_messages(with_messages(State({}), [one]), [two]).messages == [one, two]

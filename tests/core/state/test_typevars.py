@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from detent import BaseState
 from detent.core.state.typevars import S, T
+from detent.machine import BaseState
 
 LIGHT = """
 import sys

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from detent import (
-    AgentSpec,
-    CallRef,
-    ChatMessage,
-    ChatReply,
-    ModelReplied,
-    State,
-    ToolCall,
-    ToolStarted,
-    start,
-    step,
-)
+from detent import ChatMessage, State, ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.run import RunOptions
 from detent.core.run.spec import Delegate
 from detent.core.storage.fingerprint import fingerprint, is_fingerprint, misfits
 from detent.core.storage.journal import run_to_json
 from detent.core.tools.tool import by_name
+from detent.machine import AgentSpec, CallRef, ModelReplied, ToolStarted, start, step
+from detent.models import ChatReply
 from tests.core import asking
 
 

@@ -10,25 +10,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from detent import (
-    AgentSpec,
-    CallRef,
-    CancelRequested,
-    ChatMessage,
-    ChatReply,
-    ModelFailed,
-    ModelFailure,
-    ModelReplied,
-    Run,
-    State,
-    Tool,
-    ToolCall,
-    ToolResult,
-    ToolReturned,
-    Write,
-    start,
-    step,
-)
+from detent import ChatMessage, State, Tool, ToolCall
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.run import Acting, AwaitingDecision, Refused, Slot, evolve, moved
 from detent.core.storage.journal import (
@@ -44,6 +26,20 @@ from detent.core.storage.journal import (
     status_of,
 )
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    CallRef,
+    CancelRequested,
+    ModelFailed,
+    ModelReplied,
+    Run,
+    ToolResult,
+    ToolReturned,
+    Write,
+    start,
+    step,
+)
+from detent.models import ChatReply, ModelFailure
 
 
 class Colour(Enum):

@@ -11,37 +11,26 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent import (
-    AgentSpec,
-    Ask,
-    CallRef,
-    ChatMessage,
-    ChatReply,
-    FrozenDict,
-    Judged,
-    ModelReplied,
-    State,
-    Tool,
-    ToolCall,
-    ToolExecutionDecision,
-    due,
-    replay,
-    start,
-    step,
-)
+from detent import ChatMessage, State, Tool, ToolCall, ToolExecutionDecision
+from detent.approvals import Ask
 from detent.core.codec.records import dump
-from detent.core.control.breakpoints import AgentBreakpoint, Breakpoint, ToolBreakpoint, every_step
+from detent.core.control.breakpoints import (
+    AgentBreakpoint,
+    Breakpoint,
+    ToolBreakpoint,
+    break_every_step,
+)
 from detent.core.errors import StoredDataError
 from detent.core.run.effects import EffectKey
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
+    AwaitingPolicy,
+    BackingOff,
     Ready,
-    Resting,
     Running,
     Status,
     Succeeded,
-    Unjudged,
     Unknown,
 )
 from detent.core.storage.snapshot import (
@@ -55,6 +44,18 @@ from detent.core.storage.snapshot import (
 )
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    CallRef,
+    FrozenDict,
+    Judged,
+    ModelReplied,
+    due,
+    replay,
+    start,
+    step,
+)
+from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 NOTE, PAY = Tool("note", "Notes.", NUMBER, print), Tool("pay", "Pays.", NUMBER, print)
@@ -262,7 +263,7 @@ def test_a_snapshot_names_the_breakpoint_that_has_stopped_it() -> None:
         ToolBreakpoint("tool_invoker", 0, "pay"),
         AgentBreakpoint("me", Breakpoint("chat_generator")),
         None,
-        every_step,
+        break_every_step,
     ]
     effects = due(SPEC, RUN)
 
@@ -310,11 +311,11 @@ def test_a_snapshot_that_is_nested_too_deeply_is_refused() -> None:
 @pytest.mark.parametrize(
     ("status", "told"),
     [
-        (Unjudged(), "waits for its policy"),
+        (AwaitingPolicy(), "waits for its policy"),
         (AwaitingDecision("d", "it costs money"), "waits for a human (it costs money)"),
         (Ready(), "ready to run"),
         (Running(1), "running"),
-        (Resting(2, 9.0), "waits for its next attempt"),
+        (BackingOff(2, 9.0), "waits for its next attempt"),
         (Succeeded(ToolResult("done")), "succeeded"),
         (Unknown(1), "unknown"),
     ],

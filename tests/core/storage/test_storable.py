@@ -12,34 +12,30 @@ from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from detent import (
-    AgentSpec,
-    CallRef,
-    CancelRequested,
-    ChatMessage,
-    ChatReply,
-    ModelReplied,
-    Run,
-    State,
-    TextContent,
-    ToolCall,
-    ToolResult,
-    ToolReturned,
-    ToolStarted,
-    Usage,
-    Write,
-    start,
-)
+from detent import ChatMessage, State, TextContent, ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.run import Acting, AwaitingDecision, RunOptions, Slot
 from detent.core.run.spec import Delegate
 from detent.core.state.handlers import replace_values
-from detent.core.state.state import lists_in, said
+from detent.core.state.state import lists_in, with_messages
 from detent.core.storage.checkpoints import Known, begun, begun_text, checkpoint, checkpoint_text
 from detent.core.storage.journal import event_from_json, event_text
 from detent.core.storage.storable import is_plain_run, is_plain_start, is_storable
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    CallRef,
+    CancelRequested,
+    ModelReplied,
+    Run,
+    ToolResult,
+    ToolReturned,
+    ToolStarted,
+    Write,
+    start,
+)
+from detent.models import ChatReply, Usage
 
 SPEC = AgentSpec(
     State(
@@ -200,7 +196,7 @@ def test_a_run_of_lists_is_written_when_it_is_read(run: Run[State], *, plain: bo
         (RUN, True),
         (evolve(RUN, options=RunOptions(generation_kwargs={"stop": b"x"})), False),
         (Run("r", RUN.state.set("any", 1)), False),
-        (Run("r", said(RUN.state, [ChatMessage.from_user("x", meta={"a": b""})])), False),
+        (Run("r", with_messages(RUN.state, [ChatMessage.from_user("x", meta={"a": b""})])), False),
         (Run("r", State({"seen": {"type": list}}, {"seen": [date(2026, 1, 1)]})), False),
     ],
 )

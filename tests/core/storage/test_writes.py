@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from detent import AgentSpec, State, StoredDataError, Tool, UnstorableError, Write
+from detent import State, StoredDataError, Tool, UnstorableError
 from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.storage.writes import write_from_json, write_text
 from detent.core.tools.tool import by_name
+from detent.machine import AgentSpec, Write
 
 
 def joined(current: Any, update: Any) -> Any:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, get_type_hints
 
-from detent.core.tools.masking import Masked, masked_in
+from detent.core.tools.masking import SecretParameter, masked_in
 
 
 def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
     """As the class, or as an instance of it."""
-    declared = {"a": Annotated[str, Masked], "b": Annotated[str, "text", Masked()], "c": str}
+    declared = {
+        "a": Annotated[str, SecretParameter],
+        "b": Annotated[str, "text", SecretParameter()],
+        "c": str,
+    }
     schema = {"properties": {"d": {"type": "string", "writeOnly": True}, "e": {}, "f": True}}
 
     assert masked_in(declared, schema) == {"a", "b", "d"}
@@ -20,7 +24,9 @@ def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
     """However deep it is; schemas may be circular."""
 
     def given(
-        a: Annotated[str, Masked] | None, b: list[Annotated[int, Masked]], c: list[int]
+        a: Annotated[str, SecretParameter] | None,
+        b: list[Annotated[int, SecretParameter]],
+        c: list[int],
     ) -> None: ...
 
     declared = get_type_hints(given, include_extras=True)

@@ -18,7 +18,14 @@ import pytest
 from pydantic import BaseModel
 
 from detent.core.errors import StateTypeError
-from detent.core.values.copies import Guarded, frozen_fields, frozen_leaf, guard, peek, release
+from detent.core.values.copies import (
+    CopyOnRead,
+    frozen_fields,
+    frozen_leaf,
+    peek,
+    protect,
+    read_copy,
+)
 from detent.core.values.frozen import FrozenDict, FrozenList
 
 
@@ -95,7 +102,7 @@ class Still:
 
 KEPT: list[object] = [
     *(1, "a", None, 1.5, True, b"x", 3j, range(3), ...),
-    *(datetime.now(UTC), Decimal(1), Mood.CALM, int, len, guard, Still(), frozenset({1})),
+    *(datetime.now(UTC), Decimal(1), Mood.CALM, int, len, protect, Still(), frozenset({1})),
     *(
         Note("a", FrozenList()),
         Page(),
@@ -119,30 +126,30 @@ def named(values: list[object]) -> list[str]:
 @pytest.mark.parametrize("value", KEPT, ids=named(KEPT))
 def test_what_cannot_change_is_kept_itself(value: object) -> None:
     """Nothing is copied, neither on the way in nor on the way out."""
-    held = guard(value)
-    assert type(held) is not Guarded
+    held = protect(value)
+    assert type(held) is not CopyOnRead
     assert held == value
-    assert release(held) is held
+    assert read_copy(held) is held
 
 
 @pytest.mark.parametrize("value", [KEPT[-1], Page((Note("a", FrozenList(["b"])),)), Still()])
 def test_an_immutable_value_keeps_its_identity(value: object) -> None:
     """Also one with parts."""
-    assert guard(value) is value
+    assert protect(value) is value
 
 
 @pytest.mark.parametrize("value", [UUID(int=1), PurePath("a")])
 def test_other_values_come_out_equal(value: object) -> None:
     """Whether they are copied or not."""
-    assert release(guard(value)) == value
+    assert read_copy(protect(value)) == value
 
 
 @pytest.mark.parametrize("value", CHANGING, ids=named(CHANGING))
 def test_what_can_change_is_given_out_in_copies(value: object) -> None:
     """Each reader has his own, of the same type, equal to what came in."""
-    held = guard(value)
-    assert type(held) is Guarded
-    one, other = release(held), release(held)
+    held = protect(value)
+    assert type(held) is CopyOnRead
+    one, other = read_copy(held), read_copy(held)
     assert one == other == value == peek(held)
     assert type(one) is type(value)
     assert len({id(one), id(other), id(value), id(peek(held))}) == 4
@@ -151,17 +158,17 @@ def test_what_can_change_is_given_out_in_copies(value: object) -> None:
 def test_nobody_changes_an_object_from_outside() -> None:
     """Neither who put it in nor who read it out."""
     draft = Draft(["a"])
-    held = guard([draft])
+    held = protect([draft])
     draft.lines.append("b")
-    release(held)[0].lines.append("c")
-    assert release(held) == [Draft(["a"])]
+    read_copy(held)[0].lines.append("c")
+    assert read_copy(held) == [Draft(["a"])]
 
 
 def test_a_list_in_a_frozen_instance_is_frozen() -> None:
     """In a copy of the instance, for the one that came in is not ours to change."""
     tags = ["a"]
     note = Note("x", tags)
-    held = guard(Page((note,)))
+    held = protect(Page((note,)))
     tags.append("b")
     assert held == Page((Note("x", ["a"]),))
     assert isinstance(held, Page)
@@ -173,7 +180,7 @@ def test_a_list_in_a_frozen_instance_is_frozen() -> None:
 def test_a_view_of_a_dict_is_copied() -> None:
     """Who has the dict could change what the view shows."""
     source = {"a": [1]}
-    held = guard(MappingProxyType(source))
+    held = protect(MappingProxyType(source))
     source["b"] = [2]
     assert held == {"a": [1]}
     assert type(held) is FrozenDict
@@ -184,9 +191,9 @@ def test_what_can_change_and_cannot_be_copied_is_refused() -> None:
     with pytest.raises(
         StateTypeError, match=r"a lock can be changed and cannot be copied .* outside"
     ):
-        guard(threading.Lock())
+        protect(threading.Lock())
     with pytest.raises(StateTypeError, match="a list can be changed and cannot be copied"):
-        guard([threading.Lock()])
+        protect([threading.Lock()])
 
 
 def test_what_contains_itself_is_refused() -> None:
@@ -194,18 +201,18 @@ def test_what_contains_itself_is_refused() -> None:
     endless: list[object] = []
     endless.append(endless)
     with pytest.raises(StateTypeError, match="a list that contains itself"):
-        guard(endless)
+        protect(endless)
 
 
 def test_guarded_values_compare_hash_and_print_as_what_they_guard() -> None:
     """So that states do."""
-    held = guard(Plain())
-    assert held == guard(Plain())
+    held = protect(Plain())
+    assert held == protect(Plain())
     assert held == Plain()
-    assert held != guard(Draft())
+    assert held != protect(Draft())
     assert hash(held) == hash(Plain())
-    assert repr(guard(Draft())) == repr(Draft())
-    assert guard(held) is held
+    assert repr(protect(Draft())) == repr(Draft())
+    assert protect(held) is held
 
 
 def test_any_mapping_is_a_leaf_that_is_frozen_as_a_dict() -> None:

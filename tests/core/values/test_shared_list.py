@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from typeguard import check_type
 
 from detent.core.values.frozen import FrozenList
-from detent.core.values.shared_list import Log, bare, is_log
+from detent.core.values.shared_list import SharedList, bare, is_shared_list
 
 SIZES = (10, 1_000, 100_000)
 
@@ -39,30 +39,30 @@ class Draft:
 class LogsAndLists(RuleBasedStateMachine):
     """Logs that grow from one another in any order hold what lists would hold."""
 
-    pairs: Bundle[tuple[Log[int], list[int]]] = Bundle("pairs")
+    pairs: Bundle[tuple[SharedList[int], list[int]]] = Bundle("pairs")
 
     @rule(target=pairs, items=st.lists(st.integers(), max_size=20))
-    def begin(self, items: list[int]) -> tuple[Log[int], list[int]]:
+    def begin(self, items: list[int]) -> tuple[SharedList[int], list[int]]:
         """A log and a list of the same items."""
-        return Log(items), list(items)
+        return SharedList(items), list(items)
 
     @rule(target=pairs, pair=pairs, items=st.lists(st.integers(), max_size=20))
     def append(
-        self, pair: tuple[Log[int], list[int]], items: list[int]
-    ) -> tuple[Log[int], list[int]]:
+        self, pair: tuple[SharedList[int], list[int]], items: list[int]
+    ) -> tuple[SharedList[int], list[int]]:
         """Both have grown by the same items."""
         return pair[0] + items, pair[1] + items
 
     @rule(target=pairs, one=pairs, other=pairs)
     def join(
-        self, one: tuple[Log[int], list[int]], other: tuple[Log[int], list[int]]
-    ) -> tuple[Log[int], list[int]]:
+        self, one: tuple[SharedList[int], list[int]], other: tuple[SharedList[int], list[int]]
+    ) -> tuple[SharedList[int], list[int]]:
         """Both have grown by others."""
         return one[0] + other[0], one[1] + other[1]
 
     @rule(pair=pairs, start=st.none() | st.integers(-40, 40), stop=st.none() | st.integers(-40, 40))
     def compare(
-        self, pair: tuple[Log[int], list[int]], start: int | None, stop: int | None
+        self, pair: tuple[SharedList[int], list[int]], start: int | None, stop: int | None
     ) -> None:
         """They read the same."""
         log, items = pair
@@ -76,7 +76,7 @@ class LogsAndLists(RuleBasedStateMachine):
 
     @rule(one=pairs, other=pairs)
     def what_is_beyond_is_all_that_can_be_new(
-        self, one: tuple[Log[int], list[int]], other: tuple[Log[int], list[int]]
+        self, one: tuple[SharedList[int], list[int]], other: tuple[SharedList[int], list[int]]
     ) -> None:
         """The rest is shared."""
         log, items = one
@@ -91,19 +91,19 @@ TestLogsAndLists = LogsAndLists.TestCase
 
 def test_what_is_new_does_not_depend_on_how_a_log_has_grown() -> None:
     """A fork copies short lists; what is in them is no newer for that."""
-    log = Log(["a"])
+    log = SharedList(["a"])
     grown = log + ["c"]
     forked = log + ["d"]
 
     assert grown.beyond(log) == ["c"]
     assert forked.beyond(log) == ["d"]
-    assert Log(["b"]).beyond(log) == ["b"]
+    assert SharedList(["b"]).beyond(log) == ["b"]
 
 
 def test_a_log_reads_like_a_list() -> None:
     """In all the ways that do not change it."""
-    log: Any = Log([3, 1, 2])
-    assert (isinstance(log, list), type(log)) == (True, Log)  # to C code it is no list
+    log: Any = SharedList([3, 1, 2])
+    assert (isinstance(log, list), type(log)) == (True, SharedList)  # to C code it is no list
     assert (log, str(log), f"{log}") == ([3, 1, 2], "[3, 1, 2]", "[3, 1, 2]")
     expected = [3, 1, 2]
     assert expected == log == expected
@@ -119,7 +119,7 @@ def test_a_log_reads_like_a_list() -> None:
     assert [*log, *log] == [3, 1, 2, 3, 1, 2]
     assert log.copy() == [3, 1, 2]
     assert bool(log)
-    assert not Log()
+    assert not SharedList()
     with pytest.raises(IndexError, match="index 3 is outside a list of 3"):
         log[3]
     with pytest.raises(TypeError):
@@ -128,12 +128,12 @@ def test_a_log_reads_like_a_list() -> None:
 
 def test_a_log_is_taken_apart_by_match() -> None:
     """By the patterns for sequences, and as a list."""
-    match Log([1, 2, 3]):
+    match SharedList([1, 2, 3]):
         case [first, *rest]:
             assert (first, rest) == (1, [2, 3])
         case _:
             pytest.fail("no sequence")
-    assert {"list": isinstance(Log(), list)} == {"list": True}
+    assert {"list": isinstance(SharedList(), list)} == {"list": True}
 
 
 CHANGES = (
@@ -145,7 +145,7 @@ CHANGES = (
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_log_refuses_every_change(change: str) -> None:
     """And says where changes are made."""
-    log = Log([1])
+    log = SharedList([1])
     with pytest.raises(TypeError, match="write to the state"):
         eval(f"log.{change}", {"log": log})  # noqa: S307  # of our own
     assert log == [1]
@@ -153,7 +153,7 @@ def test_a_log_refuses_every_change(change: str) -> None:
 
 def test_adding_to_a_name_gives_the_name_another_log() -> None:
     """As with a tuple: the old one stays."""
-    old = new = Log([1])
+    old = new = SharedList([1])
     new += [2]
     assert old == [1]
     assert new == [1, 2]
@@ -161,14 +161,14 @@ def test_adding_to_a_name_gives_the_name_another_log() -> None:
 
 def test_nothing_more_gives_the_log_itself() -> None:
     """A log that does not grow takes no place."""
-    log = Log([1])
+    log = SharedList([1])
     assert log.followed_by([]) is log
     assert log + [] is log
 
 
 def test_copies_of_a_log_are_the_log_itself() -> None:
     """There is nothing to protect; only pickling makes another one."""
-    log = Log([1])
+    log = SharedList([1])
     assert copy.copy(log) is log
     assert copy.deepcopy(log) is log
     assert pickle.loads(pickle.dumps(log)) == log  # noqa: S301  # our own
@@ -176,14 +176,14 @@ def test_copies_of_a_log_are_the_log_itself() -> None:
 
 def test_equal_logs_have_equal_hashes() -> None:
     """Whatever they grew from."""
-    assert hash(Log([1]) + [2]) == hash(Log([1, 2])) == hash(FrozenList([1, 2]))
+    assert hash(SharedList([1]) + [2]) == hash(SharedList([1, 2])) == hash(FrozenList([1, 2]))
     with pytest.raises(TypeError):
-        hash(Log([Draft("a")]))
+        hash(SharedList([Draft("a")]))
 
 
 def test_libraries_take_a_log_for_a_list() -> None:
     """Those that ask isinstance, and pydantic, which takes any iterable for a list."""
-    log: Any = Log([1, 2])
+    log: Any = SharedList([1, 2])
     assert check_type(log, list[int]) is log
     assert cattrs.unstructure(log) == [1, 2]
     assert cattrs.structure(log, list[str]) == ["1", "2"]
@@ -192,8 +192,8 @@ def test_libraries_take_a_log_for_a_list() -> None:
 
 def test_json_says_that_a_log_is_a_log() -> None:
     """Its C code takes real lists only; a copy is one."""
-    log = Log([1])
-    with pytest.raises(TypeError, match="Object of type Log is not JSON serializable"):
+    log = SharedList([1])
+    with pytest.raises(TypeError, match="Object of type SharedList is not JSON serializable"):
         json.dumps(log)
     assert json.dumps(list(log)) == json.dumps(log, default=list) == "[1]"
 
@@ -201,7 +201,7 @@ def test_json_says_that_a_log_is_a_log() -> None:
 def test_items_that_can_change_are_read_in_copies() -> None:
     """Each of them when it is read, not the whole list."""
     draft = Draft("a")
-    log: Log[Any] = Log([draft, 1]) + [draft]
+    log: SharedList[Any] = SharedList([draft, 1]) + [draft]
     draft.text = "b"
     log[0].text = "c"
     for item in log:
@@ -217,7 +217,7 @@ def test_items_that_can_change_are_read_in_copies() -> None:
 def test_the_items_of_a_log_are_frozen() -> None:
     """Whoever makes it, and however it grows."""
     inner: list[int] = [1]
-    log: Log[Any] = Log([inner]) + [{"a": inner}]
+    log: SharedList[Any] = SharedList([inner]) + [{"a": inner}]
     inner.append(2)
     assert log == [[1], {"a": [1]}]
     with pytest.raises(TypeError, match="cannot be changed"):
@@ -226,12 +226,12 @@ def test_the_items_of_a_log_are_frozen() -> None:
 
 def test_only_a_log_is_a_log() -> None:
     """Though it says that it is a list."""
-    assert is_log(Log())
-    assert not is_log([])
-    assert isinstance(Log(), Log)
+    assert is_shared_list(SharedList())
+    assert not is_shared_list([])
+    assert isinstance(SharedList(), SharedList)
 
 
-def grown(log: Log[int], how: str) -> Log[int]:
+def grown(log: SharedList[int], how: str) -> SharedList[int]:
     """The log with ten more items, as the newest of its buffer or as a fork of it."""
     if how == "fork":
         _ = log + [0]
@@ -241,7 +241,7 @@ def grown(log: Log[int], how: str) -> Log[int]:
 @pytest.mark.parametrize("how", ["newest", "fork"])
 def test_growing_costs_the_same_at_any_length(how: str) -> None:
     """Within twice the time; the least of many, for others use the machine too."""
-    logs = {size: Log(range(size)) for size in SIZES}
+    logs = {size: SharedList(range(size)) for size in SIZES}
     least = dict.fromkeys(SIZES, sys.maxsize)
     for _ in range(300):
         for size in SIZES:
@@ -255,7 +255,7 @@ def test_growing_costs_the_same_at_any_length(how: str) -> None:
 @pytest.mark.parametrize("how", ["chain", "forks"])
 def test_ten_thousand_logs_take_the_memory_of_one(how: str) -> None:
     """Those that grew from one another, and those that all grew from one."""
-    first = Log(range(1_000))
+    first = SharedList(range(1_000))
     kept = [first + [0]]
     tracemalloc.start()
     for _ in range(10_000):
@@ -268,7 +268,7 @@ def test_ten_thousand_logs_take_the_memory_of_one(how: str) -> None:
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 40)), max_size=200))
 def test_a_log_has_few_pieces_however_it_grew(growth: list[tuple[bool, int]]) -> None:
     """A fork after every step, or after none: at most log2 of the length, and one."""
-    log = Log([0])
+    log = SharedList([0])
     for forks, count in growth:
         if forks:
             _ = log + [0]
@@ -283,9 +283,9 @@ def test_threads_may_grow_and_read_one_log() -> None:
     """Each gets its own items behind the shared ones, whoever extends the buffer."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    logs = [Log(range(50)) for _ in range(200)]
+    logs = [SharedList(range(50)) for _ in range(200)]
     gate = threading.Barrier(4)
-    ends: dict[int, list[Log[int]]] = {}
+    ends: dict[int, list[SharedList[int]]] = {}
 
     def grow_all(number: int) -> None:
         ends[number] = []
@@ -336,11 +336,11 @@ class Interrupted(dict[int, bool]):
 @pytest.mark.parametrize("before", [True, False])
 def test_another_thread_may_come_between_any_two_steps(before: Any) -> None:
     """A log that is grown while it is being grown gives each its own items."""
-    log = Log(range(5))
+    log = SharedList(range(5))
     buffer = log._piece.buffer
     buffer.tip = tip = Interrupted(buffer.tip)
     tip.before = before
-    ends: list[Log[int]] = []
+    ends: list[SharedList[int]] = []
     tip.turn = lambda: ends.append(log + [100 + len(ends)])
     mine = log + [7, 8]
     tip.turn = None
@@ -352,7 +352,7 @@ def test_another_thread_may_come_between_any_two_steps(before: Any) -> None:
 
 def test_what_is_beyond_may_be_of_a_class_that_can_change() -> None:
     """It is looked at as it is."""
-    log: Log[Any] = Log(["a"])
+    log: SharedList[Any] = SharedList(["a"])
     grown = log + [Counter("aab")]
 
     assert grown.beyond(log) == [Counter("aab")]

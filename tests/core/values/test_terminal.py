@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detent.core.values.terminal import visible
+from detent.core.values.terminal import escape_control
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from detent.core.values.terminal import visible
 )
 def test_what_is_no_plain_text_is_shown_by_its_name(text: str, shown: str) -> None:
     """Escape sequences, carriage returns, direction marks."""
-    assert visible(text) == shown
+    assert escape_control(text) == shown

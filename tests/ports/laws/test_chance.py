@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from detent import SystemChance, check_chance
+from detent.machine import SystemChance
 from detent.ports.chance import Chance
-from detent.testing import SeededChance
+from detent.testing import SeededChance, check_chance
 
 
 @pytest.mark.parametrize("make", [SystemChance, SeededChance])

@@ -11,17 +11,14 @@ from attrs import evolve
 from detent import (
     ChatGeneratorError,
     ChatMessage,
-    ChatReply,
-    ModelFailure,
     ReasoningContent,
     ScriptedChatGenerator,
     StreamingChunk,
     ToolCall,
-    ToolCallDelta,
-    Usage,
-    check_chat_generator,
 )
+from detent.models import ChatReply, ModelFailure, ToolCallDelta, Usage
 from detent.ports.laws.chat import MakeGenerator
+from detent.testing import check_chat_generator
 
 TEXT = ChatReply(ChatMessage.from_assistant("It is 3."))
 CALLS = ChatReply(

@@ -8,10 +8,11 @@ from threading import Event
 
 import pytest
 
-from detent import ManualClock, SystemClock, check_clock
 from detent.adapters.system.clocks import JumpingClock
+from detent.machine import ManualClock, SystemClock
 from detent.ports.clock import Clock
 from detent.ports.laws import breaking
+from detent.testing import check_clock
 
 
 @pytest.mark.parametrize("make", [SystemClock, JumpingClock])

@@ -9,16 +9,8 @@ from typing import Any
 
 import pytest
 
-from detent import (
-    Answered,
-    ConfirmationUIResult,
-    Confirmed,
-    Modified,
-    Rejected,
-    SimpleConsoleUI,
-    check_confirmation_ui,
-)
-from detent.testing import ScriptedHuman
+from detent import Answered, ConfirmationUIResult, Confirmed, Modified, Rejected, SimpleConsoleUI
+from detent.testing import ScriptedHuman, check_confirmation_ui
 
 
 def test_a_scripted_human_keeps_the_laws() -> None:

@@ -12,7 +12,6 @@ from detent import (
     add_numbers,
     append_unique,
     append_unique_by,
-    check_handler,
     keep_last,
     keep_max,
     keep_min,
@@ -21,6 +20,7 @@ from detent import (
     replace_values,
     unite_sets,
 )
+from detent.testing import check_handler
 
 Handler = Callable[[Any, Any], Any]
 LISTS = [["a"], ["b", "a", "b"], []]

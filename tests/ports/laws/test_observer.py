@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
-from detent import Event, Run, check_observer
+from detent.machine import Event, Run
+from detent.testing import check_observer
 
 
 def test_an_observer_is_shown_every_kind_of_event() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from detent import FunctionToolExecutor, Tool, check_tool_executor
+from detent import Tool
+from detent.machine import FunctionToolExecutor
+from detent.testing import check_tool_executor
 
 
 def test_ours_keeps_the_laws() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from detent.core.state.fields import Added, Appended, Field, Highest, Merged, Replaced, United
+from detent.core.state.fields import Counter, Appended, Field, Maximum, Merged, Replaced, SetUnion
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
 
@@ -21,8 +21,8 @@ class Research(TypedState):
     limit = Replaced[int | None](None)
     queries = Appended[str]()
     settings = Merged[str, int]()
-    tags = United[str]()
-    tokens = Added(0)
+    tags = SetUnion[str]()
+    tokens = Counter(0)
 
 
 state = Research()
@@ -62,7 +62,7 @@ class Wrong(TypedState):
     replaced = Replaced[int]("")  # E
     appended = Appended[int](["a"])  # E
     merged = Merged[str, int]({"a": "b"})  # E
-    highest = Highest(object())  # E
+    highest = Maximum(object())  # E
 
 
 state.set(Research.count, 5, longest)  # E

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from detent import (
     Agent,
-    Allow,
     AlwaysAskPolicy,
-    Ask,
     AskAbove,
     AskAfter,
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
-    Run,
     ScriptedChatGenerator,
     SimpleConsoleUI,
     State,
     Tool,
     ToolCall,
 )
+from detent.approvals import Allow, Ask
 from detent.core.run.decisions import Verdict
+from detent.machine import Run
 
 
 def mine(call: ToolCall, tool: Tool, run: Run[State]) -> Verdict:

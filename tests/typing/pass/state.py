@@ -10,16 +10,16 @@ from attrs import frozen
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.state.fields import (
-    Added,
     Appended,
+    Counter,
     Field,
-    Highest,
-    Latest,
-    Lowest,
+    LastN,
+    Maximum,
     Merged,
+    Minimum,
     Replaced,
+    SetUnion,
     Unique,
-    United,
 )
 from detent.core.state.keys import Key, Write
 from detent.core.state.state import BaseState, State, TypedState, class_schema
@@ -55,12 +55,12 @@ class Research(TypedState):
     documents = Appended[Document]()
     seen = Unique[str]()
     sources = Unique[Document](key=lambda document: document.title)
-    recent = Latest[str](5)
+    recent = LastN[str](5)
     settings = Merged[str, int]()
-    tags = United[str]()
-    tokens = Added(0)
-    best_score = Highest(0.0)
-    first_title = Lowest[str]()
+    tags = SetUnion[str]()
+    tokens = Counter(0)
+    best_score = Maximum(0.0)
+    first_title = Minimum[str]()
     best = Field[Documents, list[Document]]((), keep_best)
     annotated: Field[Documents, list[Document]] = Field((), keep_best)
 

@@ -8,19 +8,14 @@ from detent import (
     Agent,
     AgentResult,
     Appended,
-    AskModel,
-    Errand,
-    Run,
-    RunTool,
     ScriptedChatGenerator,
-    Session,
     StreamingChunk,
-    ToolReturned,
     TypedState,
     before_model,
     before_tool,
     on_exit,
 )
+from detent.machine import AskModel, Run, RunHandle, RunTool, Session, ToolReturned
 
 
 class Desk(TypedState):
@@ -49,5 +44,5 @@ for seen in agent.stream("hello"):
         assert_type(seen.state, Desk)
 
 errand = agent.begin("hello")
-assert_type(errand, Errand[Desk])
+assert_type(errand, RunHandle[Desk])
 assert_type(errand.session, Session[Desk])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly, Messages
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
-    from detent.adapters.drivers.run_handle import Errand
+    from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
     from detent.core.chat.replies import StreamingChunk
     from detent.core.control.breakpoints import BreakPoints
@@ -273,7 +273,7 @@ class Agent(Deciding, Generic[S, T]):
         tools: Tools[S] | Sequence[str] | None = None,
         run_id: str | None = None,
         **state: object,
-    ) -> Errand[S]:
+    ) -> RunHandle[S]:
         """As `run`, for a loop of one's own: the run's session and what it is paid from."""
         return self._assembly.begun(
             messages,
@@ -306,7 +306,7 @@ class Agent(Deciding, Generic[S, T]):
         its end cancels the run. What `run` raises is raised at the end.
         """
 
-        def watch(tell: Callable[[StreamingChunk | Event], object]) -> Errand[S]:
+        def watch(tell: Callable[[StreamingChunk | Event], object]) -> RunHandle[S]:
             return self._assembly.watched(tell).begun(
                 messages,
                 tell,
@@ -338,7 +338,7 @@ class Agent(Deciding, Generic[S, T]):
     ) -> AsyncGenerator[Observation[S, T]]:
         """As `stream`, in the running event loop."""
 
-        def watch(tell: Callable[[StreamingChunk | Event], object]) -> Errand[S]:
+        def watch(tell: Callable[[StreamingChunk | Event], object]) -> RunHandle[S]:
             return self._assembly.watched(tell).begun(
                 messages,
                 tell,

@@ -11,12 +11,12 @@ from attrs import evolve, field, frozen
 from detent.adapters.agent.inputs import require_callback, require_conversation
 from detent.adapters.agent.selection import chosen, up_to_date
 from detent.adapters.confirmation.rules import NO_RULES, Rules
-from detent.adapters.drivers.callbacks import Teller
+from detent.adapters.drivers.callbacks import CallbackDispatcher
 from detent.adapters.drivers.observations import observing
-from detent.adapters.drivers.performer import Purse
-from detent.adapters.drivers.performers import Purses
+from detent.adapters.drivers.performer import EffectPerformer
+from detent.adapters.drivers.performers import NestedPerformers
 from detent.adapters.drivers.recording import Loaded, Recorder, loaded
-from detent.adapters.drivers.run_handle import Errand
+from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Session
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -121,7 +121,7 @@ class Assembly(Generic[S]):
         tools: Tools[S] | Sequence[str] | None,
         run_id: str | None,
         state: Mapping[str, object],
-    ) -> Errand[S]:
+    ) -> RunHandle[S]:
         """A run that is new, or goes on from a snapshot."""
         spec, names = chosen(up_to_date(self.spec, self.tools), tools)
         if snapshot is not None:
@@ -153,7 +153,7 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
         tools: Tools[S] | None,
-    ) -> Errand[S]:
+    ) -> RunHandle[S]:
         """A run of the journal, which goes on in this process."""
         spec, _ = chosen(up_to_date(self.spec, self.tools), tools)
         at = loaded(self.kept(), spec, run_id)
@@ -183,12 +183,12 @@ class Assembly(Generic[S]):
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
-    ) -> Errand[S]:
+    ) -> RunHandle[S]:
         tell = self.streaming_callback
         if streaming_callback is not None:
             require_callback(streaming_callback)
             tell = streaming_callback
-        purse = self._purse(spec, tell)
+        performer = self._purse(spec, tell)
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = holds_of(break_point, spec)
         recorder = None
@@ -199,7 +199,7 @@ class Assembly(Generic[S]):
         session = Session(
             spec,
             at.run,
-            observers=self._watching(spec, rules, purse.teller),
+            observers=self._watching(spec, rules, performer.dispatcher),
             clock=self.clock,
             hold=holds,
             passed=at.passed,
@@ -209,11 +209,11 @@ class Assembly(Generic[S]):
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
-        purses = _purses(spec, purse) if spec.agents else Purses(purse)
-        return Errand(session, purses, holds, recorder, rules)
+        performers = _purses(spec, performer) if spec.agents else NestedPerformers(performer)
+        return RunHandle(session, performers, holds, recorder, rules)
 
-    def _purse(self, spec: AgentSpec[S], tell: StreamingCallback | None) -> Purse:
-        return Purse(
+    def _purse(self, spec: AgentSpec[S], tell: StreamingCallback | None) -> EffectPerformer:
+        return EffectPerformer(
             self.chat_generator,
             self.executor,
             self.rules.askers,
@@ -223,7 +223,9 @@ class Assembly(Generic[S]):
             price=spec.limits.price,
         )
 
-    def _watching(self, spec: AgentSpec[S], rules: Rules, tell: Teller | None) -> list[Observer]:
+    def _watching(
+        self, spec: AgentSpec[S], rules: Rules, tell: CallbackDispatcher | None
+    ) -> list[Observer]:
         """The observers of a run: policies that learn, the user's, and who tells of results."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
         return [*learning, *self.observers, *([] if tell is None else [_telling(spec, tell)])]
@@ -236,10 +238,10 @@ class AssembledTool(Delegate):
     assembly: Assembly[Any] = field(kw_only=True, eq=False, repr=False)
 
 
-def _purses(spec: AgentSpec[Any], own: Purse) -> Purses:
+def _purses(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerformers:
     """The purse of an agent, with those of the agents among its tools."""
     tools = [tool for tool in spec.tools.values() if isinstance(tool, AssembledTool)]
-    return Purses(own, {tool.name: _inner(tool, own) for tool in tools})
+    return NestedPerformers(own, {tool.name: _inner(tool, own) for tool in tools})
 
 
 def _with_inner(rules: Rules, spec: AgentSpec[Any]) -> Rules:
@@ -263,10 +265,12 @@ def _inner_hooks(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]]:
     return {names: hooks for names, hooks in found.items() if hooks}
 
 
-def _inner(tool: AssembledTool, outer: Purse) -> Purses:
+def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
     parts = tool.assembly
-    marked = None if outer.teller is None else partial(_tell_marked, outer.teller, tool.name)
-    purse = evolve(
+    marked = (
+        None if outer.dispatcher is None else partial(_tell_marked, outer.dispatcher, tool.name)
+    )
+    performer = evolve(
         outer,
         chat=parts.chat_generator,
         tools=parts.executor,
@@ -274,10 +278,10 @@ def _inner(tool: AssembledTool, outer: Purse) -> Purses:
         streaming_callback=marked,
         price=parts.spec.limits.price or outer.price,
     )
-    return _purses(parts.spec, purse)
+    return _purses(parts.spec, performer)
 
 
-def _tell_marked(tell: Teller, name: str, chunk: StreamingChunk) -> None:
+def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> None:
     tell(evolve(chunk, agents=(name, *chunk.agents)))
 
 
@@ -366,7 +370,7 @@ def _conversation(messages: Messages) -> Sequence[ChatMessage]:
     return messages
 
 
-def _telling(spec: AgentSpec[Any], tell: Teller) -> Observer:
+def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:
     def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
         for chunk in tool_result_chunks(spec, before, after):
             tell(chunk)

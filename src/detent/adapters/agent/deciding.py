@@ -79,11 +79,11 @@ class Deciding:
         Raises:
             ValueError: the run has no such grant.
         """
-        from detent.core.machine.delegation import inside, runs_in
+        from detent.core.machine.delegation import runs_in, wrap_event
         from detent.core.machine.step import step
         from detent.core.run.events import GrantRevoked
 
-        event = inside(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
+        event = wrap_event(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
 
         def revoked(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
             after = (

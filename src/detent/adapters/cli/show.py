@@ -14,7 +14,7 @@ from detent.adapters.cli.folder import Research
 from detent.core.chat.messages import ToolCallResult
 from detent.core.chat.replies import StreamingChunk
 from detent.core.result import AgentResult
-from detent.core.values.terminal import visible
+from detent.core.values.terminal import escape_control
 
 RESULT_LINES = 4
 
@@ -53,7 +53,12 @@ class Show:
     def _put(self, text: str, style: str) -> None:
         if text:
             self.console.print(
-                visible(text), style=style, end="", markup=False, highlight=False, soft_wrap=True
+                escape_control(text),
+                style=style,
+                end="",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
             )
             self._midline = not text.endswith("\n")
 

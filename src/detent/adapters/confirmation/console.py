@@ -15,7 +15,7 @@ from detent.core.control.described import Described
 from detent.core.control.pending import PendingCall
 from detent.core.run.decisions import Scope
 from detent.core.values.frozen import thaw
-from detent.core.values.terminal import visible
+from detent.core.values.terminal import escape_control
 from detent.ports.confirmation import ConfirmationUIResult
 
 ONE_AT_A_TIME = Lock()
@@ -158,7 +158,7 @@ class RichConsoleUI(SimpleConsoleUI):
         for label, text in _told(pending, whole=whole):
             lines.append(Text(_barred(text, frame=4)))
             lines[-1].stylize("cyan", 0, len(label))
-        title = Text(f"{visible(pending.tool_name)} wants to run", style="bold")
+        title = Text(f"{escape_control(pending.tool_name)} wants to run", style="bold")
         _rich().print(Panel(Group(*lines), title=title, title_align="left"))
 
 
@@ -242,7 +242,7 @@ def _barred(text: str, before: str = "", *, frame: int = 0) -> str:
     Also those that a terminal, with a `frame` around it, would make of a long line.
     """
     rows, used, columns = [""], 0, get_terminal_size().columns - frame - 1
-    for char in visible(text).expandtabs():
+    for char in escape_control(text).expandtabs():
         used += 2 if east_asian_width(char) in "WFA" else 1
         if char == "\n" or used > columns:
             rows.append("")

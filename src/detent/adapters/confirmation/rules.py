@@ -17,7 +17,7 @@ from detent.core.result import AgentResult
 from detent.core.run.decisions import Wording
 from detent.core.run.effects import AskHuman, Policy
 from detent.core.run.events import Event
-from detent.core.run.grants import Decided
+from detent.core.run.grants import DecisionRecord
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.values.frozen import FrozenDict, thaw
@@ -60,7 +60,7 @@ class Rules:
 
         return observe
 
-    def tell(self, spec: AgentSpec[Any], decisions: Iterable[Decided]) -> None:
+    def tell(self, spec: AgentSpec[Any], decisions: Iterable[DecisionRecord]) -> None:
         """Tell the policies what was decided, each of the calls of its own agent."""
         for done in decisions:
             rules, agent = self, spec

@@ -15,11 +15,11 @@ from detent.core.control.policies import (
     AnyOf,
     AskAbove,
     AskAfter,
-    Asking,
     AskOncePolicy,
     AskOverBudget,
     NeverAskPolicy,
     Not,
+    WithQuestionOptions,
 )
 from detent.core.run.decisions import Wording
 from detent.core.run.effects import Policy
@@ -34,7 +34,16 @@ REJECT, MODIFY, FEEDBACK = Wording().reject, Wording().modify, Wording().feedbac
 POLICIES: Classes = {
     one.__name__: one
     for one in (
-        *(AllOf, AlwaysAskPolicy, AnyOf, AskAbove, AskAfter, Asking, AskOncePolicy, AskOverBudget),
+        *(
+            AllOf,
+            AlwaysAskPolicy,
+            AnyOf,
+            AskAbove,
+            AskAfter,
+            WithQuestionOptions,
+            AskOncePolicy,
+            AskOverBudget,
+        ),
         *(NeverAskPolicy, Not),
     )
 }

@@ -1,4 +1,4 @@
-"""Telling: the pieces of a run go to whoever listens, and whoever listens cannot break the run."""
+"""Callbacks: the pieces of a run go to listeners, and no listener can break the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import StreamingCallback
 
 
-class Teller:
+class CallbackDispatcher:
     """Hands pieces to a streaming callback, one after another.
 
     What the callback raises is kept as `error`, and from then on it is told nothing more. Where it
@@ -66,16 +66,16 @@ class UnheardError(Exception):
     """Nobody waits for an answer any longer. It stops the chat generator that still gives it."""
 
 
-class Pieces:
+class AttemptStream:
     """The pieces of one attempt to get an answer, until nobody waits for it any longer.
 
     `tools` are those that the model may call.
     """
 
-    def __init__(self, tell: Teller | None, tools: Iterable[ToolSpec] = ()) -> None:
+    def __init__(self, tell: CallbackDispatcher | None, tools: Iterable[ToolSpec] = ()) -> None:
         self._tell = tell
         secret = {tool.name: tool.masked for tool in tools if tool.masked}
-        self._veil = Veil(secret) if secret else None
+        self._veil = SecretFilter(secret) if secret else None
         self._were_told = self._ended = False
 
     @property
@@ -107,7 +107,7 @@ class Pieces:
             self(StreamingChunk(finish_reason="discarded"))
 
 
-class Veil:
+class SecretFilter:
     """Pieces as people may see them: arguments with secrets come at once, masked, when complete.
 
     `masked` are the secret parameters by the names of their tools.
@@ -144,7 +144,7 @@ def _masked_json(text: str, names: frozenset[str]) -> str:
         return MASK
 
 
-UNTOLD = Pieces(None)
+UNTOLD = AttemptStream(None)
 """The pieces of all attempts that nobody listens to."""
 
 

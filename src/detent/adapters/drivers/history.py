@@ -1,4 +1,4 @@
-"""The runs of a journal: looked at as they were at any entry, tried again from there, forgotten."""
+"""History: the runs of a journal, looked at as they were, tried again from there, forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams: a run that is watched by going through what it shows, one observation after another."""
+"""Observations: a run that is watched, one observation after another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, cast
 
 from attrs import frozen
 
-from detent.adapters.drivers.run_handle import Errand
+from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.chat.replies import StreamingChunk
 from detent.core.result import AgentResult
@@ -31,8 +31,8 @@ class Ended(Generic[S]):
 
 
 Seen: TypeAlias = StreamingChunk | Event | Ended[S]
-Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], Errand[S]]
-"""Makes the errand of a run that tells a function what happens."""
+Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], RunHandle[S]]
+"""Makes the handle of a run that tells a function what happens."""
 
 
 def streamed(watch: Watch[S], *, raises: bool) -> Generator[Observation[S, Any]]:
@@ -57,13 +57,13 @@ def streamed_async(watch: Watch[S], *, raises: bool) -> AsyncGenerator[Observati
 
 
 def _observations(
-    errand: Errand[S], seen: SimpleQueue[Seen[S]], *, raises: bool
+    handle: RunHandle[S], seen: SimpleQueue[Seen[S]], *, raises: bool
 ) -> Generator[Observation[S, Any]]:
     inbox: SimpleQueue[Any] = SimpleQueue()
 
     def go() -> None:
         try:
-            seen.put(Ended(errand.go(inbox, raises=raises)))
+            seen.put(Ended(handle.go(inbox, raises=raises)))
         except BaseException as error:  # noqa: BLE001 - raised where the stream is read
             seen.put(Ended(error))
 
@@ -82,7 +82,7 @@ def _observations(
 
 
 async def _observations_async(
-    errand: Errand[S],
+    handle: RunHandle[S],
     seen: asyncio.Queue[Seen[S]],
     tell: Callable[[Seen[S]], None],
     *,
@@ -92,7 +92,7 @@ async def _observations_async(
 
     async def go() -> None:
         try:
-            tell(Ended(await errand.go_async(inbox, raises=raises)))
+            tell(Ended(await handle.go_async(inbox, raises=raises)))
         except BaseException as error:  # noqa: BLE001 - as above
             tell(Ended(error))
 

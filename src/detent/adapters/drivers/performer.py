@@ -1,4 +1,4 @@
-"""Paying: an effect is handed to a port that performs it, and what came of it becomes an event.
+"""Performing: an effect is handed to a port that performs it, and what came of it becomes an event.
 
 The two colours differ only in who waits; what an answer or an exception means is said once.
 """
@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.drivers.callbacks import UNTOLD, Pieces, Teller
+from detent.adapters.drivers.callbacks import UNTOLD, AttemptStream, CallbackDispatcher
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
@@ -61,19 +61,23 @@ from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 T = TypeVar("T")
 
 
-def _teller_of(purse: Purse) -> Teller | None:
-    return None if purse.streaming_callback is None else Teller(purse.streaming_callback)
+def _dispatcher_of(performer: EffectPerformer) -> CallbackDispatcher | None:
+    return (
+        None
+        if performer.streaming_callback is None
+        else CallbackDispatcher(performer.streaming_callback)
+    )
 
 
 @frozen
-class Purse:
-    """The ports that one run's effects are paid from.
+class EffectPerformer:
+    """The ports that perform one run's effects.
 
-    `uis` says by tool name, or "*", who is asked; any other question stays unpaid. `price` says
+    `uis` says by tool name, or "*", who is asked; any other question stays open. `price` says
     what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
     ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
-    read where a call may be tried again. `teller` hands pieces to the callback and knows what that
-    has raised.
+    read where a call may be tried again. `dispatcher` hands pieces to the callback and knows what
+    that has raised.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -84,12 +88,12 @@ class Purse:
     clock: Clock = field(factory=SystemClock)
     chance: Callable[[], float] = random.random
     price: Callable[[ChatReply], float] | None = None
-    teller: Teller | None = field(
-        init=False, repr=False, default=Factory(_teller_of, takes_self=True)
+    dispatcher: CallbackDispatcher | None = field(
+        init=False, repr=False, default=Factory(_dispatcher_of, takes_self=True)
     )
     _stops: dict[EffectKey, Stop] = field(factory=dict, init=False, repr=False)
 
-    def pay(self, effect: Effect) -> Event | None:
+    def perform(self, effect: Effect) -> Event | None:
         """Perform `effect`, blocking. None says that nobody here can."""
         match effect:
             case AskModel():
@@ -106,8 +110,8 @@ class Purse:
                 ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else asked(ui, effect, self.clock)
 
-    def pay_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
-        """As `pay`, without blocking the event loop."""
+    def perform_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
+        """As `perform`, without blocking the event loop."""
         match effect:
             case AskModel():
                 return self._ask_async(effect)
@@ -136,7 +140,7 @@ class Purse:
         return evolve(judged, at=self.clock.now()) if may_expire else judged
 
     def drop(self, effect: Effect) -> None:
-        """Nobody waits any longer for an effect that `pay` is performing.
+        """Nobody waits any longer for an effect that `perform` is performing.
 
         A coroutine is cancelled. A thread cannot be stopped, but it may heed `when_stopped`, and
         what it does to its state is void.
@@ -158,7 +162,7 @@ class Purse:
 
     async def _ask_async(self, effect: AskModel) -> Event:
         pieces = UNTOLD
-        if self.teller is not None:
+        if self.dispatcher is not None:
             pieces = self._pieces(effect, asyncio.get_running_loop())
         try:
             if hasattr(self.chat, "run_async"):
@@ -173,13 +177,13 @@ class Purse:
             pieces.end()
         return self._replied(effect, reply)
 
-    def _pieces(self, effect: AskModel, loop: asyncio.AbstractEventLoop | None) -> Pieces:
-        if self.teller is None:
+    def _pieces(self, effect: AskModel, loop: asyncio.AbstractEventLoop | None) -> AttemptStream:
+        if self.dispatcher is None:
             return UNTOLD
-        self.teller.loop = loop
-        return Pieces(self.teller, effect.tools)
+        self.dispatcher.loop = loop
+        return AttemptStream(self.dispatcher, effect.tools)
 
-    def _answer(self, effect: AskModel, pieces: Pieces, stop: Stop) -> ChatReply:
+    def _answer(self, effect: AskModel, pieces: AttemptStream, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
             return _awaited(self._answer_async(effect, pieces), stop)
         with stopped_by(stop):
@@ -191,10 +195,10 @@ class Purse:
             )
         return require_reply(reply, self.chat)
 
-    async def _answer_async(self, effect: AskModel, pieces: Pieces) -> ChatReply:
+    async def _answer_async(self, effect: AskModel, pieces: AttemptStream) -> ChatReply:
         return require_reply(await self._asked(effect, pieces), self.chat)
 
-    async def _answer_in_a_thread(self, effect: AskModel, pieces: Pieces) -> ChatReply:
+    async def _answer_in_a_thread(self, effect: AskModel, pieces: AttemptStream) -> ChatReply:
         stop = Stop()
         try:
             return await in_a_thread(partial(self._answer, effect, pieces, stop))
@@ -202,7 +206,7 @@ class Purse:
             stop.set()  # a thread may go on with it
             raise
 
-    def _asked(self, effect: AskModel, pieces: Pieces) -> Awaitable[ChatReply]:
+    def _asked(self, effect: AskModel, pieces: AttemptStream) -> Awaitable[ChatReply]:
         chat: Any = self.chat
         reply: Awaitable[ChatReply] = chat.run_async(
             effect.messages,
@@ -216,7 +220,7 @@ class Purse:
         cost = 0.0 if self.price is None else self.price(reply)
         return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
-    def _unanswered(self, effect: AskModel, error: BaseException, pieces: Pieces) -> Event:
+    def _unanswered(self, effect: AskModel, error: BaseException, pieces: AttemptStream) -> Event:
         pieces.take_back()
         failure = _failure(error)
         self.errors[failure] = error

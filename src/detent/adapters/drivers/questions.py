@@ -1,4 +1,4 @@
-"""Asking: a UI or a strategy is asked about a call, and its answer becomes an event."""
+"""Questions: a UI or a strategy is asked about a call, and its answer becomes an event."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, Generic
 from attrs import evolve, frozen
 
 from detent.core.codec.json_text import TAG, encoded, quoted
-from detent.core.control.breakpoints import key_from_json, place_of, told
+from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import Effect, EffectKey
@@ -154,7 +154,9 @@ class Recorder:
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
-        self._append(run, [(STOPPED, encoded({"held": places, "about_to": told(held)}))])
+        self._append(
+            run, [(STOPPED, encoded({"held": places, "about_to": describe_effects(held)}))]
+        )
 
     def _append(
         self,
@@ -308,8 +310,8 @@ def events_of(
     if type(format_) is int and format_ == FORMAT:
         events = [event_of(spec, kind, rest)]
     else:
-        told = upgraded_events({TAG: kind, **rest}, format_)
-        events = [event_from_json(spec, one) for one in told]
+        stored = upgraded_events({TAG: kind, **rest}, format_)
+        events = [event_from_json(spec, one) for one in stored]
     return events, None if mark is None else short_mark(str(mark)), format_
 
 

@@ -1,4 +1,4 @@
-"""An errand: one run on its way, from where it stands to where nothing more can be paid."""
+"""A run on its way, from where it stands to where nothing more can be performed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.endings import ended, stopped
-from detent.adapters.drivers.performers import Purses
+from detent.adapters.drivers.performers import NestedPerformers
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.core.control.breakpoints import Holds
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Errand(Generic[S]):
-    """A session, the purse that it is paid from, its breakpoints and its recorder.
+class RunHandle(Generic[S]):
+    """A session, the ports that perform its effects, its breakpoints and its recorder.
 
-    For a loop of one's own: `take` from the session, `pay` from the purse, `land` in the session,
+    For a loop of one's own: `take` from the session, `perform`, `land` in the session,
     until nothing is under way; then `result`.
     """
 
     session: Session[S]
-    purse: Purses
+    performer: NestedPerformers
     rules: Holds
     recorder: Recorder | None = None
     confirmation: Rules = field(factory=Rules)
@@ -39,9 +39,9 @@ class Errand(Generic[S]):
         """Drive the run, blocking, once. `raises` says whether a breakpoint raises."""
         from detent.adapters.drivers.threads import drive
 
-        purse = self.purse if self.purse.agents else self.purse.own
+        performer = self.performer if self.performer.agents else self.performer.own
         try:
-            drive(self.session, purse.pay, drop=purse.drop, inbox=inbox)
+            drive(self.session, performer.perform, drop=performer.drop, inbox=inbox)
             return self.result(raises=raises)
         finally:
             self._leave()
@@ -50,24 +50,24 @@ class Errand(Generic[S]):
         """As `go`, in the running event loop."""
         from detent.adapters.drivers.asyncio import drive_async
 
-        teller = self.purse.own.teller
-        if teller is not None:
-            teller.loop = asyncio.get_running_loop()
-        purse = self.purse if self.purse.agents else self.purse.own
+        dispatcher = self.performer.own.dispatcher
+        if dispatcher is not None:
+            dispatcher.loop = asyncio.get_running_loop()
+        performer = self.performer if self.performer.agents else self.performer.own
         try:
-            await drive_async(self.session, purse.pay_async, inbox=inbox)
-            if teller is not None:
-                await teller.told()
+            await drive_async(self.session, performer.perform_async, inbox=inbox)
+            if dispatcher is not None:
+                await dispatcher.told()
             return self.result(raises=raises)
         finally:
             self._leave()
 
     def _leave(self) -> None:
-        """Hold neither the run nor an error: an error holds this errand, by way of its frames."""
+        """Hold neither the run nor an error: an error holds this handle by way of its frames."""
         self.session.leave()
-        self.purse.own.errors.clear()
-        if self.purse.own.teller is not None:
-            self.purse.own.teller.error = None
+        self.performer.own.errors.clear()
+        if self.performer.own.dispatcher is not None:
+            self.performer.own.dispatcher.error = None
 
     def result(self, *, raises: bool = True) -> AgentResult[S, Any]:
         """What the run has come to, when it is no longer driven.
@@ -83,17 +83,20 @@ class Errand(Generic[S]):
             StreamingCallbackError: the streaming callback has raised.
         """
         result = self._come_to(raises=raises)
-        if self.purse.own.teller is not None and self.purse.own.teller.error is not None:
-            raise StreamingCallbackError(result) from self.purse.own.teller.error
+        if (
+            self.performer.own.dispatcher is not None
+            and self.performer.own.dispatcher.error is not None
+        ):
+            raise StreamingCallbackError(result) from self.performer.own.dispatcher.error
         return result
 
     def _come_to(self, *, raises: bool) -> AgentResult[S, Any]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
-            return ended(self.session.spec, run, self.purse.own.errors)
+            return ended(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
             self.recorder.stop(run, held)
-        at = self.purse.own.clock.now()
+        at = self.performer.own.clock.now()
         result = stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)
         if raises:
             self.confirmation.stop(self.session.spec, result)

@@ -10,7 +10,7 @@ from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing, sent_back
 from detent.core.errors import DetentError
-from detent.core.machine.delegation import inside, run_at
+from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import step
 from detent.core.run.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
@@ -163,7 +163,7 @@ class Session(Generic[S]):
             return None
         if isinstance(sent, Effect):
             return sent
-        self._answers += (inside(effect.path, sent),)
+        self._answers += (wrap_event(effect.path, sent),)
         return None
 
     def _hooks_of(self, effect: Effect) -> tuple[Sequence[Hook], Run[Any]]:
@@ -172,7 +172,7 @@ class Session(Generic[S]):
             return self._hooks, self.run
         hooks = self._inner_hooks.get(tuple(at.tool_name for at in effect.path))
         try:
-            return (hooks, run_at(self.run, effect.path)) if hooks else ((), self.run)
+            return (hooks, nested_run(self.run, effect.path)) if hooks else ((), self.run)
         except LookupError:  # the agent has ended, or the whole run: what comes is not heard
             return (), self.run
 
@@ -181,7 +181,7 @@ class Session(Generic[S]):
         is_timed = effect.tool.timeout_s is not None or isinstance(effect.tool, Delegate)
         at = self._clock.now() if is_timed else None
         started = ToolStarted(effect.ref, effect.attempt, at)
-        self._fold(inside(effect.path, started) if effect.path else started)
+        self._fold(wrap_event(effect.path, started) if effect.path else started)
         return is_timed
 
     def _fresh(self) -> dict[EffectKey, Effect]:
@@ -269,7 +269,7 @@ class Session(Generic[S]):
                 if self._hooks or self._inner_hooks:
                     hooks, run = self._hooks_of(effect)
                     came = incoming(hooks, effect, came, run)
-                self._fold(inside(effect.path, came) if effect.path else came)
+                self._fold(wrap_event(effect.path, came) if effect.path else came)
         except HookError as error:
             self._raised += (error,)
         if self._run is before:

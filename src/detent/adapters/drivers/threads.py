@@ -26,7 +26,7 @@ def drive(
     drop: Callable[[Effect], object] = lambda effect: None,
     inbox: Inbox | None = None,
 ) -> Run[S]:
-    """Pay what the run is owed until nothing more can be paid; the run as it is then.
+    """Perform what the run is owed until nothing more can be; the run as it is then.
 
     `pay` performs one effect and says what happened, or None to leave it owed. What it raises is
     raised here, once nothing else is under way. Without an `inbox`, humans are asked, one at a

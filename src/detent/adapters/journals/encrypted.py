@@ -20,7 +20,7 @@ from detent.ports.journal import (
 
 
 @frozen
-class SealedJournal:
+class EncryptedJournal:
     """Keeps runs in `journal`, with all their data sealed.
 
     `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the

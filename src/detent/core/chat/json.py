@@ -17,13 +17,13 @@ from detent.core.chat.messages import (
     ResultPart,
     ToolCall,
     ToolCallResult,
-    told,
+    tool_message,
 )
 from detent.core.codec.json_text import quoted
 from detent.core.codec.records import shape_of
 from detent.core.codec.shapes import RefusedError, an_array, an_object
 from detent.core.errors import StoredDataError
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 
 @frozen
@@ -99,18 +99,18 @@ def _answering(data: dict[str, Any], call: ToolCall | None) -> ChatMessage:
         raise RefusedError("it answers a call, and there is none before it")
     text = data.get("result") if len(data) == 1 else None
     if type(text) is str:  # most of them
-        return told(ToolCallResult(text, call))
+        return tool_message(ToolCallResult(text, call))
     answer: Answer = shape_of(Answer).read(data, None)
-    return told(ToolCallResult(answer.result, call, answer.error))
+    return tool_message(ToolCallResult(answer.result, call, answer.error))
 
 
-def messages_from_json(data: object, *, place: str = "value") -> Log[ChatMessage]:
+def messages_from_json(data: object, *, place: str = "value") -> SharedList[ChatMessage]:
     """A conversation that `to_json` stored. It comes with each run that goes on, so it is fast.
 
     Raises:
         StoredDataError: the data says none; says where and why.
     """
     try:
-        return Log.of_frozen(conversation_from_json(data))
+        return SharedList.of_frozen(conversation_from_json(data))
     except RefusedError as error:
         raise StoredDataError(f"{place}: {error}") from None

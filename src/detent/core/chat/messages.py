@@ -343,7 +343,7 @@ class ChatMessage:
         return content  # has no other parts: the usual case, and the quick one
 
 
-def told(result: ToolCallResult) -> ChatMessage:
+def tool_message(result: ToolCallResult) -> ChatMessage:
     """The message that tells the model what came of its call."""
     return ChatMessage(ChatRole.TOOL, (result,))
 

@@ -28,7 +28,7 @@ import attrs
 from detent.core.schema.record_fields import is_named_tuple
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 LOCAL_PATH = type(Path())
 MICROSECOND = timedelta(microseconds=1)
@@ -101,7 +101,12 @@ ESCAPES: Mapping[type, Form] = {
 
 NATIVE: frozenset[type] = frozenset({str, int, float, bool, NoneType})
 COLLECTIONS: frozenset[type] = frozenset({list, tuple, set, frozenset})
-STANDS_FOR: Mapping[type, type] = {FrozenDict: dict, FrozenList: list, Log: list, FrozenSet: set}
+STANDS_FOR: Mapping[type, type] = {
+    FrozenDict: dict,
+    FrozenList: list,
+    SharedList: list,
+    FrozenSet: set,
+}
 BUILT_IN: Mapping[str, type] = {
     **{kind.__name__: kind for kind in (*SCALARS, *ESCAPES, *COLLECTIONS, dict)},
     "Path": LOCAL_PATH,

@@ -21,7 +21,7 @@ from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.schema.conversion import convert
 from detent.core.schema.record_fields import field_names
 from detent.core.schema.type_checks import undecorated
-from detent.core.values.short_repr import shown
+from detent.core.values.short_repr import short_repr
 
 if TYPE_CHECKING:
     from detent.core.codec.open_values import Codec
@@ -45,7 +45,9 @@ def to_json(
         return _codec(declared, types).unstructure(value, declared)
     except NoFormError as error:
         where = place + (_way_to(error.value, value) or "")
-        raise UnstorableError(f"{where} cannot be stored: {shown(error.value)}; {error}") from None
+        raise UnstorableError(
+            f"{where} cannot be stored: {short_repr(error.value)}; {error}"
+        ) from None
     except (RefusedError, OverflowError) as error:
         raise UnstorableError(f"{place} cannot be stored: {error}") from None
 
@@ -115,7 +117,7 @@ def versioned(stored: object, version: int, what: str) -> Mapping[str, Any]:
     """
     if not isinstance(stored, Mapping) or not isinstance(data := stored.get("data"), Mapping):
         raise StoredDataError(
-            f"a stored {what} is a dict with 'version' and 'data', got {shown(stored)}"
+            f"a stored {what} is a dict with 'version' and 'data', got {short_repr(stored)}"
         )
     found = stored.get("version")
     if type(found) is not int or not 1 <= found <= version:

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from attrs.validators import instance_of, optional
 
 from detent.core.errors import StoredDataError
-from detent.core.machine.delegation import agents_in, run_at
+from detent.core.machine.delegation import agents_in, nested_run
 from detent.core.run.effects import (
     AskHuman,
     AskModel,
@@ -22,15 +22,15 @@ from detent.core.run.effects import (
 )
 from detent.core.run.refs import AgentRef
 from detent.core.run.run import (
-    Accepted,
+    AnswerAccepted,
+    AnswerInvalid,
     AwaitingDecision,
+    AwaitingPolicy,
     Faulted,
-    Misfit,
     Ready,
     Refused,
     Run,
     Slot,
-    Unjudged,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import masked
@@ -120,7 +120,7 @@ Hold: TypeAlias = Callable[[Run[Any], Effect], bool]
 BreakPoints: TypeAlias = Hold | Sequence[Hold]
 
 
-def every_step(run: Run[Any], effect: Effect) -> bool:
+def break_every_step(run: Run[Any], effect: Effect) -> bool:
     """Stop before every model call and every tool: a breakpoint for going step by step."""
     return isinstance(effect, AskModel | RunTool)
 
@@ -148,7 +148,7 @@ class Holds:
             return rule(run, effect)
         if not effect.path or effect.path[-1].tool_name != rule.agent_name:
             return False
-        return rule(run_at(run, effect.path), evolve(effect, path=()))
+        return rule(nested_run(run, effect.path), evolve(effect, path=()))
 
 
 NO_HOLD = Holds()
@@ -228,7 +228,7 @@ def rule_to_json(rule: Hold | None) -> dict[str, object]:
     return said
 
 
-def told(effects: Sequence[Effect]) -> str:
+def describe_effects(effects: Sequence[Effect]) -> str:
     """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
     return ", ".join("".join((*map(_inside, effect.path), _told(effect))) for effect in effects)
 
@@ -270,7 +270,14 @@ def _require_component(break_point: Breakpoint) -> None:
 
 def _has_begun(slot: Slot) -> bool:
     match slot.status:
-        case Unjudged() | AwaitingDecision() | Ready(1) | Refused() | Accepted() | Misfit():
+        case (
+            AwaitingPolicy()
+            | AwaitingDecision()
+            | Ready(1)
+            | Refused()
+            | AnswerAccepted()
+            | AnswerInvalid()
+        ):
             return False
         case Faulted(fault):
             return fault.kind not in NEVER_BEGUN

@@ -14,10 +14,10 @@ from attrs import frozen
 from detent.core.errors import DetentError
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import (
+    AnswerRejected,
     Event,
     ModelFailed,
     ModelReplied,
-    SentBack,
     ToolRaised,
     ToolReturned,
 )
@@ -131,7 +131,7 @@ def incoming(hooks: Sequence[Hook], effect: Effect, event: Event, run: Run[Any])
     return event
 
 
-def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> SentBack | None:
+def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> AnswerRejected | None:
     """What the first hook says who does not let `run` end; None when all do.
 
     Raises:
@@ -143,7 +143,7 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> SentBack | None:
         if isinstance(hook, OnExit) and (text := _called(hook, run)) is not None:
             if not isinstance(text, str):
                 raise HookError(f"{_told(hook)} must give a text or None, got {text!r:.80}")
-            return SentBack(run.turn, text)
+            return AnswerRejected(run.turn, text)
     return None
 
 

@@ -10,7 +10,7 @@ from attrs.validators import instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.errors import StoredDataError
-from detent.core.machine.delegation import inside
+from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.refusals import DecisionRefusedError, Refusal, refusal
 from detent.core.machine.step import step
@@ -101,7 +101,7 @@ class PendingCall:
         call_id: the id of the call.
         tool_name: what is to run.
         description: what it does.
-        arguments: with what; parameters marked as `Masked` show `MASK`.
+        arguments: with what; parameters marked as `SecretParameter` show `MASK`.
         reason: why a human is asked.
         digest: what a decision is bound to; over the exact arguments.
         parameters: the JSON Schema that arguments must fit.
@@ -217,7 +217,7 @@ def event_of(
     slot, tool = spot.slot, spot.spec.tools[spot.slot.call.tool_name]
     digest = str(getattr(slot.status, "digest", "")) if given.digest is None else given.digest
     event = HumanDecided(slot.ref, digest, decision_for(slot.call, tool, given), given.by, at)
-    return refusal(spot.spec, spot.run, event) or inside(spot.path, event)
+    return refusal(spot.spec, spot.run, event) or wrap_event(spot.path, event)
 
 
 @frozen

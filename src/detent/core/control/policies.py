@@ -15,7 +15,7 @@ from detent.core.chat.messages import ToolCall
 from detent.core.control.described import Described
 from detent.core.run.decisions import Allow, Answered, Ask, Rejected, Verdict
 from detent.core.run.effects import Policy
-from detent.core.run.run import AnsweredByHuman, Refused, Run, Unjudged
+from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
 from detent.core.tools.arguments import argument_faults
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
@@ -198,10 +198,10 @@ class Not(Rule):
 
 
 @frozen
-class Asking(Rule):
+class WithQuestionOptions(Rule):
     """Another policy, whose questions are put in another way: `Ask` says how.
 
-    ``Asking(AskAbove("amount", 100), expires_s=3600, reveals=("user",))``
+    ``WithQuestionOptions(AskAbove("amount", 100), expires_s=3600, reveals=("user",))``
     """
 
     policy: Any
@@ -309,7 +309,7 @@ def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
         is_past = not done.path and done.ref.turn < run.turn
         if is_past and isinstance(done.decision, Rejected | Answered) and done.call in calls:
             calls.remove(done.call)
-    stopped = (Unjudged, Refused, AnsweredByHuman)
+    stopped = (AwaitingPolicy, Refused, AnsweredByHuman)
     calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
     for call in calls:
         if call.tool_name == tool.name and not argument_faults(call, tool):

@@ -18,16 +18,16 @@ from detent.core.run.decisions import (
     digest,
 )
 from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised
-from detent.core.run.grants import Decided, Grant, covered, is_granted
+from detent.core.run.grants import DecisionRecord, Grant, covered, is_granted
 from detent.core.run.outcomes import Cancelled, Exhausted
 from detent.core.run.run import (
     AnsweredByHuman,
     AwaitingDecision,
+    BackingOff,
     Delegated,
     Faulted,
     Ready,
     Refused,
-    Resting,
     Run,
     Running,
     Slot,
@@ -47,7 +47,7 @@ WORDING = Wording()
 def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
     """The slot when it is `event.at`: its pause may be over, or its time up."""
     match slot.status:
-        case Resting(attempt, until) if until <= event.at:
+        case BackingOff(attempt, until) if until <= event.at:
             return moved(slot, Ready(attempt))
         case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
             tool = spec.tools[slot.call.tool_name]
@@ -67,7 +67,7 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
     pause_s = retries.pause_s(event.attempt, event.chance)
     if event.at is None or not pause_s:
         return Ready(event.attempt + 1)
-    return Resting(event.attempt + 1, event.at + pause_s)
+    return BackingOff(event.attempt + 1, event.at + pause_s)
 
 
 def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Slot:
@@ -100,7 +100,7 @@ def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
 def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
     """The run with a decision in its record, and with what is confirmed by it for other calls."""
     said = event.decision
-    done = Decided(slot.ref, slot.call, said, event.by, event.at)
+    done = DecisionRecord(slot.ref, slot.call, said, event.by, event.at)
     run = evolve(run, decisions=(*run.decisions, done))
     asked = slot.status.remember if isinstance(slot.status, AwaitingDecision) else "call"
     if not isinstance(said, Confirmed) or (said.remember, asked) == ("call", "call"):

@@ -40,14 +40,14 @@ class NoAnswerError(DetentError):
     """An agent that works for another one has ended without an answer."""
 
 
-def inside(path: Path, event: Event) -> Event:
+def wrap_event(path: Path, event: Event) -> Event:
     """The event as the outermost run takes it: it has happened in the run at `path`."""
     for at in reversed(path):
         event = HappenedInside(at.ref, at.tool_name, event)
     return event
 
 
-def run_at(run: Run[Any], path: Path) -> Run[Any]:
+def nested_run(run: Run[Any], path: Path) -> Run[Any]:
     """The run at `path` inside `run`.
 
     Raises:

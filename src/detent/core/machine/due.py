@@ -23,17 +23,17 @@ from detent.core.run.refs import AgentRef, CallRef
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
+    AwaitingPolicy,
+    BackingOff,
     Delegated,
     Done,
     Pausing,
     Ready,
-    Resting,
     Run,
     Running,
     Slot,
     Status,
     Thinking,
-    Unjudged,
     Unknown,
 )
 from detent.core.run.spec import AgentSpec
@@ -81,7 +81,7 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
         if kind in WORKABLE:
             workable.append(slot)
     owed: list[Effect] = []
-    if Unjudged in kinds:
+    if AwaitingPolicy in kinds:
         owed += _judgements(spec, run)
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run)
@@ -90,7 +90,7 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
     owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
         owed += _lookups(spec, run)
-    if Running in kinds or Resting in kinds:
+    if Running in kinds or BackingOff in kinds:
         owed += _waits(run)
     for slot in slots if inner else ():
         owed += _owed_to_agent(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
@@ -117,7 +117,7 @@ def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
     """One for each policy: what it has said of the calls before may matter to the next."""
     asked: list[Policy] = []
     for slot in run.slots:
-        if isinstance(slot.status, Unjudged):
+        if isinstance(slot.status, AwaitingPolicy):
             named = spec.policy_of(slot.call.tool_name)
             policy = unguarded if named is None else named
             if not any(policy is one for one in asked):
@@ -216,7 +216,7 @@ def _waits(run: Run[S]) -> Iterator[WaitUntil]:
         match slot.status:
             case Running(attempt, deadline) if deadline is not None:
                 yield WaitUntil(slot.ref, attempt, "deadline", deadline)
-            case Resting(attempt, until):
+            case BackingOff(attempt, until):
                 yield WaitUntil(slot.ref, attempt, "pause", until)
             case _:
                 pass

@@ -13,11 +13,19 @@ from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.run.output_type import OutputType
 from detent.core.run.refs import CallRef, new_ref
-from detent.core.run.run import READY, Accepted, Faulted, Misfit, Run, Slot, Unjudged
+from detent.core.run.run import (
+    READY,
+    AnswerAccepted,
+    AnswerInvalid,
+    AwaitingPolicy,
+    Faulted,
+    Run,
+    Slot,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
-from detent.core.tools.arguments import argument_faults, without_hidden
+from detent.core.tools.arguments import read_arguments, without_hidden
 from detent.core.tools.result import ToolFault
 
 
@@ -38,23 +46,20 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = f"Tool '{call.tool_name}' not found. Available tools: {names}"
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     call = without_hidden(call, tool)
-    if problems := argument_faults(call, tool):
-        text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
-        fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
-        return Slot(ref, call, Faulted(fault))
-    status = READY if spec.policy_of(tool.name) is None else Unjudged()
-    return Slot(ref, call, status)
+    ready = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
+    # a fault takes the place of the status; swapped, because only what is no fault has a default
+    return Slot(ref, call, read_arguments(call, tool).alt(Faulted).swap().value_or(ready))
 
 
-def _held_against(wanted: OutputType[Any], call: ToolCall) -> Accepted | Misfit:
+def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
     """Whether a call of the tool to answer by gives an answer of the wanted type."""
     if call.unreadable is not None:
-        return Misfit(f"The arguments are not a JSON object: {call.unreadable}")
+        return AnswerInvalid(f"The arguments are not a JSON object: {call.unreadable}")
     try:
         wanted.read(call.arguments)
     except ConversionError as error:
-        return Misfit(f"This answer cannot be used: {error}")
-    return Accepted()
+        return AnswerInvalid(f"This answer cannot be used: {error}")
+    return AnswerAccepted()
 
 
 def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[ToolCall]]:

@@ -14,15 +14,15 @@ from detent.core.run.grants import covered, is_granted
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
+    AwaitingPolicy,
+    BackingOff,
     Delegated,
     Faulted,
     Ready,
-    Resting,
     Run,
     Running,
     Slot,
     Status,
-    Unjudged,
     Unknown,
     moved,
 )
@@ -75,9 +75,9 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
     match slot.status:
         case Delegated(name, inner):
             return moved(slot, Delegated(name, unconfirmed(spec.agents[name], inner)))
-        case Ready() | Running() | Resting() | Unknown():
+        case Ready() | Running() | BackingOff() | Unknown():
             is_guarded = spec.policy_of(slot.call.tool_name) is not None
-            return moved(slot, Unjudged()) if is_guarded else slot
+            return moved(slot, AwaitingPolicy()) if is_guarded else slot
         case _:
             return slot
 

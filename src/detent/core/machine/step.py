@@ -30,6 +30,7 @@ from detent.core.machine.turns import (
     has_no_answer,
 )
 from detent.core.run.events import (
+    AnswerRejected,
     CancelRequested,
     ClockTicked,
     Event,
@@ -40,7 +41,6 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
-    SentBack,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -51,6 +51,7 @@ from detent.core.run.refs import AgentRef, CallRef
 from detent.core.run.run import (
     NO_OPTIONS,
     Acting,
+    AwaitingPolicy,
     Delegated,
     Done,
     Faulted,
@@ -63,7 +64,6 @@ from detent.core.run.run import (
     Status,
     Succeeded,
     Thinking,
-    Unjudged,
     Unknown,
     are_settled,
     evolve,
@@ -114,7 +114,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
     """The run after `event`.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
-    a run hears `SentBack`, if it has ended with an answer, and `Resumed`, if the model gave none.
+    a run hears `AnswerRejected`, if it has ended with an answer, and `Resumed`, if the model gave
+    none.
 
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
@@ -148,13 +149,13 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_happened_inside(spec, run, event)
         case CancelRequested():
             return _on_cancel_requested(spec, run, event)
-        case SentBack():
+        case AnswerRejected():
             return run
 
 
 def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     match event:
-        case SentBack():
+        case AnswerRejected():
             return _on_sent_back(spec, run, event)
         case Resumed() if has_no_answer(run):
             return _on_resumed(spec, run, event)
@@ -300,7 +301,7 @@ def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: s
 
 def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, Unjudged):
+    if slot is None or not isinstance(slot.status, AwaitingPolicy):
         return run
     return _change(spec, run, judged(spec, run, slot, event))
 
@@ -323,7 +324,7 @@ def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested
     return cut_short(spec, run, Cancelled(event.reason))
 
 
-def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: SentBack) -> Run[S]:
+def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: AnswerRejected) -> Run[S]:
     """Heard only of the turn in which the run has ended."""
     if event.turn != run.turn or not isinstance(run.outcome, Finished):
         return run

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from detent.core.chat.messages import ChatMessage, told
+from detent.core.chat.messages import ChatMessage, tool_message
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import StateError
 from detent.core.machine.calls import given_up
@@ -15,11 +15,11 @@ from detent.core.run.events import ModelFailed
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.run import (
     THINKING,
-    Accepted,
     Acting,
+    AnswerAccepted,
+    AnswerInvalid,
     Done,
     Faulted,
-    Misfit,
     Pausing,
     Run,
     Slot,
@@ -32,7 +32,7 @@ from detent.core.run.run import (
     moved,
 )
 from detent.core.run.spec import AgentSpec
-from detent.core.state.state import said
+from detent.core.state.state import with_messages
 from detent.core.state.typevars import S
 from detent.core.tools.invocation import Invocation
 
@@ -51,7 +51,7 @@ def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence
     if outcome is not None:
         return evolve(run, state=state, phase=Done(outcome))
     if spec.output is not None:
-        misfits = sum(isinstance(slot.status, Misfit) for slot in merged)
+        misfits = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
         run = evolve(run, misfits=run.misfits + misfits)
     return turned(spec, run, state)
 
@@ -117,7 +117,7 @@ def folded(
     for slot in slots:
         state, settled = _merged(spec, run, state, slot)
         merged.append(settled)
-    return said(state, _turn_messages(reply, merged)), merged
+    return with_messages(state, _turn_messages(reply, merged)), merged
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
@@ -135,7 +135,7 @@ def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]
     """The model's message with its calls, as made or modified, then every answer in order."""
     return [
         with_calls(reply.message, [slot.call for slot in slots]),
-        *[told(result) for slot in slots if (result := answer(slot)) is not None],
+        *[tool_message(result) for slot in slots if (result := answer(slot)) is not None],
     ]
 
 
@@ -148,14 +148,14 @@ def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
         if isinstance(slot.status, Succeeded):
             if slot.call.tool_name in spec.exit_conditions:
                 return Finished(slot.call.tool_name)
-        elif isinstance(slot.status, Accepted):
+        elif isinstance(slot.status, AnswerAccepted):
             return Finished("output", slot.call.arguments)
     return None
 
 
 def say(run: Run[S], messages: Sequence[ChatMessage]) -> Run[S]:
     """The run with `messages` at the end of its conversation."""
-    return evolve(run, state=said(run.state, messages))
+    return evolve(run, state=with_messages(run.state, messages))
 
 
 def end(run: Run[S], outcome: Outcome) -> Run[S]:

@@ -154,7 +154,7 @@ class CancelRequested:
 
 
 @frozen
-class SentBack:
+class AnswerRejected:
     """Somebody is not content with the answer by which the run has just ended in this turn.
 
     The run goes on: the model is told `text`.
@@ -186,6 +186,6 @@ Event: TypeAlias = (
     | ToolNeverRan
     | Resumed
     | CancelRequested
-    | SentBack
+    | AnswerRejected
     | HappenedInside
 )

@@ -15,7 +15,7 @@ from detent.core.tools.tool import Tool
 
 
 @frozen
-class Decided:
+class DecisionRecord:
     """A decision that counted: about which call, by whom, and when in seconds since 1970.
 
     `path` says of which agent inside the run the call is.

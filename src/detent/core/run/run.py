@@ -17,7 +17,7 @@ from detent.core.chat.messages import (
 )
 from detent.core.chat.replies import ChatReply, Usage
 from detent.core.run.decisions import Scope
-from detent.core.run.grants import Decided, Grant
+from detent.core.run.grants import DecisionRecord, Grant
 from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import CallRef
 from detent.core.state.typevars import S
@@ -27,7 +27,7 @@ from detent.core.values.quick import quick, twin
 
 
 @frozen
-class Unjudged:
+class AwaitingPolicy:
     """A policy has not said yet whether a human must decide."""
 
 
@@ -76,7 +76,7 @@ class Unknown:
 
 
 @frozen
-class Resting:
+class BackingOff:
     """Failed, and ready for its next `attempt` at `until`, in seconds since 1970."""
 
     attempt: int
@@ -121,19 +121,23 @@ class AnsweredByHuman:
 
 
 @frozen
-class Accepted:
+class AnswerAccepted:
     """The call gave the answer that the run is for."""
 
 
 @frozen
-class Misfit:
+class AnswerInvalid:
     """The call gave an answer that is not of the run's output type; `text` tells the model."""
 
     text: str
 
 
-Settled: TypeAlias = Succeeded | Faulted | Refused | AnsweredByHuman | Accepted | Misfit
-Open: TypeAlias = Unjudged | AwaitingDecision | Ready | Running | Unknown | Resting | Delegated
+Settled: TypeAlias = (
+    Succeeded | Faulted | Refused | AnsweredByHuman | AnswerAccepted | AnswerInvalid
+)
+Open: TypeAlias = (
+    AwaitingPolicy | AwaitingDecision | Ready | Running | Unknown | BackingOff | Delegated
+)
 Status: TypeAlias = Open | Settled
 
 
@@ -181,12 +185,12 @@ def answer(slot: Slot) -> ToolCallResult | None:
                 return ToolCallResult(content, slot.call)
             return ToolCallResult(content, slot.call)
         case (
-            Unjudged()
+            AwaitingPolicy()
             | AwaitingDecision()
             | Ready()
             | Running()
             | Unknown()
-            | Resting()
+            | BackingOff()
             | Delegated()
         ):
             return None
@@ -196,9 +200,9 @@ def answer(slot: Slot) -> ToolCallResult | None:
             return ToolCallResult(text, slot.call, error=True)
         case AnsweredByHuman(text):
             return ToolCallResult(text, slot.call)
-        case Accepted():
+        case AnswerAccepted():
             return ToolCallResult("accepted", slot.call)
-        case Misfit(text):
+        case AnswerInvalid(text):
             return ToolCallResult(text, slot.call, error=True)
 
 
@@ -287,7 +291,7 @@ class Run(Generic[S]):
     cost: float = 0.0
     exhausted: str | None = None
     deadline: float | None = None
-    decisions: tuple[Decided, ...] = ()
+    decisions: tuple[DecisionRecord, ...] = ()
     grants: tuple[Grant, ...] = ()
     given_up: int = 0
 
@@ -327,7 +331,7 @@ def evolve(
     cost: float = _KEPT,
     exhausted: str | None = _KEPT,
     deadline: float | None = _KEPT,
-    decisions: tuple[Decided, ...] = _KEPT,
+    decisions: tuple[DecisionRecord, ...] = _KEPT,
     grants: tuple[Grant, ...] = _KEPT,
     given_up: int = _KEPT,
 ) -> Run[S]:

@@ -20,14 +20,14 @@ from typing import (
 )
 
 from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
-from detent.core.values.shared_list import Log
-from detent.core.values.short_repr import shown
+from detent.core.values.shared_list import SharedList
+from detent.core.values.short_repr import short_repr
 
 Check: TypeAlias = Literal["all", "first"]
 """Which items of a collection are looked at when a value is checked."""
 
 NO_CLASS: frozenset[type] = frozenset()
-LISTS: frozenset[type] = frozenset({list, FrozenList, Log})
+LISTS: frozenset[type] = frozenset({list, FrozenList, SharedList})
 STANDING_FOR: dict[type, frozenset[type]] = {
     dict: frozenset({dict, FrozenDict}),
     list: LISTS,
@@ -67,7 +67,7 @@ def is_list(declared: object) -> bool:
 def type_name(declared: Any) -> str:
     """A type as people write it: ``int``, ``list[Document]``, ``str | None``."""
     origin, arguments = get_origin(declared), get_args(declared)
-    if declared is Log:
+    if declared is SharedList:
         return "list"
     if isinstance(declared, list):
         return f"[{', '.join(map(type_name, declared))}]"
@@ -113,7 +113,7 @@ def misfit(value: object, declared: Any, items: Check) -> str | None:
     try:
         check_type(value, declared, collection_check_strategy=strategy)
     except TypeCheckError as error:
-        got = f"got {type_name(type(value))}: {shown(value)}"
+        got = f"got {type_name(type(value))}: {short_repr(value)}"
         reason = str(error).splitlines()[0].rstrip(":")
         # of the value itself it says only what `got` says; of a part, where that is
         subject = reason.partition(" is not an instance of ")[0]

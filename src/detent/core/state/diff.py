@@ -10,7 +10,7 @@ from attrs import frozen
 
 from detent.core.state.keys import UNSET
 from detent.core.state.state import BaseState
-from detent.core.values.short_repr import shown
+from detent.core.values.short_repr import short_repr
 
 
 @frozen
@@ -40,17 +40,17 @@ class Change:
     def _ways(self) -> Iterator[str]:
         before, after = self.before, self.after
         if before is UNSET:
-            yield f"set to {shown(after)}"
+            yield f"set to {short_repr(after)}"
         elif after is UNSET:
-            yield f"unset, was {shown(before)}"
+            yield f"unset, was {short_repr(before)}"
         elif self.added is not None:
-            yield f"{len(self.added)} added: {shown(self.added)}"
+            yield f"{len(self.added)} added: {short_repr(self.added)}"
         elif isinstance(before, dict) and isinstance(after, dict):
             yield from _entries(self.before, self.after)
         elif isinstance(before, set) and isinstance(after, set):
             yield from _items(self.before, self.after)
         else:
-            yield f"{shown(before)} -> {shown(after)}"
+            yield f"{short_repr(before)} -> {short_repr(after)}"
 
 
 def diff(before: BaseState, after: BaseState) -> tuple[Change, ...]:
@@ -76,13 +76,13 @@ def _value(state: BaseState, name: str) -> Any:
 def _entries(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[str]:
     for key, item in after.items():
         if key not in before:
-            yield f"{key!r} added: {shown(item)}"
+            yield f"{key!r} added: {short_repr(item)}"
         elif before[key] != item:
-            yield f"{key!r}: {shown(before[key])} -> {shown(item)}"
+            yield f"{key!r}: {short_repr(before[key])} -> {short_repr(item)}"
     yield from (f"{key!r} removed" for key in before if key not in after)
 
 
 def _items(before: AbstractSet[Any], after: AbstractSet[Any]) -> Iterator[str]:
     for some, what in ((after - before, "added"), (before - after, "removed")):
         if some:
-            yield f"{len(some)} {what}: {shown(some)}"
+            yield f"{len(some)} {what}: {short_repr(some)}"

@@ -135,7 +135,7 @@ class Unique(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
         super().__init__([], append_unique if key is None else append_unique_by(key))
 
 
-class Latest(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
+class LastN(Field[Sequence[Item], list[Item] | tuple[Item, ...]]):
     """A list that keeps its last `count` items."""
 
     container = list
@@ -153,7 +153,7 @@ class Merged(Field[Mapping[K, V], Mapping[K, V]]):
         super().__init__(default or {}, merge_dicts)
 
 
-class United(Field[AbstractSet[Item], AbstractSet[Item] | list[Item] | tuple[Item, ...]]):
+class SetUnion(Field[AbstractSet[Item], AbstractSet[Item] | list[Item] | tuple[Item, ...]]):
     """A set that every update adds items to."""
 
     container = set
@@ -162,21 +162,21 @@ class United(Field[AbstractSet[Item], AbstractSet[Item] | list[Item] | tuple[Ite
         super().__init__(set(default), unite_sets)
 
 
-class Added(Field[Addable, Addable]):
+class Counter(Field[Addable, Addable]):
     """A counter: every update is added to it."""
 
     def __init__(self, default: Addable) -> None:
         super().__init__(default, add_numbers)
 
 
-class Highest(Field[Ordered, Ordered]):
+class Maximum(Field[Ordered, Ordered]):
     """The greatest of all updates."""
 
     def __init__(self, default: Ordered = NO_DEFAULT) -> None:
         super().__init__(default, keep_max)
 
 
-class Lowest(Field[Ordered, Ordered]):
+class Minimum(Field[Ordered, Ordered]):
     """The least of all updates."""
 
     def __init__(self, default: Ordered = NO_DEFAULT) -> None:

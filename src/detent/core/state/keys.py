@@ -19,11 +19,11 @@ from detent.core.schema.type_checks import (
     type_name,
 )
 from detent.core.state.handlers import Handler, merge_lists, replace_values
-from detent.core.values.copies import guard, release
+from detent.core.values.copies import protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenList
 from detent.core.values.quick import quick
-from detent.core.values.shared_list import Log, bare, is_log
-from detent.core.values.short_repr import shown
+from detent.core.values.shared_list import SharedList, bare, is_shared_list
+from detent.core.values.short_repr import short_repr
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,15 +42,15 @@ UNSET = Unset()
 
 
 def hold(value: object) -> object:
-    """`value` as a state keeps it: frozen or guarded, a list as a `Log`.
+    """`value` as a state keeps it: frozen or guarded, a list as a `SharedList`.
 
     Raises:
         StateTypeError: the value can be changed and cannot be copied, or contains itself.
     """
     if type(value) is list or type(value) is FrozenList:
         items: Any = value
-        return Log(items)
-    return value if type(value) is Log else guard(value)
+        return SharedList(items)
+    return value if type(value) is SharedList else protect(value)
 
 
 def held_for(name: str, value: object) -> object:
@@ -88,11 +88,11 @@ class Write:
     @property
     def value(self) -> Any:
         """The update; if it can be changed, a copy of it."""
-        return release(self.held)
+        return read_copy(self.held)
 
     def __repr__(self) -> str:
         by = f", {name_of(self.handler)}" if self.handler else ""
-        return f"Write({self.key!r}, {shown(self.held)}{by})"
+        return f"Write({self.key!r}, {short_repr(self.held)}{by})"
 
 
 class TypedKey(Protocol[P]):
@@ -167,18 +167,23 @@ class Key(Generic[T, U]):
         if chosen is replace_values:
             self._require(update)
             return held_for(self.name, update)
-        held = update if is_log(update) else held_for(self.name, update)
-        if chosen is merge_lists and self._is_list and is_log(current) and is_log(held):
+        held = update if is_shared_list(update) else held_for(self.name, update)
+        if (
+            chosen is merge_lists
+            and self._is_list
+            and is_shared_list(current)
+            and is_shared_list(held)
+        ):
             self._require(held)  # the usual case: all that is new comes from the update
             return current + held
         try:
-            merged = chosen(None if current is UNSET else release(current), release(held))
+            merged = chosen(None if current is UNSET else read_copy(current), read_copy(held))
         except Exception as error:
             raise StateError(
                 f"the handler {name_of(chosen)} of state key {self.name!r} raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-        if self._is_list and is_log(merged) and is_log(current):
+        if self._is_list and is_shared_list(merged) and is_shared_list(current):
             self._require(merged.beyond(current), chosen)
         else:
             self._require(merged, chosen)
@@ -189,7 +194,7 @@ class Key(Generic[T, U]):
         if self.type is Any:
             return
         fitting = self._item_classes
-        if fitting and is_log(value) and fitting.issuperset(map(type, value.held())):
+        if fitting and is_shared_list(value) and fitting.issuperset(map(type, value.held())):
             return  # without a copy: the usual case
         seen = bare(value)
         if type(seen) in self._classes:

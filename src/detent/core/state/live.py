@@ -18,7 +18,7 @@ from detent.core.state.state import BaseState, State
 Merge: TypeAlias = Callable[[Any, Any], Any]
 
 
-class Ledger:
+class PendingWrites:
     """What one call has written, on top of the state that it began with.
 
     Threads of one tool may share it without a lock: `_writes` only grows, and `_seen` is always the
@@ -63,7 +63,7 @@ class Ledger:
             )
 
 
-def live_state(ledger: Ledger, kind: type[BaseState]) -> BaseState:
+def live_state(ledger: PendingWrites, kind: type[BaseState]) -> BaseState:
     """A state of class `kind` that reads and writes through `ledger`.
 
     Raises:

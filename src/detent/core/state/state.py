@@ -18,10 +18,10 @@ from detent.core.state.dict_schema import entries_of, keys_of
 from detent.core.state.fields import Appended, field_of, keys_in
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, TypedKey, Write, unknown_key
-from detent.core.values.copies import release
+from detent.core.values.copies import read_copy
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.shared_list import Log, is_log
-from detent.core.values.short_repr import shown
+from detent.core.values.shared_list import SharedList, is_shared_list
+from detent.core.values.short_repr import short_repr
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +33,8 @@ B = TypeVar("B", bound="BaseState")
 class BaseState:
     """The mechanism under both kinds of state: keys, and what they hold now.
 
-    RULE: `update`, `_put` and `said` are where a state comes out of a state: all writes pass them.
+    RULE: `update`, `_put` and `with_messages` are where a state comes out of a state: all writes
+    pass them.
     """
 
     __slots__ = ("_keys", "_values")
@@ -68,7 +69,7 @@ class BaseState:
     @property
     def data(self) -> FrozenDict[str, Any]:
         """A snapshot of everything that has been written, by key."""
-        return FrozenDict({name: release(value) for name, value in self._values.items()})
+        return FrozenDict({name: read_copy(value) for name, value in self._values.items()})
 
     def read(self, name: str, default: object = None) -> Any:
         """What the key called `name` holds, or its default, or `default`.
@@ -81,7 +82,7 @@ class BaseState:
             value = self._key(name).default
         if value is UNSET:
             return default
-        return release(value)
+        return read_copy(value)
 
     def holds(self, name: str) -> bool:
         """Whether the key called `name` has a value: one that was written, or a default."""
@@ -184,7 +185,7 @@ class BaseState:
         return hash(frozenset(self._values.items()))
 
     def __repr__(self) -> str:
-        held = ", ".join(f"{name}={shown(value)}" for name, value in self._values.items())
+        held = ", ".join(f"{name}={short_repr(value)}" for name, value in self._values.items())
         return f"{type(self).__name__}({held})"
 
 
@@ -346,7 +347,7 @@ class TypedState(BaseState):
             return self._put(self._own(key), value, handler_override)
 
 
-def said(state: B, messages: Sequence[ChatMessage]) -> B:
+def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
     """A state with `messages` at the end of its conversation.
 
     Raises:
@@ -354,17 +355,17 @@ def said(state: B, messages: Sequence[ChatMessage]) -> B:
     """
     before = state._values.get("messages")  # noqa: SLF001  # as below
     usual = state._keys["messages"].handler is merge_lists  # noqa: SLF001  # as below
-    if not usual or not is_log(before):
+    if not usual or not is_shared_list(before):
         return state.update([Write("messages", messages)])
     values = state._values.copy()  # noqa: SLF001  # as below
     values["messages"] = before.followed_by(messages)
     return state._with(values)  # noqa: SLF001  # as below
 
 
-def lists_in(state: BaseState) -> Mapping[str, Log[Any]]:
+def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
     values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
-    return {name: value for name, value in values.items() if is_log(value)}
+    return {name: value for name, value in values.items() if is_shared_list(value)}
 
 
 def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:

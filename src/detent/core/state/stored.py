@@ -11,7 +11,7 @@ from detent.core.codec.json_text import quoted
 from detent.core.codec.shapes import RefusedError
 from detent.core.codec.values import to_text
 from detent.core.errors import UnstorableError
-from detent.core.values.shared_list import Log, bare, is_log
+from detent.core.values.shared_list import SharedList, bare, is_shared_list
 
 VERSION = 2
 """Of the stored form."""
@@ -42,7 +42,7 @@ def state_text(state: Any) -> str:
     return in_state(state_parts(state, {}))
 
 
-def state_parts(state: Any, known: Mapping[str, Log[Any]]) -> dict[str, str]:
+def state_parts(state: Any, known: Mapping[str, SharedList[Any]]) -> dict[str, str]:
     """What has been written to each key, as JSON text.
 
     `known` are lists of an earlier state; what a list shares with one of them is left out. Raises
@@ -52,7 +52,7 @@ def state_parts(state: Any, known: Mapping[str, Log[Any]]) -> dict[str, str]:
     types = [key.type for key in keys.values()]
     told: dict[str, str] = {}
     for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
-        new = value.beyond(known[name]) if is_log(value) and name in known else bare(value)
+        new = value.beyond(known[name]) if is_shared_list(value) and name in known else bare(value)
         told[name] = value_text(new, keys[name].type, types, place=f"state key {name!r}")
     return told
 

@@ -22,7 +22,7 @@ from detent.core.storage.fingerprint import fingerprint
 from detent.core.storage.journal import run_text
 from detent.core.storage.storable import is_plain_run, is_plain_start
 from detent.core.storage.upgrades import FORMAT, upgraded_run
-from detent.core.values.shared_list import Log
+from detent.core.values.shared_list import SharedList
 
 Json: TypeAlias = dict[str, Any]
 Written: TypeAlias = str | Callable[[], str]
@@ -34,7 +34,7 @@ class Known:
     """The last checkpoint: how many entries came before it, and what the lists held then."""
 
     position: int = 0
-    lists: Mapping[str, Log[Any]] = field(factory=dict)
+    lists: Mapping[str, SharedList[Any]] = field(factory=dict)
 
 
 NO_CHECKPOINT = Known()

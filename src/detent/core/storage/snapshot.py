@@ -17,11 +17,11 @@ from detent.core.control.breakpoints import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
     Hold,
+    describe_effects,
     key_from_json,
     key_to_json,
     place_of,
     rule_to_json,
-    told,
 )
 from detent.core.control.pending import ToolExecutionDecision
 from detent.core.errors import StoredDataError
@@ -269,7 +269,7 @@ def snapshot_of(
         run_to_json(spec, run),
         fingerprint(spec, run),
         tuple(map(place_of, held)),
-        told(held),
+        describe_effects(held),
         rule_to_json(rule),
         at,
     )
@@ -318,7 +318,7 @@ def get_tool_calls_and_descriptions_from_snapshot(
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The tool calls of a snapshot's open turn, and the descriptions of their tools.
 
-    They are for people: parameters marked as `Masked` show a mask.
+    They are for people: parameters marked as `SecretParameter` show a mask.
 
     Args:
         agent_snapshot: a run that has stopped.
@@ -369,12 +369,12 @@ def _shown(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
 
 def _word(slot: Slot) -> str:
     words = {
-        "Unjudged": "waits for its policy",
+        "AwaitingPolicy": "waits for its policy",
         "AwaitingDecision": "waits for a human",
         "Ready": "ready to run",
         "Running": "running",
         "Delegated": "at work",
-        "Resting": "waits for its next attempt",
+        "BackingOff": "waits for its next attempt",
     }
     kind = type(slot.status).__name__
     return words.get(kind, kind.lower())

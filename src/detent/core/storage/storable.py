@@ -16,7 +16,7 @@ from detent.core.state.handlers import merge_lists
 from detent.core.state.state import lists_in
 from detent.core.storage.writes import are_scalars, is_plain_list, is_plain_write
 from detent.core.tools.result import ToolResult
-from detent.core.values.shared_list import is_log
+from detent.core.values.shared_list import is_shared_list
 
 STR = frozenset({str})
 TEXT = frozenset({str, type(None)})
@@ -46,7 +46,7 @@ def is_plain_run(run: Run[Any]) -> bool:
     """
     keys = run.state.fields
     return not (run.slots or run.decisions or run.grants) and all(
-        is_log(value)
+        is_shared_list(value)
         and keys[name].handler is merge_lists
         and (name == "messages" or is_plain_list(keys[name].type))
         for name, value in run.state._values.items()  # noqa: SLF001  # as in `lists_in`

@@ -17,7 +17,7 @@ from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import BaseState
 from detent.core.tools.result import SCALARS
-from detent.core.values.shared_list import bare, is_log
+from detent.core.values.shared_list import bare, is_shared_list
 
 HANDLERS = {"merge_lists": merge_lists, "replace_values": replace_values}
 """The handlers that everybody has; others are found at the tool or the state key."""
@@ -44,7 +44,7 @@ def write_text(spec: AgentSpec[Any], write: Write) -> str:
 def is_plain_write(spec: AgentSpec[Any], write: Write) -> bool:
     """Whether what is written is stored as it is, by the usual handler."""
     held = write.held
-    items = held.held() if is_log(held) else (held,)
+    items = held.held() if is_shared_list(held) else (held,)
     if write.handler is not None or not are_scalars(items):
         return False
     from detent.core.codec.values import is_plain  # as above

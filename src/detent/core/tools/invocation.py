@@ -7,7 +7,7 @@ from attrs import Factory, evolve, field, frozen
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StateError
 from detent.core.schema.conversion import ConversionError, as_it_is
-from detent.core.state.live import Ledger, live_state
+from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
 from detent.core.tools.arguments import without_hidden
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
@@ -22,11 +22,15 @@ class MissingInputError(DetentError, LookupError):
     """A parameter is filled from the state, and the state has nothing for it yet."""
 
 
-def _opened(invocation: Invocation) -> Ledger:
-    return NOTHING_WRITTEN if invocation.tool.signature.state is None else Ledger(invocation.state)
+def _opened(invocation: Invocation) -> PendingWrites:
+    return (
+        NOTHING_WRITTEN
+        if invocation.tool.signature.state is None
+        else PendingWrites(invocation.state)
+    )
 
 
-NOTHING_WRITTEN = Ledger(State({}))
+NOTHING_WRITTEN = PendingWrites(State({}))
 """For all tools that take no state: nobody can write to it."""
 
 
@@ -43,7 +47,7 @@ class Invocation:
     call: ToolCall
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
-    _ledger: Ledger = field(
+    _ledger: PendingWrites = field(
         init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
     )
 

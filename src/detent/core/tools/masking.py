@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
 
-class Masked:
+class SecretParameter:
     """Marks a parameter whose value nobody is shown: not who is asked, nor in a log or an error.
 
     ``def sign(key: Annotated[str, Masked], text: str)``. In a schema of one's own,
@@ -37,9 +37,9 @@ def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> fro
 def _is_marked(kind: Any) -> bool:
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
-        return any(note is Masked or isinstance(note, Masked) for note in parts[1:]) or _is_marked(
-            parts[0]
-        )
+        return any(
+            note is SecretParameter or isinstance(note, SecretParameter) for note in parts[1:]
+        ) or _is_marked(parts[0])
     return any(map(_is_marked, parts))
 
 

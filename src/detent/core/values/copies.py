@@ -22,7 +22,7 @@ from detent.core.values.frozen import ATOMS, freeze
 T = TypeVar("T")
 
 
-class Guarded:
+class CopyOnRead:
     """A value that can be changed, kept where nobody reaches it."""
 
     __slots__ = ("_value",)
@@ -45,7 +45,7 @@ class Guarded:
         return self._value
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._value == (other._value if type(other) is Guarded else other))
+        return bool(self._value == (other._value if type(other) is CopyOnRead else other))
 
     def __hash__(self) -> int:
         return hash(self._value)
@@ -54,32 +54,32 @@ class Guarded:
         return repr(self._value)
 
 
-def guard(value: object) -> object:
-    """`value` as a state keeps it: frozen, or `Guarded`.
+def protect(value: object) -> object:
+    """`value` as a state keeps it: frozen, or `CopyOnRead`.
 
     Raises:
         StateTypeError: the value can be changed and cannot be copied, or contains itself.
     """
-    if type(value) in ATOMS or type(value) is Guarded:
+    if type(value) in ATOMS or type(value) is CopyOnRead:
         return value
     try:
         return freeze(value, _frozen_instance)
     except _CanChange:
-        return Guarded(value)
+        return CopyOnRead(value)
     except RecursionError:
         raise StateTypeError(
             f"a {type(value).__name__} that contains itself, or is nested too deep, cannot be held"
         ) from None
 
 
-def release(held: object) -> Any:
+def read_copy(held: object) -> Any:
     """What a reader gets: the value, or his own copy of it."""
-    return held.copy() if type(held) is Guarded else held
+    return held.copy() if type(held) is CopyOnRead else held
 
 
 def peek(held: object) -> Any:
     """What is held, for those who only look at it."""
-    return held.peek() if type(held) is Guarded else held
+    return held.peek() if type(held) is CopyOnRead else held
 
 
 def frozen_leaf(value: object) -> object:

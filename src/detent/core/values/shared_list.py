@@ -1,4 +1,4 @@
-"""`Log`: a list that nobody can change and that grows by sharing."""
+"""`SharedList`: a list that nobody can change and that grows by sharing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, Never, Self, TypeGuard, TypeVar, cast, overload
 
-from detent.core.values.copies import Guarded, guard, peek, release
+from detent.core.values.copies import CopyOnRead, peek, protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenList
 
 Item = TypeVar("Item")
 Item_co = TypeVar("Item_co", covariant=True)
 
 
-class Log(Sequence[Item_co]):
+class SharedList(Sequence[Item_co]):
     """A list that grows by sharing: ``log + more`` is a new log and costs what is new.
 
     Its items are frozen, or guarded: what can be changed is copied when it is read. A log equals a
     list with the same items, prints like one and says to ``isinstance`` that it is one. To C code
     it is none, so for ``json.dumps`` take ``list(log)``.
 
-    >>> first = Log([1, 2])
+    >>> first = SharedList([1, 2])
     >>> second = first + [3]
     >>> first, second
     ([1, 2], [1, 2, 3])
@@ -34,16 +34,16 @@ class Log(Sequence[Item_co]):
         held: list[object] = list(items)
         plain = ATOMS.issuperset(map(type, held))
         if not plain:
-            held = list(map(guard, held))
-        guarded = not plain and Guarded in map(type, held)
+            held = list(map(protect, held))
+        guarded = not plain and CopyOnRead in map(type, held)
         self = object.__new__(cls)
         self._piece = _Piece(None, _Buffer(held), len(held), guarded=guarded)
         return self
 
     @classmethod
-    def of_frozen(cls, items: list[Item]) -> Log[Item]:
+    def of_frozen(cls, items: list[Item]) -> SharedList[Item]:
         """A log of items that nobody can change. The list must be nobody else's."""
-        return Log._of(
+        return SharedList._of(
             _Piece(None, _Buffer(cast("list[object]", items)), len(items), guarded=False)
         )
 
@@ -65,13 +65,13 @@ class Log(Sequence[Item_co]):
 
     def __iter__(self) -> Iterator[Item_co]:
         held = cast(Iterator[Item_co], self.held())
-        return map(release, held) if self._piece.guarded else held
+        return map(read_copy, held) if self._piece.guarded else held
 
     def held(self) -> Iterator[object]:
         """The items as they are kept: guarded ones are not copied."""
         return _items(self._piece)
 
-    def beyond(self, earlier: Log[Any]) -> list[object]:
+    def beyond(self, earlier: SharedList[Any]) -> list[object]:
         """The items behind those that this log shares with `earlier`: all that can be new in it.
 
         They are for looking only: guarded ones are not copied.
@@ -89,26 +89,26 @@ class Log(Sequence[Item_co]):
             if stride != 1:
                 return FrozenList([self[at] for at in range(start, stop, stride)])
             some = _items_from(self._piece, start)[: max(stop - start, 0)]
-            return FrozenList(map(release, some))
+            return FrozenList(map(read_copy, some))
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(f"index {index} is outside a list of {len(self)}")
-        return cast(Item_co, release(_at(self._piece, at)))
+        return cast(Item_co, read_copy(_at(self._piece, at)))
 
-    def __add__(self, more: Iterable[Item]) -> Log[Item_co | Item]:
-        if not is_log(more):
-            return self + Log(more) if isinstance(more, (list, tuple)) else NotImplemented
-        added: Log[Item_co | Item] = more
+    def __add__(self, more: Iterable[Item]) -> SharedList[Item_co | Item]:
+        if not is_shared_list(more):
+            return self + SharedList(more) if isinstance(more, (list, tuple)) else NotImplemented
+        added: SharedList[Item_co | Item] = more
         mine, theirs = self._piece, added._piece
         if not mine.length or not theirs.length:
             return added if theirs.length else self
-        return Log._of(_grown(mine, list(_items(theirs)), guarded=theirs.guarded))
+        return SharedList._of(_grown(mine, list(_items(theirs)), guarded=theirs.guarded))
 
-    def followed_by(self, items: Sequence[Item]) -> Log[Item_co | Item]:
+    def followed_by(self, items: Sequence[Item]) -> SharedList[Item_co | Item]:
         """The log with more items, of classes whose instances nobody can change."""
         if not items:
             return self
-        grown: Log[Item_co | Item] = object.__new__(Log)
+        grown: SharedList[Item_co | Item] = object.__new__(SharedList)
         grown._piece = _grown(self._piece, items, guarded=False)
         return grown
 
@@ -128,7 +128,7 @@ class Log(Sequence[Item_co]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list):
             return NotImplemented
-        theirs = other.held() if is_log(other) else cast(Iterable[object], other)
+        theirs = other.held() if is_shared_list(other) else cast(Iterable[object], other)
         return list(self.held()) == list(theirs)
 
     def __hash__(self) -> int:
@@ -137,8 +137,8 @@ class Log(Sequence[Item_co]):
     def __repr__(self) -> str:
         return repr(list(self.held()))
 
-    def __reduce__(self) -> tuple[type[Log[Item_co]], tuple[list[Item_co]]]:
-        return Log, (list(self),)
+    def __reduce__(self) -> tuple[type[SharedList[Item_co]], tuple[list[Item_co]]]:
+        return SharedList, (list(self),)
 
     if not TYPE_CHECKING:  # a checker knows that a Sequence has none of these; others are told
 
@@ -155,23 +155,23 @@ class _ListFace(list[Any]):
     """What the ``__class__`` of a log says that it is."""
 
 
-_ListFace.__name__ = _ListFace.__qualname__ = "Log"
+_ListFace.__name__ = _ListFace.__qualname__ = "SharedList"
 
 
-def is_log(value: object) -> TypeGuard[Log[Any]]:
+def is_shared_list(value: object) -> TypeGuard[SharedList[Any]]:
     """Whether `value` is a log: a log itself says that it is a list."""
-    return type(value) is Log
+    return type(value) is SharedList
 
 
 def bare(held: object) -> Any:
     """What a state holds, for those who only look at it: nothing is copied."""
-    if not is_log(held):
+    if not is_shared_list(held):
         return peek(held)
     items = held.held()
     return list(map(peek, items)) if _piece_of(held).guarded else list(items)
 
 
-def _piece_of(log: Log[Any]) -> _Piece:
+def _piece_of(log: SharedList[Any]) -> _Piece:
     return log._piece  # noqa: SLF001  # logs know each other
 
 
@@ -228,7 +228,7 @@ def _behind(before: _Piece | None, items: list[object]) -> _Piece:
     while before is not None and before.own < 2 * len(items):
         items = _tail(before) + items
         before = before.before
-    guarded = Guarded in map(type, items) or (before is not None and before.guarded)
+    guarded = CopyOnRead in map(type, items) or (before is not None and before.guarded)
     return _Piece(before, _Buffer(items), len(items), guarded=guarded)
 
 

@@ -12,7 +12,7 @@ ITEMS_MAX = 4
 TEXT_MAX = 80
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """The repr of `value`, with long texts and collections shortened."""
     return _SHORT.repr(peek(value))
 
@@ -32,7 +32,7 @@ class _Short(Repr):
         return f"[{', '.join(items)}]"
 
     # reprlib goes by the name of the class
-    repr_Log = repr_FrozenList = repr_list  # noqa: N815  # as above
+    repr_SharedList = repr_FrozenList = repr_list  # noqa: N815  # as above
     repr_FrozenDict = Repr.repr_dict  # noqa: N815  # as above
     repr_FrozenSet = Repr.repr_set  # noqa: N815  # as above
 

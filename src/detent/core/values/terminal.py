@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def visible(text: str) -> str:
+def escape_control(text: str) -> str:
     r"""`text` with control characters made visible: escape sequences are shown, not obeyed.
 
-    >>> visible("\x1b[2Jgone")
+    >>> escape_control("\x1b[2Jgone")
     '\\x1b[2Jgone'
     """
     return "".join(

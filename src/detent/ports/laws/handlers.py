@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from detent.core.state.handlers import Handler
-from detent.core.values.short_repr import shown
+from detent.core.values.short_repr import short_repr
 from detent.ports.laws.breaking import expect
 
 NO_IDENTITY = object()
@@ -78,8 +78,12 @@ def _merged(handler: Handler[Any, Any], current: object, update: object) -> obje
 
 
 def _same(made: object, other: object, law: str, updates: Sequence[object]) -> None:
-    expect(made == other, HANDLER, f"it {law}: {shown(made)} is not {shown(other)}{_of(updates)}")
+    expect(
+        made == other,
+        HANDLER,
+        f"it {law}: {short_repr(made)} is not {short_repr(other)}{_of(updates)}",
+    )
 
 
 def _of(values: Sequence[object]) -> str:
-    return f"; with {', '.join(map(shown, values))}"
+    return f"; with {', '.join(map(short_repr, values))}"

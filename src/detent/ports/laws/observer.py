@@ -15,6 +15,7 @@ from detent.core.machine.delegation import PARAMETERS
 from detent.core.machine.step import start, step
 from detent.core.run.decisions import Ask, Confirmed, Verdict, digest
 from detent.core.run.events import (
+    AnswerRejected,
     CancelRequested,
     ClockTicked,
     Event,
@@ -25,7 +26,6 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
-    SentBack,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -52,7 +52,11 @@ def check_observer(make: Callable[[], Observer]) -> None:
         AssertionError: it raises something.
     """
     spec = _spec()
-    lives = (_an_eventful_life(spec), (ModelFailed(1, 1, FAILURE),), (DONE, SentBack(1, "More.")))
+    lives = (
+        _an_eventful_life(spec),
+        (ModelFailed(1, 1, FAILURE),),
+        (DONE, AnswerRejected(1, "More.")),
+    )
     for events in lives:
         run = start(spec, [ChatMessage.from_user("Go on.")], run_id=RUN_ID)
         observe = make()

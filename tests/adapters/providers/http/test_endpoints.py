@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from detent.adapters.providers.http.endpoints import Home, below, server_of
+from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.secrets import Secret
 
-HOME = Home("https://api.example.com/v1", ("KEY_A", "KEY_B"), "BASE_URL")
-LOCAL = Home("http://localhost:1/v1", ("KEY_A",), needs_key=False)
+HOME = Endpoint("https://api.example.com/v1", ("KEY_A", "KEY_B"), "BASE_URL")
+LOCAL = Endpoint("http://localhost:1/v1", ("KEY_A",), needs_key=False)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ LIKE_IT = "https://api.example.com.org"
     ],
 )
 def test_a_key_of_the_environment_goes_only_where_it_belongs(
-    home: Home,
+    home: Endpoint,
     environment: dict[str, str],
     given: tuple[str | None, str | None],
     found: tuple[str, str | None],

@@ -10,23 +10,14 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from detent import (
-    Agent,
-    ChatGeneratorError,
-    ChatMessage,
-    ChatReply,
-    ModelFailure,
-    StreamingChunk,
-    ToolCall,
-    Usage,
-    check_chat_generator,
-    tool,
-)
+from detent import Agent, ChatGeneratorError, ChatMessage, StreamingChunk, ToolCall, tool
+from detent.models import ChatReply, ModelFailure, Usage
 from detent.testing import (
     Pieces,
     RecordingChatGenerator,
     ReplayingChatGenerator,
     ScriptedChatGenerator,
+    check_chat_generator,
     recorded,
 )
 

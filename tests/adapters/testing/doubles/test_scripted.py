@@ -13,16 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent import (
-    ChatMessage,
-    ChatReply,
-    ManualClock,
-    StreamingChunk,
-    ToolCall,
-    ToolSpec,
-    Usage,
-)
+from detent import ChatMessage, StreamingChunk, ToolCall
 from detent.adapters.testing.doubles.scripted import Condition
+from detent.machine import ManualClock
+from detent.models import ChatReply, ToolSpec, Usage
 from detent.testing import After, Pieces, ScriptedChatGenerator, When
 
 Ask: TypeAlias = Callable[..., ChatReply]

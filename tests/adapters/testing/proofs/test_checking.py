@@ -10,49 +10,49 @@ from attrs import evolve
 
 from detent import (
     Agent,
-    AgentSpec,
-    Allow,
-    Ask,
-    AskHuman,
-    CallRef,
     ChatMessage,
-    ChatReply,
     Confirmed,
-    Event,
-    FrozenDict,
-    HumanDecided,
-    Judged,
     Limits,
-    ModelReplied,
-    Resumed,
-    Run,
-    RunTool,
     State,
     Tool,
     ToolCall,
-    ToolStarted,
-    Usage,
     create_tool_from_function,
-    due,
-    start,
-    step,
 )
 from detent.adapters.testing.proofs.checking import Proof, Refuted, check
 from detent.adapters.testing.proofs.properties import (
-    Claim,
-    Wrong,
+    Property,
+    Violation,
     always,
     always_ends_within,
     budget_never_exceeded,
     never_runs_unapproved,
 )
 from detent.adapters.testing.proofs.transitions import Small
-from detent.adapters.testing.simulation.scenarios import Story
+from detent.adapters.testing.simulation.scenarios import Scenario
+from detent.approvals import Allow, Ask
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.effects import Policy
 from detent.core.run.output_type import OutputType
 from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    AskHuman,
+    CallRef,
+    Event,
+    FrozenDict,
+    HumanDecided,
+    Judged,
+    ModelReplied,
+    Resumed,
+    Run,
+    RunTool,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
+from detent.models import ChatReply, Usage
 from detent.testing import ScriptedChatGenerator
 
 
@@ -120,7 +120,7 @@ def test_a_refutation_is_a_story_that_can_be_played() -> None:
     (effect, _) = due(story.spec, story.play())
     assert isinstance(effect, RunTool)
     assert effect.call.tool_name == "look"
-    assert Story.from_json(story.spec, story.to_json()) == story
+    assert Scenario.from_json(story.spec, story.to_json()) == story
 
 
 def test_a_policy_is_looked_at_with_the_arguments_that_one_gives() -> None:
@@ -280,7 +280,7 @@ def test_an_approval_holds_for_one_question() -> None:
     assert judge(memory, approved, ToolStarted(effect.ref, 1), begun) == memory
     memory = judge(memory, begun, Resumed("p2"), again)
     assert memory == frozenset()
-    assert isinstance(judge(memory, again, yes, begun), Wrong)
+    assert isinstance(judge(memory, again, yes, begun), Violation)
 
 
 def nothing(run: Run[Any]) -> bool:
@@ -298,7 +298,7 @@ def nothing(run: Run[Any]) -> bool:
     ],
 )
 def test_a_world_in_which_nothing_could_happen_is_refused(
-    claim: Claim, given: dict[str, Any], told: str
+    claim: Property, given: dict[str, Any], told: str
 ) -> None:
     """A claim would hold in it, and nobody has proved anything."""
     tools = [

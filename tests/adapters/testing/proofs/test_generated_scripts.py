@@ -18,18 +18,16 @@ from detent import (
     AgentResult,
     Appended,
     ChatMessage,
-    ChatReply,
-    Effect,
-    Journal,
     MemoryJournal,
     Merged,
-    Run,
     ToolCall,
     TypedState,
-    Usage,
     create_tool_from_function,
 )
 from detent.adapters.drivers import recording
+from detent.journals import Journal
+from detent.machine import Effect, Run
+from detent.models import ChatReply, Usage
 
 Script = list[list[tuple[str, int]]]
 

@@ -14,29 +14,31 @@ from hypothesis.strategies import SearchStrategy
 
 from detent import (
     Agent,
-    AgentSpec,
     AgentTool,
     AlwaysAskPolicy,
     AskOncePolicy,
     BlockingConfirmationStrategy,
     ChatMessage,
     Confirmed,
+    Limits,
+    State,
+    tool,
+)
+from detent.core.tools.arguments import argument_faults
+from detent.machine import (
+    AgentSpec,
+    AnswerRejected,
     Done,
     Event,
     Exhausted,
     GrantRevoked,
     HappenedInside,
-    Limits,
     Outcome,
     Resumed,
     Run,
-    SentBack,
-    State,
     due,
     step,
-    tool,
 )
-from detent.core.tools.arguments import argument_faults
 from detent.testing import (
     Schedule,
     ScriptedChatGenerator,
@@ -110,7 +112,7 @@ def test_a_schedule_can_happen(schedule: Schedule[State]) -> None:
     """No event is refused, and after the end only those come that a run hears then."""
     run = schedule.start
     for event in schedule.events:
-        assert due(schedule.spec, run) or isinstance(event, SentBack | Resumed)
+        assert due(schedule.spec, run) or isinstance(event, AnswerRejected | Resumed)
         run = step(schedule.spec, run, event)
     assert run == schedule.run
 

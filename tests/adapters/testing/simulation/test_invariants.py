@@ -7,45 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from detent import (
-    NEVER_RAN,
-    Acting,
-    AgentSpec,
-    Allow,
-    Ask,
-    AskHuman,
-    CallRef,
-    ChatMessage,
-    ChatReply,
-    ClockTicked,
-    Confirmed,
-    Done,
-    Entry,
-    Event,
-    Finished,
-    FrozenDict,
-    HumanDecided,
-    Judged,
-    Limits,
-    ModelReplied,
-    Resumed,
-    Retries,
-    Run,
-    RunTool,
-    State,
-    Thinking,
-    Tool,
-    ToolCall,
-    ToolFault,
-    ToolRaised,
-    ToolReturned,
-    ToolStarted,
-    Write,
-    due,
-    result_of,
-    start,
-    step,
-)
+from detent import NEVER_RAN, ChatMessage, Confirmed, Limits, Retries, State, Tool, ToolCall
 from detent.adapters.testing.simulation import call_invariants, invariants
 from detent.adapters.testing.simulation.invariants import INVARIANTS
 from detent.adapters.testing.simulation.nested_runs import Invariant
@@ -59,16 +21,46 @@ from detent.adapters.testing.simulation.trace import (
     Said,
     Wrote,
 )
+from detent.approvals import Allow, Ask
 from detent.core.run.run import (
     AwaitingDecision,
+    AwaitingPolicy,
     Faulted,
     Ready,
     Running,
     Slot,
     Succeeded,
-    Unjudged,
 )
 from detent.core.tools.tool import by_name
+from detent.journals import Entry
+from detent.machine import (
+    Acting,
+    AgentSpec,
+    AskHuman,
+    CallRef,
+    ClockTicked,
+    Done,
+    Event,
+    Finished,
+    FrozenDict,
+    HumanDecided,
+    Judged,
+    ModelReplied,
+    Resumed,
+    Run,
+    RunTool,
+    Thinking,
+    ToolFault,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+    Write,
+    due,
+    result_of,
+    start,
+    step,
+)
+from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 OUT: dict[str, dict[str, object]] = {"log": {}}
@@ -261,7 +253,7 @@ def other_trace(name: str, *trace: Happening) -> Any:
 HEARD = change(START, QUESTION)
 
 
-LATER = acting(slot(LOOKED, SEEN), slot(PAID, Unjudged()))
+LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,17 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
-    CallRef,
-    Cancelled,
-    CancelRequested,
     ChatMessage,
     Confirmed,
     MemoryJournal,
-    Run,
     ToolCall,
     tool,
 )
 from detent.adapters.testing.simulation.nested_runs import innermost, slots_in
-from detent.adapters.testing.simulation.scenarios import Story, story_of
+from detent.adapters.testing.simulation.scenarios import Scenario, scenario_of
 from detent.adapters.testing.simulation.shrinking import fewest, shrink
 from detent.core.run.run import Running
+from detent.machine import CallRef, Cancelled, CancelRequested, Run
 from detent.testing import ScriptedChatGenerator, ScriptedHuman, transcript
 
 
@@ -96,12 +93,12 @@ def has_failed(run: Run[Any]) -> bool:
     return any("no luck" in one.text for one in answers)
 
 
-def kept_story() -> Story[Any]:
+def kept_story() -> Scenario[Any]:
     """What the journal of such a day says."""
     journal = MemoryJournal()
     agent = agent_in(journal)
     agent.run("Go.", run_id="day")
-    return story_of(journal, agent.spec, "day")
+    return scenario_of(journal, agent.spec, "day")
 
 
 def test_a_story_is_what_the_journal_says() -> None:
@@ -110,7 +107,7 @@ def test_a_story_is_what_the_journal_says() -> None:
 
     assert story.play().outcome is not None
     assert len(list(story.runs())) == len(story.events) + 1
-    assert Story.from_json(story.spec, story.to_json()) == story
+    assert Scenario.from_json(story.spec, story.to_json()) == story
     assert "ToolRaised" in str(story)
     assert "assistant  That was all." in str(story)
 
@@ -167,7 +164,7 @@ def test_what_does_not_matter_is_left_out_of_agents_inside_too() -> None:
     journal = MemoryJournal()
     agent = agent_two_deep(journal)
     agent.run("Go.", run_id="day")
-    story = story_of(journal, agent.spec, "day")
+    story = scenario_of(journal, agent.spec, "day")
 
     def is_begun(run: Run[Any]) -> bool:
         return any(
@@ -190,7 +187,7 @@ def test_what_does_not_matter_is_left_out_of_agents_inside_too() -> None:
         "call       clerk(task='Pay.') [Delegated]",
         "call       pay(amount=13) [Running]",
     ]
-    assert Story.from_json(small.spec, small.to_json()) == small
+    assert Scenario.from_json(small.spec, small.to_json()) == small
 
 
 def test_a_failure_at_the_start_needs_no_event() -> None:
@@ -208,7 +205,7 @@ def test_events_without_a_place_are_left_where_they_are() -> None:
     """A cancelled run, for one."""
     story = kept_story()
     ends = [*story.events[:-3], CancelRequested("enough")]
-    cancelled = Story(story.spec, story.start, tuple(ends))
+    cancelled = Scenario(story.spec, story.start, tuple(ends))
 
     small = shrink(cancelled, lambda run: isinstance(run.outcome, Cancelled) and has_failed(run))
 

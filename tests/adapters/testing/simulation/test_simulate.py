@@ -14,13 +14,9 @@ from attrs import evolve
 
 from detent import (
     Agent,
-    AgentSpec,
     AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
-    CallRef,
-    Entry,
-    FunctionToolExecutor,
     MemoryJournal,
     SimpleConsoleUI,
     tool,
@@ -39,6 +35,8 @@ from detent.adapters.testing.simulation.shared_stores import (
 from detent.adapters.testing.simulation.simulate import STRANGERS, Case, main
 from detent.adapters.testing.simulation.trace import Folded, Performed, Trace, lines
 from detent.core.run.refs import Path
+from detent.journals import Entry
+from detent.machine import AgentSpec, CallRef, FunctionToolExecutor
 from detent.ports.journal import JournalDamagedError
 from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
 

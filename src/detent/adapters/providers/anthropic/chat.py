@@ -8,13 +8,13 @@ from typing import Unpack
 
 from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.secrets import Secret
 from detent.core.chat.messages import ChatMessage
 from detent.core.tools.tool import ToolSpec
 
-HOME = Home(
+HOME = Endpoint(
     "https://api.anthropic.com",
     ("ANTHROPIC_API_KEY",),
     "ANTHROPIC_BASE_URL",

@@ -14,7 +14,7 @@ from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.bedrock.encode import CacheTime, request_body
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.bedrock.signing import Credentials, Scope, signed_headers
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.secrets import Secret, as_secret
 from detent.core.chat.messages import ChatMessage
@@ -94,7 +94,7 @@ class BedrockChatGenerator(HttpChatGenerator):
         self._region = region or next(filter(None, map(os.environ.get, REGION_VARS)), None)
         if not self._region:
             raise ValueError("Bedrock needs a region: set AWS_REGION, or pass region='us-east-1'")
-        home = Home(
+        home = Endpoint(
             f"https://bedrock-runtime.{self._region}.amazonaws.com",
             () if access_key else ("AWS_BEARER_TOKEN_BEDROCK",),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",

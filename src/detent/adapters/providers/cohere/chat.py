@@ -7,14 +7,14 @@ from typing import Unpack
 
 from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.cohere.encode import request_body
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.secrets import Secret
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import SchemaMode
 from detent.core.tools.tool import ToolSpec
 
-COHERE = Home("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL")
+COHERE = Endpoint("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL")
 
 
 class CohereChatGenerator(HttpChatGenerator):

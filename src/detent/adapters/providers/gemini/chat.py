@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import request_body
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.secrets import Secret
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import SchemaMode
 from detent.core.tools.tool import ToolSpec
 
-AI_STUDIO = Home(
+AI_STUDIO = Endpoint(
     "https://generativelanguage.googleapis.com/v1beta",
     ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "GOOGLE_GEMINI_BASE_URL",
@@ -84,7 +84,7 @@ class GeminiChatGenerator(HttpChatGenerator):
         return GenerateFold()
 
 
-def vertex(project: str, location: str) -> Home:
+def vertex(project: str, location: str) -> Endpoint:
     """Vertex AI of a project at a location.
 
     Source: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest
@@ -92,7 +92,7 @@ def vertex(project: str, location: str) -> Home:
     host = "aiplatform.googleapis.com"
     regional = host if location == "global" else f"{location}-{host}"
     path = f"projects/{quote(project, safe='')}/locations/{quote(location, safe='')}"
-    return Home(f"https://{regional}/v1beta1/{path}/publishers/google", (TOKEN_VAR,))
+    return Endpoint(f"https://{regional}/v1beta1/{path}/publishers/google", (TOKEN_VAR,))
 
 
 def VertexChatGenerator(  # noqa: N802 - it reads like the class that it makes one of

@@ -14,7 +14,7 @@ BEARER = ("authorization", "Bearer ")
 
 
 @frozen
-class Home:
+class Endpoint:
     """A provider's own server, and the environment variables that speak of it.
 
     Attributes:
@@ -33,7 +33,7 @@ class Home:
 
 
 def server_of(
-    home: Home, api_base_url: str | None, api_key: str | Secret | None
+    home: Endpoint, api_base_url: str | None, api_key: str | Secret | None
 ) -> tuple[str, Secret | None]:
     """The base URL to use, and the key for it.
 
@@ -57,10 +57,10 @@ def server_of(
     return base_url, key if is_set and (at_home or not api_base_url) else None
 
 
-def is_at(home: Home, base_url: str) -> bool:
+def is_at(home: Endpoint, base_url: str) -> bool:
     """Whether a URL leads to the provider's own server, or to one of its regions.
 
-    >>> is_at(Home("https://api.example.org"), "https://eu.api.example.org/v2")
+    >>> is_at(Endpoint("https://api.example.org"), "https://eu.api.example.org/v2")
     True
     """
     host = urlsplit(base_url).hostname or ""

@@ -15,7 +15,7 @@ from detent.adapters.providers.http.caller import (
     host_of,
 )
 from detent.adapters.providers.http.clients import Clients
-from detent.adapters.providers.http.endpoints import Home, server_of
+from detent.adapters.providers.http.endpoints import Endpoint, server_of
 from detent.adapters.providers.http.payloads import PayloadDecoder
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.core.chat.messages import ChatMessage
@@ -69,7 +69,7 @@ class HttpChatGenerator(ABC):
     def __init__(
         self,
         model: str,
-        home: Home,
+        home: Endpoint,
         api_base_url: str | None = None,
         api_key: str | Secret | None = None,
         **options: Unpack[HttpOptions],

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.secrets import Secret
 from detent.adapters.providers.ollama.decode import ChatFold
@@ -48,7 +48,7 @@ class OllamaChatGenerator(HttpChatGenerator):
     ) -> None:
         host = os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         base_url = host if "://" in host else f"http://{host}"
-        home = Home(base_url, ("OLLAMA_API_KEY",), needs_key=False)
+        home = Endpoint(base_url, ("OLLAMA_API_KEY",), needs_key=False)
         super().__init__(model, home, api_base_url, api_key, **options)
 
     def _url(self, *, stream: bool) -> str:

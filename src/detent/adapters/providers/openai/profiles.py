@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from detent.adapters.providers.http.endpoints import BEARER, Home
+from detent.adapters.providers.http.endpoints import BEARER, Endpoint
 from detent.adapters.providers.http.wire import cannot_send
 from detent.core.chat.replies import SchemaMode
 
@@ -32,7 +32,7 @@ class Profile:
         schema_mode: when it holds answers to the JSON Schema of a `response_format`.
     """
 
-    home: Home
+    home: Endpoint
     renamed: Mapping[str, str] = field(factory=dict)
     replays: frozenset[str] = REASONING_MEMBERS
     rewrites: tuple[Rewrite, ...] = ()
@@ -117,14 +117,14 @@ def without_names(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 OPENAI = Profile(
-    Home("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+    Endpoint("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     renamed={"max_tokens": "max_completion_tokens"},  # its reasoning models refuse the old name
     replays=frozenset(),
     schema_mode="always",
 )
 COMPATIBLE = Profile(OPENAI.home)
 MISTRAL = Profile(
-    Home("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    Endpoint("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
     renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
     replays=frozenset({"content"}),
     rewrites=(
@@ -136,38 +136,38 @@ MISTRAL = Profile(
     schema_mode="without_tools",
 )
 GROQ = Profile(
-    Home("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    Endpoint("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     replays=frozenset({"reasoning"}),
     rewrites=(refusing("file"),),
 )
-OPENROUTER = Profile(Home("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)))
+OPENROUTER = Profile(Endpoint("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)))
 DEEPSEEK = Profile(
-    Home("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+    Endpoint("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
     renamed={"max_completion_tokens": "max_tokens"},
     replays=frozenset({"reasoning_content"}),
     rewrites=(refusing("file", "image_url"),),
 )
 XAI = Profile(
-    Home("https://api.x.ai/v1", ("XAI_API_KEY",)),
+    Endpoint("https://api.x.ai/v1", ("XAI_API_KEY",)),
     replays=frozenset({"reasoning_content"}),
     rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
 TOGETHER = Profile(
-    Home("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)), rewrites=(refusing("file"),)
+    Endpoint("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)), rewrites=(refusing("file"),)
 )
 VLLM = Profile(
-    Home("http://localhost:8000/v1", ("VLLM_API_KEY",), "VLLM_BASE_URL", needs_key=False),
+    Endpoint("http://localhost:8000/v1", ("VLLM_API_KEY",), "VLLM_BASE_URL", needs_key=False),
     rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
 LLAMA_CPP = Profile(
-    Home("http://localhost:8080/v1", ("LLAMA_API_KEY",), "LLAMA_BASE_URL", needs_key=False),
+    Endpoint("http://localhost:8080/v1", ("LLAMA_API_KEY",), "LLAMA_BASE_URL", needs_key=False),
     rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
 OLLAMA = Profile(
-    Home("http://localhost:11434/v1", ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", needs_key=False),
+    Endpoint("http://localhost:11434/v1", ("OLLAMA_API_KEY",), "OLLAMA_BASE_URL", needs_key=False),
     rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
@@ -192,7 +192,7 @@ def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool 
     base_url = endpoint.rstrip("/") + (dated if api_version else "/openai/v1")
     key_vars = ("AZURE_OPENAI_AD_TOKEN",) if token else ("AZURE_OPENAI_API_KEY",)
     key_header = BEARER if token else ("api-key", "")
-    home = Home(base_url, key_vars, key_header=key_header)
+    home = Endpoint(base_url, key_vars, key_header=key_header)
     return Profile(
         home,
         renamed={} if "" < api_version < LONGER_NAMES else OPENAI.renamed,

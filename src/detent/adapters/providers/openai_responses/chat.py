@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from detent.adapters.providers.http.endpoints import Home, below
+from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
 from detent.adapters.providers.http.secrets import Secret
 from detent.adapters.providers.openai_responses.decode import ResponseFold
@@ -14,7 +14,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import SchemaMode
 from detent.core.tools.tool import ToolSpec
 
-HOME = Home("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
+HOME = Endpoint("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
 
 
 class OpenAIResponsesChatGenerator(HttpChatGenerator):

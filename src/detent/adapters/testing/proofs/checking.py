@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import field, fields, frozen
 
-from detent.adapters.testing.proofs.properties import Claim, Wrong
+from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
 from detent.adapters.testing.simulation.generated_agents import require_tools, spec_of
 from detent.adapters.testing.simulation.nested_runs import slots_in
-from detent.adapters.testing.simulation.scenarios import Story
+from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
 from detent.core.machine.delegation import agents_in
@@ -68,7 +68,7 @@ class Proof:
 class Refuted(AssertionError):  # noqa: N818 - says what is the case
     """A claim does not hold. `story` is a shortest run that shows it, and can be played again."""
 
-    def __init__(self, claim: str, sentence: str, story: Story[Any]) -> None:
+    def __init__(self, claim: str, sentence: str, story: Scenario[Any]) -> None:
         super().__init__(f"{claim} is refuted: {sentence}\n{story}")
         self.claim = claim
         self.story = story
@@ -76,7 +76,7 @@ class Refuted(AssertionError):  # noqa: N818 - says what is the case
 
 def check(
     agent: Agent[Any] | AgentSpec[Any],
-    *claims: Claim,
+    *claims: Property,
     turns: int = 2,
     calls: int = 2,
     messages: Sequence[ChatMessage] = HELLO,
@@ -106,7 +106,7 @@ def check(
 
     Raises:
         Refuted: a claim does not hold; the story that shows it is as short as any.
-        TypeError: what is claimed is no `Claim`.
+        TypeError: what is claimed is no `Property`.
         ValueError: a tool is named that there is not, or arguments do not fit: the claim would hold
             because nothing happens.
     """
@@ -119,13 +119,13 @@ def check(
 
 def _require_sense(
     spec: AgentSpec[Any],
-    claims: Sequence[Claim],
+    claims: Sequence[Property],
     arguments: Mapping[str, Sequence[Mapping[str, Any]]],
     results: Mapping[str, Sequence[object]],
 ) -> None:
     """Refuse what would be proved of a world that is not meant."""
     for claim in claims:
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, Property):
             raise TypeError(f"{claim!r:.200} is no Claim; always(function) makes one of a function")
         require_tools(spec, claim.tools, f"{claim.name} is about")
     require_tools(spec, arguments, "arguments are given for")
@@ -162,7 +162,7 @@ class _Search:
     """Goes through every run that can be, the nearest first."""
 
     def __init__(
-        self, small: Small, claims: Sequence[Claim], begun: Run[Any], turns: int, *, exact: bool
+        self, small: Small, claims: Sequence[Property], begun: Run[Any], turns: int, *, exact: bool
     ) -> None:
         self._small = small
         self._spec = small.spec
@@ -236,7 +236,7 @@ class _Search:
         memories: list[Any] = []
         for claim, memory in zip(self._claims, visit.memories, strict=True):
             said = claim.judge(memory, visit.run, event, after)
-            if isinstance(said, Wrong):
+            if isinstance(said, Violation):
                 there = _Visit(after, (), visit, event)
                 raise self._refuted(claim.name, said.sentence, there)
             memories.append(said)
@@ -258,7 +258,7 @@ class _Search:
                 raise self._refuted(claims[0].name, "from here no end can be reached", visit)
 
     def _refuted(self, claim: str, sentence: str, visit: _Visit) -> Refuted:
-        return Refuted(claim, sentence, Story(self._spec, self._begun, visit.events()))
+        return Refuted(claim, sentence, Scenario(self._spec, self._begun, visit.events()))
 
     def _key(self, visit: _Visit) -> Key:
         run = visit.run

@@ -18,13 +18,14 @@ from detent.adapters.testing.simulation.drawing import arguments_for, drawn, lik
 from detent.adapters.testing.simulation.generated_agents import stranger
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
-from detent.core.machine.delegation import inside, run_at
+from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start, step
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.decisions import Answered, Confirmed, Decision, Modified, Rejected, Verdict
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
+    AnswerRejected,
     CancelRequested,
     ClockTicked,
     Event,
@@ -34,7 +35,6 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
-    SentBack,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -128,7 +128,7 @@ def _call(spec: AgentSpec[Any], rng: random.Random) -> ToolCall:
 
 def _answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
     """One of the events that `effect` may lead to."""
-    return inside(effect.path, _bare_answer(run_at(run, effect.path), effect, rng))
+    return wrap_event(effect.path, _bare_answer(nested_run(run, effect.path), effect, rng))
 
 
 def _bare_answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
@@ -184,7 +184,7 @@ def _stray(run: Run[Any], events: Sequence[Event], rng: random.Random) -> Event:
     if has_no_answer(run):
         return Resumed(f"process {len(events)}")
     if run.outcome is not None:
-        return SentBack(run.turn, "Are you sure?")
+        return AnswerRejected(run.turn, "Are you sure?")
     if run.grants and likely(rng, 0.3):
         return GrantRevoked(rng.choice(run.grants).ref)
     if likely(rng, 0.5):

@@ -17,19 +17,19 @@ _Place: TypeAlias = tuple[Path, CallRef]
 
 
 @frozen
-class Wrong:
+class Violation:
     """Why a claim does not hold."""
 
     sentence: str
 
 
-Judge: TypeAlias = Callable[[Any, Run[Any], Event, Run[Any]], Hashable | Wrong]
+Judge: TypeAlias = Callable[[Any, Run[Any], Event, Run[Any]], Hashable | Violation]
 """Is given what it remembers, and an event with the run before and after it. Gives what it
 remembers from now on, or what is wrong. At first it remembers None."""
 
 
 @frozen
-class Claim:
+class Property:
     """Something said of every run, by name.
 
     `must_end` says also that wherever a run stands, it can end. `turns` is how many turns must be
@@ -44,24 +44,24 @@ class Claim:
     tools: tuple[str, ...] = ()
 
 
-def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Claim:
+def always(holds: Callable[[Run[Any]], object], name: str | None = None) -> Property:
     """The run is so after every event: `holds` is true of it."""
     if not callable(holds):
         raise TypeError(f"always takes a function of a run, not {holds!r:.80}")
     said = name or str(getattr(holds, "__name__", holds))
 
-    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
-        return None if holds(after) else Wrong(f"{said} does not hold")
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Violation | None:
+        return None if holds(after) else Violation(f"{said} does not hold")
 
-    return Claim(said, judge)
+    return Property(said, judge)
 
 
-def never_runs_unapproved(tool: str) -> Claim:
+def never_runs_unapproved(tool: str) -> Property:
     """No call of the tool begins without a human's yes to this very call, in any agent inside."""
 
     def judge(
         memory: frozenset[_Place] | None, before: Run[Any], event: Event, after: Run[Any]
-    ) -> frozenset[_Place] | Wrong:
+    ) -> frozenset[_Place] | Violation:
         approved = memory or frozenset()
         if after.turn != before.turn:
             approved = frozenset()
@@ -71,13 +71,13 @@ def never_runs_unapproved(tool: str) -> Claim:
                 approved -= {(path, slot.ref)}
             runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
             if runs and (path, slot.ref) not in approved:
-                return Wrong(f"{tool} runs for call {slot.ref}, and nobody has approved that")
+                return Violation(f"{tool} runs for call {slot.ref}, and nobody has approved that")
         return approved
 
-    return Claim(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
+    return Property(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
 
 
-def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Claim:
+def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Property:
     """When so much is spent the model is asked no more, but for the last answer of its limits.
 
     What it is spending then is what a reply too many can cost.
@@ -88,27 +88,27 @@ def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = Non
     if tokens is None and cost is None:
         raise ValueError("budget_never_exceeded says nothing without tokens= or cost=")
 
-    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Violation | None:
         asks = after.turn > before.turn and after.outcome is None and after.exhausted is None
         if asks and tokens is not None and after.usage.total_tokens >= tokens:
-            return Wrong(f"the model is asked when {after.usage.total_tokens} tokens are spent")
+            return Violation(f"the model is asked when {after.usage.total_tokens} tokens are spent")
         if asks and cost is not None and after.cost >= cost:
-            return Wrong(f"the model is asked when {after.cost} are spent")
+            return Violation(f"the model is asked when {after.cost} are spent")
         return None
 
     said = ", ".join(
         f"{name}={most}" for name, most in (("tokens", tokens), ("cost", cost)) if most is not None
     )
-    return Claim(f"budget_never_exceeded({said})", judge)
+    return Property(f"budget_never_exceeded({said})", judge)
 
 
-def always_ends_within(turns: int) -> Claim:
+def always_ends_within(turns: int) -> Property:
     """There are so many turns at most, and wherever a run stands, it can end by itself."""
 
-    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Wrong | None:
-        return Wrong(f"there is a turn {after.turn}") if after.turn > turns else None
+    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Violation | None:
+        return Violation(f"there is a turn {after.turn}") if after.turn > turns else None
 
-    return Claim(f"always_ends_within({turns})", judge, must_end=True, turns=turns)
+    return Property(f"always_ends_within({turns})", judge, must_end=True, turns=turns)
 
 
 def _approved(before: Run[Any], event: Event, path: Path = ()) -> frozenset[_Place]:

@@ -18,7 +18,7 @@ from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.control.judging import judge
-from detent.core.machine.delegation import inside, run_at
+from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.run.decisions import Answered, Confirmed, Modified, Rejected
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
@@ -75,8 +75,8 @@ class Small:
         """All that can happen next."""
         for effect in due(self.spec, run):
             agent = evolve(self, spec=agent_at(self.spec, effect.path))
-            for event in agent.outcomes(run_at(run, effect.path), effect):
-                yield inside(effect.path, event)
+            for event in agent.outcomes(nested_run(run, effect.path), effect):
+                yield wrap_event(effect.path, event)
         if run.outcome is not None:
             return
         yield CancelRequested("somebody wants it")

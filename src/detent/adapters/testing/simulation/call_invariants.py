@@ -25,14 +25,14 @@ from detent.core.run.events import ClockTicked, Judged, ToolRaised, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
     AwaitingDecision,
+    AwaitingPolicy,
+    BackingOff,
     Delegated,
     Faulted,
     Ready,
-    Resting,
     Run,
     Running,
     Slot,
-    Unjudged,
     Unknown,
     is_settled,
 )
@@ -111,7 +111,7 @@ def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) ->
             case Folded(_, before, ToolRaised() | ClockTicked(), after):
                 done -= {slot.ref for slot in before.slots if _is_retried(slot, after)}
             case Opened(_, _, run):  # a failure may be stored of which no process has heard
-                done -= {one.ref for one in run.slots if isinstance(one.status, Ready | Resting)}
+                done -= {one.ref for one in run.slots if isinstance(one.status, Ready | BackingOff)}
             case _:
                 pass
 
@@ -120,7 +120,7 @@ def _is_retried(was: Slot, after: Run[Any]) -> bool:
     """Whether an attempt that was under way has failed, and another one follows."""
     now = slot_at(after, was.ref)
     return isinstance(was.status, Running | Unknown) and isinstance(
-        now and now.status, Ready | Resting
+        now and now.status, Ready | BackingOff
     )
 
 
@@ -192,7 +192,7 @@ def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     for before, event, after in changes(trace):
         for slot in after.slots:
             was = slot_at(before, slot.ref)
-            is_open = was is None or isinstance(was.status, Unjudged)
+            is_open = was is None or isinstance(was.status, AwaitingPolicy)
             if is_open and slot.call.tool_name in spec.policies and not _heeds(event, slot):
                 yield f"call {slot.ref} is {slot.status}, against its policy"
 
@@ -205,7 +205,7 @@ def _heeds(event: object, slot: Slot) -> bool:
         case Judged(ref, Ask()) if ref == slot.ref:
             return isinstance(slot.status, AwaitingDecision)
         case _:
-            return isinstance(slot.status, Unjudged | Faulted)
+            return isinstance(slot.status, AwaitingPolicy | Faulted)
 
 
 def each_call_has_a_key_of_its_own(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:

@@ -53,11 +53,11 @@ from detent.core.run.refs import CallRef
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
+    BackingOff,
     Delegated,
     Pausing,
     Ready,
     Refused,
-    Resting,
     Run,
     Running,
     Slot,
@@ -325,9 +325,9 @@ def _is_an_answer(spec: AgentSpec[Any], result: ToolCallResult) -> bool:
 
 
 def _is_tried_again(was: Slot, event: object, now: Slot) -> bool:
-    began = not isinstance(was.status, Resting)
+    began = not isinstance(was.status, BackingOff)
     failed = isinstance(event, ToolRaised | ClockTicked) and now is not was
-    return began and failed and isinstance(now.status, Ready | Resting)
+    return began and failed and isinstance(now.status, Ready | BackingOff)
 
 
 def _unmerged(slot: Slot, told: Sequence[ToolCallResult]) -> bool:

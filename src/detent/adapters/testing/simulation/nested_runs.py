@@ -15,7 +15,7 @@ from detent.adapters.testing.simulation.trace import (
     Said,
     Trace,
 )
-from detent.core.machine.delegation import run_at
+from detent.core.machine.delegation import nested_run
 from detent.core.machine.step import step
 from detent.core.run.events import CancelRequested, Event, HappenedInside, Resumed
 from detent.core.run.refs import AgentRef, Path
@@ -97,7 +97,7 @@ def _runs_in(run: Run[Any]) -> Iterator[tuple[Path, Run[Any]]]:
 def found_at(run: Run[Any], path: Path) -> Run[Any] | None:
     """The run at `path`; None when no agent is at work there."""
     try:
-        return run_at(run, path)
+        return nested_run(run, path)
     except LookupError:
         return None
 

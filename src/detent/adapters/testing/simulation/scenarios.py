@@ -22,7 +22,7 @@ from detent.ports.journal import Journal
 
 
 @frozen
-class Story(Generic[S]):
+class Scenario(Generic[S]):
     """What happened to a run. `spec` is the agent that it is played with."""
 
     spec: AgentSpec[S] = field(repr=False)
@@ -52,7 +52,7 @@ class Story(Generic[S]):
         return json.dumps({"start": start, "events": events}, ensure_ascii=False, indent=1)
 
     @classmethod
-    def from_json(cls, spec: AgentSpec[S], text: str) -> Story[S]:
+    def from_json(cls, spec: AgentSpec[S], text: str) -> Scenario[S]:
         """What `to_json` gave, for this agent.
 
         Raises:
@@ -70,7 +70,7 @@ class Story(Generic[S]):
         return "\n".join([*lines, transcript(runs[-1])])
 
 
-def story_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Story[S]:
+def scenario_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Scenario[S]:
     """What a journal says about a run.
 
     Raises:
@@ -84,4 +84,4 @@ def story_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Story[S]:
         if entry.kind not in (STOPPED, FORGOTTEN):
             kept, _, format_ = events_of(spec, entry.kind, entry.data, format_)
             events += kept
-    return Story(spec, begun.run, tuple(events))
+    return Scenario(spec, begun.run, tuple(events))

@@ -9,10 +9,10 @@ from typing import Any, TypeVar, cast
 from attrs import evolve, frozen
 
 from detent.adapters.testing.simulation.nested_runs import innermost, path_of, slots_in
-from detent.adapters.testing.simulation.scenarios import Story
+from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.adapters.testing.simulation.trace import turn_of
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.delegation import inside
+from detent.core.machine.delegation import wrap_event
 from detent.core.machine.step import step
 from detent.core.run.events import Event, HappenedInside, HumanDecided, ModelReplied
 from detent.core.run.refs import CallRef, Path
@@ -44,14 +44,14 @@ def fewest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> tuple[T,
     return left
 
 
-def shrink(story: Story[Any], fails: Callable[[Run[Any]], object]) -> Story[Any]:
+def shrink(story: Scenario[Any], fails: Callable[[Run[Any]], object]) -> Scenario[Any]:
     """A story as short as could be found at whose end, as in `story`, a run fails.
 
     Events, calls and whole turns are left out, also those of agents inside. A human's answer to a
     question stays one, though the question is bound to another place then.
 
     Args:
-        story: e.g. `story_of` a journal.
+        story: e.g. `scenario_of` a journal.
         fails: is true of a run that shows the failure.
 
     Raises:
@@ -76,7 +76,7 @@ class _Scene:
 
 
 def _smaller(
-    story: Story[Any], scenes: tuple[_Scene, ...], fails: Callable[[Run[Any]], object]
+    story: Scenario[Any], scenes: tuple[_Scene, ...], fails: Callable[[Run[Any]], object]
 ) -> tuple[_Scene, ...]:
     best = scenes
 
@@ -95,7 +95,7 @@ def _smaller(
 
 
 def _until_it_fails(
-    story: Story[Any], scenes: Iterable[_Scene], fails: Callable[[Run[Any]], object]
+    story: Scenario[Any], scenes: Iterable[_Scene], fails: Callable[[Run[Any]], object]
 ) -> tuple[_Scene, ...] | None:
     """The scenes that change the run, up to the first run that fails; None when none does."""
     run = story.start
@@ -112,7 +112,7 @@ def _until_it_fails(
     return None
 
 
-def _heard(story: Story[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
+def _heard(story: Scenario[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
     """The run after a scene; the same one where what was left out has made it impossible."""
     try:
         return step(story.spec, run, _rebound(scene, run))
@@ -120,7 +120,7 @@ def _heard(story: Story[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
         return run
 
 
-def _played(story: Story[Any], scenes: Iterable[_Scene]) -> Story[Any]:
+def _played(story: Scenario[Any], scenes: Iterable[_Scene]) -> Scenario[Any]:
     run = story.start
     events: list[Event] = []
     for scene in scenes:
@@ -129,7 +129,7 @@ def _played(story: Story[Any], scenes: Iterable[_Scene]) -> Story[Any]:
     return evolve(story, events=tuple(events))
 
 
-def _scenes(story: Story[Any]) -> Iterator[_Scene]:
+def _scenes(story: Scenario[Any]) -> Iterator[_Scene]:
     for before, event in zip(story.runs(), story.events, strict=False):
         said = innermost(event)
         yield _Scene(event, _digest_at(before, event) == getattr(said, "digest", None))
@@ -139,7 +139,7 @@ def _rebound(scene: _Scene, run: Run[Any]) -> Event:
     """The event; a human's answer is bound to the question as it stands now."""
     said, digest = innermost(scene.event), _digest_at(run, scene.event)
     if scene.is_answer and isinstance(said, HumanDecided) and digest is not None:
-        return inside(path_of(scene.event), evolve(said, digest=digest))
+        return wrap_event(path_of(scene.event), evolve(said, digest=digest))
     return scene.event
 
 
@@ -193,7 +193,7 @@ def _changed(
         if heard is None:
             yield scene
         else:
-            yield from (evolve(scene, event=inside(path, one)) for one in change(heard))
+            yield from (evolve(scene, event=wrap_event(path, one)) for one in change(heard))
 
 
 def _without_turn(event: Any, turn: int) -> Iterator[Event]:

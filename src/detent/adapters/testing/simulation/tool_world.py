@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve, fields, frozen
 
-from detent.adapters.drivers.performer import Purse
+from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.testing.simulation.model_actors import Players
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply
@@ -39,7 +39,7 @@ class Outside:
         self._times: Counter[object] = Counter()
         self._done: dict[str, object] = {}
 
-    def pay(
+    def perform(
         self, effect: Effect, clock: Clock, price: Callable[[ChatReply], float] | None
     ) -> Event | Exception | None:
         """What comes of an effect: a case for each kind."""
@@ -51,8 +51,10 @@ class Outside:
             case AskModel() | RunTool() | Reconcile() | WaitUntil() | Judge() | AskHuman():
                 pass
         try:
-            purse = Purse(payer, payer, uis, clock=clock, chance=lambda: 0.5, price=price)
-            return purse.pay(effect)
+            performer = EffectPerformer(
+                payer, payer, uis, clock=clock, chance=lambda: 0.5, price=price
+            )
+            return performer.perform(effect)
         except Exception as error:  # noqa: BLE001 - as the drivers do
             return error
 
@@ -85,7 +87,7 @@ class Outside:
 
 @frozen
 class Payer:
-    """The ports that one effect is paid from."""
+    """The ports that perform one effect."""
 
     outside: Outside
     effect: Any

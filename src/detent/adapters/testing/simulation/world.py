@@ -42,7 +42,7 @@ from detent.adapters.testing.simulation.trace import (
 )
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
-from detent.core.machine.delegation import inside
+from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start
 from detent.core.run.decisions import Confirmed
@@ -330,7 +330,7 @@ class World:
     def _copy(self, flight: Flight) -> None:
         self._perform(flight)
         if not isinstance(flight.came, BaseException | None):
-            self._feed(flight.process, inside(flight.effect.path, flight.came), "early")
+            self._feed(flight.process, wrap_event(flight.effect.path, flight.came), "early")
 
     def _feed(self, process: Process, event: Event, how: str) -> None:
         self.tell(f"process {process.number} is told {how}:")
@@ -364,20 +364,20 @@ class World:
             path, ref, digest = open_questions[pick % len(open_questions)]
             wrong = ["forged", *(one for one in self._questions if one != digest)]
             event = HumanDecided(ref, wrong[pick % len(wrong)], Confirmed())
-            self._feed(process, inside(path, event), "by a forger")
+            self._feed(process, wrap_event(path, event), "by a forger")
 
     def _perform(self, flight: Flight) -> None:
         """Do the work of an effect, once."""
         if flight.is_performed:
             return
         effect = flight.effect
-        flight.came = self._outside.pay(
+        flight.came = self._outside.perform(
             effect, self.clock, agent_at(self._spec, effect.path).limits.price
         )
         flight.is_performed = True
         if isinstance(flight.came, BaseException | None):
             return
-        self._past.append(inside(effect.path, flight.came))
+        self._past.append(wrap_event(effect.path, flight.came))
         if isinstance(effect, RunTool):
             self.trace.append(Performed(flight.process.number, effect, flight.came))
         if isinstance(effect, AskHuman) and isinstance(flight.came, HumanDecided):

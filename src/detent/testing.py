@@ -5,7 +5,6 @@ No test framework is needed. A name is loaded when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
     from detent.adapters.testing.proofs.hypothesis_strategies import given_run as given_run
     from detent.adapters.testing.proofs.hypothesis_strategies import schedules as schedules
     from detent.adapters.testing.proofs.hypothesis_strategies import scripts as scripts
-    from detent.adapters.testing.proofs.properties import Claim as Claim
-    from detent.adapters.testing.proofs.properties import Wrong as Wrong
+    from detent.adapters.testing.proofs.properties import Property as Property
+    from detent.adapters.testing.proofs.properties import Violation as Violation
     from detent.adapters.testing.proofs.properties import always as always
     from detent.adapters.testing.proofs.properties import always_ends_within as always_ends_within
     from detent.adapters.testing.proofs.properties import (
@@ -62,8 +61,8 @@ if TYPE_CHECKING:
     from detent.adapters.testing.simulation.invariants import INVARIANTS as INVARIANTS
     from detent.adapters.testing.simulation.moves import Move as Move
     from detent.adapters.testing.simulation.nested_runs import everywhere as everywhere
-    from detent.adapters.testing.simulation.scenarios import Story as Story
-    from detent.adapters.testing.simulation.scenarios import story_of as story_of
+    from detent.adapters.testing.simulation.scenarios import Scenario as Scenario
+    from detent.adapters.testing.simulation.scenarios import scenario_of as scenario_of
     from detent.adapters.testing.simulation.shared_stores import MakeShelf as MakeShelf
     from detent.adapters.testing.simulation.shared_stores import directory_shelf as directory_shelf
     from detent.adapters.testing.simulation.shared_stores import memory_shelf as memory_shelf
@@ -92,55 +91,50 @@ if TYPE_CHECKING:
     from detent.ports.real_models import RealModelForbiddenError as RealModelForbiddenError
     from detent.ports.real_models import allow_real_models as allow_real_models
     from detent.ports.real_models import forbid_real_models as forbid_real_models
+else:
+    from detent.exports import lazy_exports
 
-_HOMES = {
-    "adapters.journals.memory": "MemoryJournal",
-    "adapters.system.chance": "SeededChance",
-    "adapters.system.clocks": "JumpingClock ManualClock",
-    "adapters.testing.doubles.assertions": (
-        "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
-    ),
-    "adapters.testing.doubles.human": "Question ScriptedHuman",
-    "adapters.testing.doubles.recorded": "RecordingChatGenerator ReplayingChatGenerator recorded",
-    "adapters.testing.doubles.scripted": "After Asked Pieces ScriptedChatGenerator When",
-    "adapters.testing.doubles.scrubbing": "scrub_secrets",
-    "adapters.testing.doubles.spies": "SpiedTool ToolUse spy",
-    "adapters.testing.doubles.transcripts": "transcript",
-    "adapters.testing.proofs.checking": "Proof Refuted check",
-    "adapters.testing.proofs.hypothesis_strategies": "Schedule agents given_run schedules scripts",
-    "adapters.testing.proofs.properties": (
-        "Claim Wrong always always_ends_within budget_never_exceeded never_runs_unapproved"
-    ),
-    "adapters.testing.simulation.invariants": "INVARIANTS",
-    "adapters.testing.simulation.moves": "Move",
-    "adapters.testing.simulation.nested_runs": "everywhere",
-    "adapters.testing.simulation.scenarios": "Story story_of",
-    "adapters.testing.simulation.shared_stores": (
-        "MakeShelf directory_shelf memory_shelf sqlite_shelf"
-    ),
-    "adapters.testing.simulation.shrinking": "shrink",
-    "adapters.testing.simulation.simulate": (
-        "Broken Case InvariantBroken Report Simulation simulate"
-    ),
-    "adapters.testing.simulation.trace": "Folded Opened Performed Rested Said Trace",
-    "ports.laws": (
-        "check_chance check_chat_generator check_clock check_confirmation_ui check_handler "
-        "check_journal check_observer check_tool_executor"
-    ),
-    "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
-}
-"""Where each public name lives: the same as above, for the interpreter."""
-
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-if not TYPE_CHECKING:
-    __all__ = [*_HOME_OF]  # noqa: PLE0604 - names, made from the table
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOME_OF:
-            raise AttributeError(f"module 'detent.testing' has no attribute {name!r}")
-        value: object = getattr(import_module(f"detent.{_HOME_OF[name]}"), name)
-        globals()[name] = value
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_HOME_OF})
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "adapters.journals.memory": "MemoryJournal",
+            "adapters.system.chance": "SeededChance",
+            "adapters.system.clocks": "JumpingClock ManualClock",
+            "adapters.testing.doubles.assertions": (
+                "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
+            ),
+            "adapters.testing.doubles.human": "Question ScriptedHuman",
+            "adapters.testing.doubles.recorded": (
+                "RecordingChatGenerator ReplayingChatGenerator recorded"
+            ),
+            "adapters.testing.doubles.scripted": "After Asked Pieces ScriptedChatGenerator When",
+            "adapters.testing.doubles.scrubbing": "scrub_secrets",
+            "adapters.testing.doubles.spies": "SpiedTool ToolUse spy",
+            "adapters.testing.doubles.transcripts": "transcript",
+            "adapters.testing.proofs.checking": "Proof Refuted check",
+            "adapters.testing.proofs.hypothesis_strategies": (
+                "Schedule agents given_run schedules scripts"
+            ),
+            "adapters.testing.proofs.properties": (
+                "Property Violation always always_ends_within budget_never_exceeded "
+                "never_runs_unapproved"
+            ),
+            "adapters.testing.simulation.invariants": "INVARIANTS",
+            "adapters.testing.simulation.moves": "Move",
+            "adapters.testing.simulation.nested_runs": "everywhere",
+            "adapters.testing.simulation.scenarios": "Scenario scenario_of",
+            "adapters.testing.simulation.shared_stores": (
+                "MakeShelf directory_shelf memory_shelf sqlite_shelf"
+            ),
+            "adapters.testing.simulation.shrinking": "shrink",
+            "adapters.testing.simulation.simulate": (
+                "Broken Case InvariantBroken Report Simulation simulate"
+            ),
+            "adapters.testing.simulation.trace": "Folded Opened Performed Rested Said Trace",
+            "ports.laws": (
+                "check_chance check_chat_generator check_clock check_confirmation_ui "
+                "check_handler check_journal check_observer check_tool_executor"
+            ),
+            "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
+        },
+    )

@@ -1,0 +1,43 @@
+"""Journals: where runs are kept, and what a store of one's own needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from detent.adapters.drivers.history import Runs as Runs
+    from detent.adapters.drivers.recording import RunExistsError as RunExistsError
+    from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
+    from detent.adapters.journals.directory import DirectoryJournal as DirectoryJournal
+    from detent.adapters.journals.encrypted import EncryptedJournal as EncryptedJournal
+    from detent.adapters.journals.memory import MemoryJournal as MemoryJournal
+    from detent.adapters.journals.postgres import PostgresJournal as PostgresJournal
+    from detent.adapters.journals.redacted import RedactedJournal as RedactedJournal
+    from detent.adapters.journals.sqlite import SQLiteJournal as SQLiteJournal
+    from detent.ports.journal import Checkpoint as Checkpoint
+    from detent.ports.journal import Entry as Entry
+    from detent.ports.journal import Journal as Journal
+    from detent.ports.journal import JournalConflictError as JournalConflictError
+    from detent.ports.journal import JournalDamagedError as JournalDamagedError
+    from detent.ports.journal import JournalError as JournalError
+    from detent.ports.journal import StoredRun as StoredRun
+else:
+    from detent.exports import lazy_exports
+
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "adapters.drivers.history": "Runs",
+            "adapters.drivers.recording": "RunExistsError RunNotFoundError",
+            "adapters.journals.directory": "DirectoryJournal",
+            "adapters.journals.encrypted": "EncryptedJournal",
+            "adapters.journals.memory": "MemoryJournal",
+            "adapters.journals.postgres": "PostgresJournal",
+            "adapters.journals.redacted": "RedactedJournal",
+            "adapters.journals.sqlite": "SQLiteJournal",
+            "ports.journal": (
+                "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
+                "StoredRun"
+            ),
+        },
+    )

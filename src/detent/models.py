@@ -1,0 +1,98 @@
+"""Models: every chat generator with its options, and what a chat generator of one's own needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from detent.adapters.providers.anthropic.chat import (
+        AnthropicChatGenerator as AnthropicChatGenerator,
+    )
+    from detent.adapters.providers.bedrock.chat import AccessKey as AccessKey
+    from detent.adapters.providers.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
+    from detent.adapters.providers.cohere.chat import CohereChatGenerator as CohereChatGenerator
+    from detent.adapters.providers.fallback import FallbackChatGenerator as FallbackChatGenerator
+    from detent.adapters.providers.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
+    from detent.adapters.providers.gemini.chat import VertexChatGenerator as VertexChatGenerator
+    from detent.adapters.providers.http.caller import Timeouts as Timeouts
+    from detent.adapters.providers.http.endpoints import Endpoint as Endpoint
+    from detent.adapters.providers.http.secrets import Secret as Secret
+    from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
+    from detent.adapters.providers.ollama.chat import OllamaChatGenerator as OllamaChatGenerator
+    from detent.adapters.providers.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
+    from detent.adapters.providers.openai.profiles import Profile as Profile
+    from detent.adapters.providers.openai.servers import (
+        AzureOpenAIChatGenerator as AzureOpenAIChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        DeepSeekChatGenerator as DeepSeekChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import GroqChatGenerator as GroqChatGenerator
+    from detent.adapters.providers.openai.servers import (
+        LlamaCppChatGenerator as LlamaCppChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        MistralChatGenerator as MistralChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        OllamaV1ChatGenerator as OllamaV1ChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        OpenRouterChatGenerator as OpenRouterChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        TogetherChatGenerator as TogetherChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import VLLMChatGenerator as VLLMChatGenerator
+    from detent.adapters.providers.openai.servers import XAIChatGenerator as XAIChatGenerator
+    from detent.adapters.providers.openai_responses.chat import (
+        OpenAIResponsesChatGenerator as OpenAIResponsesChatGenerator,
+    )
+    from detent.adapters.providers.registry import chat_generator as chat_generator
+    from detent.adapters.testing.doubles.scripted import (
+        ScriptedChatGenerator as ScriptedChatGenerator,
+    )
+    from detent.core.chat.replies import ChatReply as ChatReply
+    from detent.core.chat.replies import ModelFailure as ModelFailure
+    from detent.core.chat.replies import SchemaMode as SchemaMode
+    from detent.core.chat.replies import StreamingChunk as StreamingChunk
+    from detent.core.chat.replies import ToolCallDelta as ToolCallDelta
+    from detent.core.chat.replies import Usage as Usage
+    from detent.core.tools.tool import ToolSpec as ToolSpec
+    from detent.ports.chat import AsyncChatGenerator as AsyncChatGenerator
+    from detent.ports.chat import ChatGenerator as ChatGenerator
+    from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
+    from detent.ports.chat import StreamingCallback as StreamingCallback
+else:
+    from detent.exports import lazy_exports
+
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "adapters.providers.anthropic.chat": "AnthropicChatGenerator",
+            "adapters.providers.bedrock.chat": "AccessKey BedrockChatGenerator",
+            "adapters.providers.cohere.chat": "CohereChatGenerator",
+            "adapters.providers.fallback": "FallbackChatGenerator",
+            "adapters.providers.gemini.chat": "GeminiChatGenerator VertexChatGenerator",
+            "adapters.providers.http.caller": "Timeouts",
+            "adapters.providers.http.endpoints": "Endpoint",
+            "adapters.providers.http.secrets": "Secret",
+            "adapters.providers.local.chat": "LocalChatGenerator",
+            "adapters.providers.ollama.chat": "OllamaChatGenerator",
+            "adapters.providers.openai.chat": "OpenAIChatGenerator",
+            "adapters.providers.openai.profiles": "Profile",
+            "adapters.providers.openai.servers": (
+                "AzureOpenAIChatGenerator DeepSeekChatGenerator GroqChatGenerator "
+                "LlamaCppChatGenerator MistralChatGenerator OllamaV1ChatGenerator "
+                "OpenRouterChatGenerator TogetherChatGenerator VLLMChatGenerator XAIChatGenerator"
+            ),
+            "adapters.providers.openai_responses.chat": "OpenAIResponsesChatGenerator",
+            "adapters.providers.registry": "chat_generator",
+            "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
+            "core.chat.replies": (
+                "ChatReply ModelFailure SchemaMode StreamingChunk ToolCallDelta Usage"
+            ),
+            "core.tools.tool": "ToolSpec",
+            "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError StreamingCallback",
+        },
+    )
