@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from math import inf
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
 from uuid import UUID
 
@@ -257,6 +258,7 @@ def test_a_tool_may_change_what_it_was_given() -> None:
         (Colour.RED, "red"),
         (datetime(2026, 1, 31, tzinfo=UTC), "2026-01-31T00:00:00+00:00"),
         (timedelta(minutes=1), "PT60S"),
+        (MappingProxyType({"a": 1}), {"a": 1}),
         (b"a", "YQ=="),
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (Decimal("1.50"), "1.50"),

@@ -462,3 +462,19 @@ def test_keys_that_json_has_not_got_are_told_with_a_way_out(key: Any) -> None:
     """Whether their schema has one type or several."""
     with pytest.raises(TypeError, match=r"JSON has no objects with keys of type .*; take pairs"):
         schema_of(dict[key, str])
+
+
+class Password(pydantic.BaseModel, regex_engine="python-re"):
+    """A class with a pattern that needs backtracking, and one that does not."""
+
+    secret: str = pydantic.Field(pattern="^(?=.*[0-9]).{8,}$")
+    name: str = pydantic.Field(pattern="^[a-z]+$")
+
+
+def test_a_pattern_that_only_pydantic_can_check_is_left_to_it() -> None:
+    """It would refuse the whole tool, and the instance is checked when it is made."""
+    schema = schema_of(Password)
+    assert schema["properties"]["secret"] == {"type": "string"}
+    assert schema["properties"]["name"] == {"type": "string", "pattern": "^[a-z]+$"}
+    with pytest.raises(ConversionError, match="should match pattern"):
+        convert({"secret": "short", "name": "a"}, Password, "it")

@@ -35,6 +35,9 @@ BITS_MAX = 14_000
 """How large an integer may be: like Python, the library reads no number of more than 4,300 digits;
 of a larger one it says anything."""
 
+CONTAINERS = (dict, list, tuple)
+HARMLESS = frozenset({str, bool, type(None)})
+
 PHRASES: Mapping[str, str] = {
     "string": "a string",
     "integer": "an integer",
@@ -147,11 +150,11 @@ def compiled(schema: Schema) -> Draft202012Validator:
 
 def require_json(value: object, depth: int = DEPTH_MAX) -> None:
     """Raise ValueError for what the library takes for something else, or overflows the stack on."""
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, CONTAINERS):
         if not depth:
             raise ValueError(f"more than {DEPTH_MAX} levels deep")
         for item in value.values() if isinstance(value, dict) else value:
-            if type(item) is not str:
+            if type(item) not in HARMLESS:  # most arguments are: to look saves a call for each
                 require_json(item, depth - 1)
     elif isinstance(value, int):
         if value.bit_length() > BITS_MAX:
@@ -259,8 +262,10 @@ class _Teller:
             case "contentEncoding":
                 asked = f"be {schema[keyword]} text"
             case "contains":
-                bound = _count_of_items(error.schema_path[-1], schema)
-                asked = f"have {bound} items that are {self._expected(schema['contains'])}"
+                is_most = error.schema_path[-1] == "maxContains"
+                bound = schema["maxContains"] if is_most else schema.get("minContains", 1)
+                count = f"at {'most' if is_most else 'least'} {bound}"
+                asked = f"have {count} items that are {self._expected(schema['contains'])}"
             case _ if keyword.endswith(("Length", "Items", "Properties")):
                 return f"{ASKED[keyword].format(rule)}, got {len(value)}"
             case _ if keyword in ASKED:
@@ -300,10 +305,11 @@ class _Teller:
         return told or "what its schema says"
 
     def _unknown(self, error: ValidationError, names: Iterable[str]) -> Iterator[str]:
-        schema = self._part(error.schema_path[:-1])
+        known = self._part(error.schema_path[:-1]).get("properties", {})
         for name in names:
-            place = self._place(error, name)
-            yield f"{place} is not known; {_instead_of(name, schema.get('properties', {}))}"
+            close = [f"did you mean '{other}'?" for other in get_close_matches(name, known, 1)]
+            instead = [*close, f"there is: {', '.join(known) or 'nothing'}"][0]
+            yield f"{self._place(error, name)} is not known; {instead}"
 
     def _need(self, error: ValidationError) -> str:
         """Who needs the property that is missing, where not all do."""
@@ -359,19 +365,7 @@ def _forbids_others(path: Path) -> bool:
     return path[-1:] == ["additionalProperties"] and path[-2:-1] != ["properties"]
 
 
-def _count_of_items(keyword: str | int, schema: Mapping[str, Any]) -> str:
-    if keyword == "maxContains":
-        return f"at most {schema['maxContains']}"
-    return f"at least {schema.get('minContains', 1)}"
-
-
 def _is_other(errors: Sequence[ValidationError], path: Path) -> bool:
     """Whether an option is for values of another type, or for other values."""
     kinds = {error.kind.name for error in errors if error.instance_path == path}
     return not kinds.isdisjoint({*ALIKE, "falseSchema"})
-
-
-def _instead_of(name: str, known: Iterable[str]) -> str:
-    if close := get_close_matches(name, known, 1):
-        return f"did you mean '{close[0]}'?"
-    return f"there is: {', '.join(known) or 'nothing'}"
