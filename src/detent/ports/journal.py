@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from attrs import field, frozen
 
 from detent.core.errors import DetentError
-from detent.core.values.quick import quick
+from detent.core.values.fast_values import fast_init
 
 Body: TypeAlias = str | Mapping[str, Any] | Callable[[], str]
 """What is kept: plain JSON, its text, or what gives the text, ever the same, once it is needed."""
@@ -63,7 +63,7 @@ class _Kept:
         return _text_of(self.body)
 
 
-@quick
+@fast_init
 @frozen
 class Entry(_Kept):
     """One thing that happened to a run, as it is kept.

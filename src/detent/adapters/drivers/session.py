@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias
+from functools import cached_property
+from typing import Any, Generic, TypeAlias
 
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
@@ -84,6 +85,14 @@ class Session(Generic[S]):
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
         self.open()
+
+    @cached_property
+    def _run(self) -> Run[S]:
+        """The run with all that was folded in. Without a value, `leave` has taken it away."""
+        raise SessionLeftError(
+            "this session holds its run no longer: whoever drove it has given its result, or "
+            "raised; go on with that result's run, or with Agent.resume, in another session"
+        )
 
     @property
     def run(self) -> Run[S]:
@@ -326,26 +335,9 @@ class Session(Generic[S]):
         self.open()
         self._folded = []
         del self._run
-        left: Any = _LeftSession
-        self.__class__ = left
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
-
-
-class _LeftSession(Session[S]):
-    """One that has been left. It is a class of its own, as `__getattr__` makes all reading slow."""
-
-    if not TYPE_CHECKING:  # a checker would take any name for one of a session
-
-        def __getattr__(self, name: str) -> Never:
-            """Say why there is no run."""
-            if name != "_run":
-                raise AttributeError(f"a session has no {name!r}")
-            raise SessionLeftError(
-                "this session holds its run no longer: whoever drove it has given its result, or "
-                "raised; go on with that result's run, or with Agent.resume, in another session"
-            )
 
 
 def performed(pay: Pay, effect: Effect) -> Event | BaseException | None:

@@ -12,8 +12,8 @@ from attrs import field, frozen
 
 from detent.core.codec.registry import OWN_FORMS
 from detent.core.values.copies import frozen_leaf
-from detent.core.values.frozen import ATOMS, FrozenDict, freeze, frozen_dict, sealed
-from detent.core.values.quick import quick
+from detent.core.values.fast_values import fast_init
+from detent.core.values.frozen import ATOMS, FrozenDict, freeze, sealed
 
 Part = TypeVar("Part")
 
@@ -49,7 +49,7 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
     if not value:
         return EMPTY
     if ATOMS.issuperset(map(type, value.values())):
-        return value if type(value) is FrozenDict else frozen_dict(value)
+        return value if type(value) is FrozenDict else FrozenDict(value)
     if is_deep(value):
         raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
     return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
@@ -72,7 +72,7 @@ def _inside(value: object) -> Iterable[object]:
 
 
 @sealed
-@quick
+@fast_init
 @frozen
 class TextContent:
     """Plain text."""
@@ -116,7 +116,7 @@ class FileContent:
 
 
 @sealed
-@quick
+@fast_init
 @frozen
 class ToolCall:
     """The model asks for a tool to be run.
@@ -147,7 +147,7 @@ def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
 
 
 @sealed
-@quick
+@fast_init
 @frozen
 class ToolCallResult:
     """What came of a tool call: text, or parts, for the model to read."""
@@ -179,7 +179,7 @@ def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
 
 
 @sealed
-@quick
+@fast_init
 @frozen
 class ChatMessage:
     """One message of a conversation. Make one with a `from_…` constructor."""

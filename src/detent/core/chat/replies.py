@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 from attrs import field, frozen
 
 from detent.core.chat.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
+from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.quick import quick
 
 FinishReason: TypeAlias = Literal[
     "stop", "length", "tool_calls", "content_filter", "refusal", "other"
@@ -20,7 +20,7 @@ SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
 any, or never."""
 
 
-@quick
+@fast_init
 @frozen
 class Usage:
     """Tokens spent, in one shape for every provider.
@@ -56,7 +56,7 @@ class Usage:
         )
 
 
-@quick
+@fast_init
 @frozen
 class ChatReply:
     """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints)."""
@@ -99,7 +99,7 @@ class ModelFailure:
     request_id: str | None = None
 
 
-@quick
+@fast_init
 @frozen
 class ToolCallDelta:
     """A piece of a tool call: the name and id come first, then fragments of its JSON arguments."""
@@ -110,7 +110,7 @@ class ToolCallDelta:
     id: str | None = None
 
 
-@quick
+@fast_init
 @frozen
 class StreamingChunk:
     """A piece of a run, as it happens: for showing, never part of the run itself.

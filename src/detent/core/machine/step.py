@@ -73,7 +73,7 @@ from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
-from detent.core.values.frozen import frozen_dict
+from detent.core.values.frozen import FrozenDict
 
 BEGUN = (Running, Ready, Unknown)
 """The statuses of a call that may be answered; a call that runs is the usual case."""
@@ -179,7 +179,7 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
         phase=Acting(reply, slots),
         usage=usage,
         cost=cost,
-        tool_call_counts=frozen_dict(counts),
+        tool_call_counts=FrozenDict(counts),
     )
     return completed(spec, run, reply, slots) if are_settled(slots) else run
 

@@ -21,8 +21,8 @@ from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.result import result_of
 from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.quick import quick
 
 Policy: TypeAlias = Callable[[ToolCall, Tool, Run[Any]], Verdict | Awaitable[Verdict]]
 """Answers, once for each call, whether a human must be asked. Its verdict is kept in the run.
@@ -45,7 +45,7 @@ _key = partial(tuple.__new__, EffectKey)
 """As `EffectKey`, in half the time."""
 
 
-@quick
+@fast_init
 @frozen
 class AskModel:
     """Ask the model to answer the conversation."""
@@ -70,7 +70,7 @@ class AskModel:
         return ModelReplied(self.turn, self.attempt, reply, cost)
 
 
-@quick
+@fast_init
 @frozen
 class RunTool:
     """Run a tool with the model's (or the human's) arguments; `state` fills what is wired to it."""

@@ -10,10 +10,10 @@ from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.run.decisions import Decision, Verdict
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import ToolFault, ToolResult
-from detent.core.values.quick import quick
+from detent.core.values.fast_values import fast_init
 
 
-@quick
+@fast_init
 @frozen
 class ModelReplied:
     """The model answered what `AskModel` asked in this turn and attempt.
@@ -42,7 +42,7 @@ class ModelFailed:
     chance: float = 0.0
 
 
-@quick
+@fast_init
 @frozen
 class ToolStarted:
     """A tool is about to run: recorded first, so that a crash leaves a trace of the intent.
@@ -55,7 +55,7 @@ class ToolStarted:
     at: float | None = None
 
 
-@quick
+@fast_init
 @frozen
 class ToolReturned:
     """A tool gave a result."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, get_args
 
 from attrs import field, frozen
 
@@ -22,8 +22,8 @@ from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import CallRef
 from detent.core.state.typevars import S
 from detent.core.tools.result import ToolFault, ToolResult
+from detent.core.values.fast_values import fast_evolve, fast_init
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.quick import quick, twin
 
 
 @frozen
@@ -47,7 +47,7 @@ class AwaitingDecision:
     reveals: tuple[str, ...] = ()
 
 
-@quick
+@fast_init
 @frozen
 class Ready:
     """May run; not started."""
@@ -59,7 +59,7 @@ READY = Ready()
 """How most calls begin."""
 
 
-@quick
+@fast_init
 @frozen
 class Running:
     """Started, not yet answered. At `deadline`, in seconds since 1970, nobody waits any longer."""
@@ -91,7 +91,7 @@ class Delegated:
     run: Run[Any]
 
 
-@quick
+@fast_init
 @frozen
 class Succeeded:
     """Ran, and gave a result."""
@@ -141,7 +141,7 @@ Open: TypeAlias = (
 Status: TypeAlias = Open | Settled
 
 
-@quick
+@fast_init
 @frozen
 class Slot:
     """One tool call and its status. `note` tells the model what a human changed about the call."""
@@ -210,7 +210,7 @@ def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[Resu
     return f"{note}\n{content}" if isinstance(content, str) else (TextContent(note), *content)
 
 
-@quick
+@fast_init
 @frozen
 class Thinking:
     """The model is to answer. `attempt` counts the tries of this turn, from 1."""
@@ -230,7 +230,7 @@ class Pausing:
     until: float
 
 
-@quick
+@fast_init
 @frozen
 class Acting:
     """The model's calls are being answered.
@@ -313,45 +313,7 @@ class Run(Generic[S]):
         return phase.slots if isinstance(phase, Acting) else ()
 
 
-_Run = twin(Run)
-_KEPT: Any = object()
-
-
-def evolve(
-    was: Run[S],
-    *,
-    id: str = _KEPT,  # noqa: A002 - as the field is called
-    state: S = _KEPT,
-    phase: Phase = _KEPT,
-    turn: int = _KEPT,
-    usage: Usage = _KEPT,
-    tool_call_counts: FrozenDict[str, int] = _KEPT,
-    options: RunOptions = _KEPT,
-    misfits: int = _KEPT,
-    cost: float = _KEPT,
-    exhausted: str | None = _KEPT,
-    deadline: float | None = _KEPT,
-    decisions: tuple[DecisionRecord, ...] = _KEPT,
-    grants: tuple[Grant, ...] = _KEPT,
-    given_up: int = _KEPT,
-) -> Run[S]:
-    """The run with other values in some fields: `attrs.evolve` in a seventh of the time."""
-    new = _Run()
-    new.id = was.id if id is _KEPT else id
-    new.state = was.state if state is _KEPT else state
-    new.phase = was.phase if phase is _KEPT else phase
-    new.turn = was.turn if turn is _KEPT else turn
-    new.usage = was.usage if usage is _KEPT else usage
-    kept = tool_call_counts is _KEPT
-    new.tool_call_counts = was.tool_call_counts if kept else tool_call_counts
-    new.options = was.options if options is _KEPT else options
-    new.misfits = was.misfits if misfits is _KEPT else misfits
-    new.cost = was.cost if cost is _KEPT else cost
-    new.exhausted = was.exhausted if exhausted is _KEPT else exhausted
-    new.deadline = was.deadline if deadline is _KEPT else deadline
-    new.decisions = was.decisions if decisions is _KEPT else decisions
-    new.grants = was.grants if grants is _KEPT else grants
-    new.given_up = was.given_up if given_up is _KEPT else given_up
-    new.__class__ = Run
-    run: Run[S] = new
-    return run
+if TYPE_CHECKING:
+    from attrs import evolve as evolve  # noqa: PLC0414 - so that others may import it from here
+else:
+    evolve = fast_evolve(Run)

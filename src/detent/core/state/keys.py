@@ -21,7 +21,6 @@ from detent.core.schema.type_checks import (
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.values.copies import protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenList
-from detent.core.values.quick import quick
 from detent.core.values.shared_list import SharedList, bare, is_shared_list
 from detent.core.values.short_repr import short_repr
 
@@ -65,7 +64,6 @@ Class: TypeAlias = type[Any]
 Classes: TypeAlias = frozenset[type]
 
 
-@quick
 @frozen(repr=False)
 class Write:
     """An update of one key that has been decided but not yet applied: ``Write(key, value)``.

@@ -15,7 +15,6 @@ from detent.core.tools.masking import masked
 from detent.core.tools.redaction import redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
-from detent.core.values.quick import quick
 
 
 class MissingInputError(DetentError, LookupError):
@@ -34,7 +33,6 @@ NOTHING_WRITTEN = PendingWrites(State({}))
 """For all tools that take no state: nobody can write to it."""
 
 
-@quick
 @frozen
 class Invocation:
     """One attempt at `call`, on `state` as it was when the attempt began.
@@ -47,7 +45,7 @@ class Invocation:
     call: ToolCall
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
-    _ledger: PendingWrites = field(
+    _pending: PendingWrites = field(
         init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
     )
 
@@ -72,7 +70,7 @@ class Invocation:
             filled |= dict.fromkeys(signature.keys, self.idempotency_key)
         wanted = signature.state
         if wanted is not None:
-            filled[wanted.name] = live_state(self._ledger, wanted.kind)
+            filled[wanted.name] = live_state(self._pending, wanted.kind)
         return filled
 
     def result(self, value: object) -> ToolResult:
@@ -82,7 +80,7 @@ class Invocation:
             ResultError: the result could not be converted.
         """
         result = result_of(self.tool, value)
-        written = self._ledger.end()
+        written = self._pending.end()
         return evolve(result, writes=(*written, *result.writes)) if written else result
 
     def fault(self, error: BaseException) -> ToolFault:
@@ -113,7 +111,7 @@ class Invocation:
 
     def end(self) -> None:
         """Nothing that the function writes to its state counts from now on."""
-        self._ledger.end()
+        self._pending.end()
 
     def _converted(self) -> dict[str, object]:
         faults: list[str] = []

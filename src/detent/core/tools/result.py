@@ -19,8 +19,8 @@ from detent.core.state.keys import Write
 from detent.core.state.state import BaseState
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import AS_IT_IS, Reply, TextRule
+from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS
-from detent.core.values.quick import quick
 
 FaultKind: TypeAlias = Literal[
     "unknown_tool",
@@ -44,7 +44,7 @@ WHOLE = frozenset({dict, list, tuple, set, frozenset})
 SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-@quick
+@fast_init
 @frozen
 class ToolResult:
     """What a tool gave: content for the model to read, and writes for the state.

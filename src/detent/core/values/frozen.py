@@ -61,20 +61,6 @@ class FrozenDict(dict[K, V]):
         return type(self), (dict(self),)
 
 
-def frozen_dict(items: Mapping[K, V]) -> FrozenDict[K, V]:
-    """The items in a dict that nobody can change: in a third of the time of the class."""
-    new: Any = _OpenDict(items)
-    new.__class__ = FrozenDict
-    filled: FrozenDict[K, V] = new
-    return filled
-
-
-class _OpenDict(dict[K, V]):
-    """A `FrozenDict` before nobody can change it."""
-
-    __slots__ = ()
-
-
 class FrozenList(list[T]):
     """A list that refuses every change. Hashable when its items are."""
 

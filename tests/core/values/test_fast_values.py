@@ -1,4 +1,4 @@
-"""A quick constructor makes what the one of attrs makes, and as frozen."""
+"""Fast constructors and `evolve` make what those of attrs make, and as frozen."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from detent import ChatMessage, ChatRole, ToolCall
 from detent.core.chat.replies import Usage
 from detent.core.run.run import Run, RunOptions, Thinking, evolve
 from detent.core.state.state import State
+from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.quick import quick
 
 
-def classes() -> tuple[Any, Any]:
-    """A class with everything that a field can have, as attrs makes it and with `quick`."""
+def again() -> Any:
+    """A class with everything that a field can have, made anew."""
 
     class Whole:
         """A class."""
@@ -29,95 +29,97 @@ def classes() -> tuple[Any, Any]:
         place: int
         kind: str = field(alias="sort")
         parts: tuple[int, ...] = field(default=(), converter=tuple)
-        names: list[str] = field(factory=list)
         _hidden: int = 7
-        made: int = field(init=False, default=3)
-        both: tuple[int, ...] = field(
-            init=False, default=Factory(lambda self: (self.place, self.made), takes_self=True)
-        )
-        fresh: list[int] = field(init=False, factory=list)
-        last: float = field(kw_only=True)
-        least: float = field(default=0.5, kw_only=True, converter=float)
-        after: list[str] = field(init=False, factory=list)
 
-        def __attrs_post_init__(self) -> None:
-            self.after.append("made")
-
-    def again() -> Any:
-        return frozen(type("Whole", (), dict(Whole.__dict__)))
-
-    return again(), quick(again())
+    return frozen(type("Whole", (), dict(Whole.__dict__)))
 
 
-SLOW, QUICK = classes()
-GIVEN: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-    ((1, "x"), {"last": 2}),
-    ((1, "x", [1, 2], ["n"], 4), {"last": 2.0, "least": 3}),
-    ((), {"place": 1, "sort": "x", "last": 1, "hidden": 5, "parts": [1]}),
-]
+SLOW, FAST = again(), fast_init(again())
 
 
-@pytest.mark.parametrize(("given", "named"), GIVEN)
-def test_what_is_made_is_what_attrs_makes(given: tuple[Any, ...], named: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("positional", "named"),
+    [
+        ((1, "x"), {}),
+        ((1, "x", [1, 2], 4), {}),
+        ((), {"place": 1, "sort": "x", "hidden": 5, "parts": [1]}),
+    ],
+)
+def test_what_is_made_is_what_attrs_makes(
+    positional: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     """Every field is there, of the very class, and cannot be changed."""
-    slow, made = SLOW(*given, **named), QUICK(*given, **named)
+    slow, made = SLOW(*positional, **named), FAST(*positional, **named)
 
-    assert type(made) is QUICK
+    assert type(made) is FAST
     assert attrs.astuple(made) == attrs.astuple(slow)
     assert repr(made) == repr(slow)
-    assert made == QUICK(*given, **named)
-    assert made.names is not QUICK(*given, **named).names or "names" in named or len(given) > 3
-    for one in attrs.fields(QUICK):
+    assert made == FAST(*positional, **named)
+    for item in attrs.fields(FAST):
         with pytest.raises(FrozenInstanceError):
-            setattr(made, one.name, None)
+            setattr(made, item.name, None)
         with pytest.raises(FrozenInstanceError):
-            delattr(made, one.name)
+            delattr(made, item.name)
     assert attrs.evolve(made, place=5).place == 5
 
 
-def test_it_is_called_as_the_one_of_attrs() -> None:
+def test_it_is_called_as_the_constructor_of_attrs() -> None:
     """A reader of signatures, and who calls it wrongly, sees the same."""
-    assert signature(QUICK) == signature(SLOW)
-    assert QUICK.__init__.__qualname__ == SLOW.__init__.__qualname__
-    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'last'"):
-        QUICK(1, "x")
+    assert signature(FAST) == signature(SLOW)
+    assert FAST.__init__.__qualname__ == SLOW.__init__.__qualname__
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'sort'"):
+        FAST(1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'kind'"):
-        QUICK(1, kind="x", last=1)
-    with pytest.raises(ValueError, match="could not convert"):
-        QUICK(1, "x", last=1, least="none")
+        FAST(1, kind="x")
 
 
 def test_a_subclass_has_the_constructor_of_attrs() -> None:
     """One with attributes of its own has no twin."""
-    plain: Any = type("Plain", (QUICK,), {})
-    made = plain(1, sort="x", last=2)
-    more: Any = frozen(type("More", (QUICK,), {"__annotations__": {}}))
-    made_again = more(1, "x", last=2)
+    plain: Any = type("Plain", (FAST,), {})
+    made = plain(1, sort="x")
+    more: Any = frozen(type("More", (FAST,), {"__annotations__": {}}))
 
     assert type(made) is plain
-    assert made.both == made_again.both == (1, 3)
-    assert type(made_again) is more
+    assert attrs.astuple(made) == attrs.astuple(more(1, "x"))
     with pytest.raises(FrozenInstanceError):
         made.place = 2
 
 
-def test_a_class_with_a_validator_is_refused() -> None:
+@pytest.mark.parametrize(
+    "odd",
+    [
+        field(validator=instance_of(int)),
+        field(default=1, kw_only=True),
+        field(default=1, init=False),
+        field(factory=list),
+        field(default=Factory(lambda self: 1, takes_self=True)),
+    ],
+)
+def test_a_field_that_asks_for_more_is_refused(odd: Any) -> None:
     """It would be left out without a word."""
+    kind: Any = frozen(type("Odd", (), {"place": odd, "__annotations__": {"place": int}}))
+
+    with pytest.raises(TypeError, match=r"Odd\.place has more than a default and a converter"):
+        fast_init(kind)
+
+
+def test_a_class_that_does_more_at_the_end_is_refused() -> None:
+    """That would be left out as well."""
 
     @frozen
-    class Checked:
+    class Late:
         """A class."""
 
-        place: int = field(validator=instance_of(int))
+        def __attrs_post_init__(self) -> None: ...
 
-    with pytest.raises(TypeError, match="place has a validator"):
-        quick(Checked)
+    with pytest.raises(TypeError, match=r"Late\.__attrs_post_init__ would not be called"):
+        fast_init(Late)
 
 
 def test_a_class_without_fields_is_made() -> None:
-    """And so is a message, whose fields are all converted."""
+    """There is nothing to fill."""
 
-    @quick
+    @fast_init
     @frozen
     class Empty:
         """A class."""
