@@ -103,7 +103,7 @@ def unmet(value: object, rules: Iterable[Rule]) -> Iterator[str]:
     for name, rule in rules if value is not None else ():
         holds, phrase = CHECKS[name]
         if not holds(value, rule):
-            yield f"must {phrase.format(getattr(rule, '__name__', rule))}"
+            yield f"must {phrase.format(getattr(rule, '__name__', _plain(rule)))}"
 
 
 def _kind(schema: Json) -> str:
@@ -115,5 +115,6 @@ def _kind(schema: Json) -> str:
 def _plain(rule: Any) -> object:
     """A bound as JSON has it."""
     if isinstance(rule, re.Pattern):
-        return rule.pattern
+        flags = "".join(flag for flag in "imsx" if rule.flags & re.RegexFlag[flag.upper()])
+        return f"(?{flags}){rule.pattern}" if flags else rule.pattern
     return float(rule) if isinstance(rule, Decimal) else rule
