@@ -74,19 +74,19 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
     @property
     def messages(self) -> Sequence[ChatMessage]:
         """The whole conversation, oldest first."""
-        return self.run.messages
+        return self.run.state.messages
 
     @property
     def last_message(self) -> ChatMessage:
         """The newest message. Raises KeyError in an empty conversation."""
-        if not self.messages:
+        if not self.run.messages:
             raise KeyError("last_message")
-        return self.messages[-1]
+        return self.run.messages[-1]
 
     @property
     def text(self) -> str | None:
         """The text of the model's last message; None when the last message is not the model's."""
-        last = self.messages[-1] if self.messages else None
+        last = self.run.messages[-1] if self.run.messages else None
         return last.text if last is not None and last.role is ChatRole.ASSISTANT else None
 
     @property
@@ -134,14 +134,14 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.state.fields
-        if self.messages:
+        if self.run.messages:
             yield "last_message"
 
     def __repr__(self) -> str:
         return f"AgentResult(exit_reason={self.exit_reason!r}, text={self.text!r})"
 
     def __len__(self) -> int:
-        return len(self.state.fields) + bool(self.messages)
+        return len(self.state.fields) + bool(self.run.messages)
 
 
 class StreamingCallbackError(DetentError, RuntimeError):

@@ -13,6 +13,7 @@ from detent.core.errors import StateError, StateTypeError
 from detent.core.schema.type_checks import type_name
 from detent.core.state.handlers import add_numbers, append_unique, merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, Write, hold, unknown_key
+from detent.core.values.frozen import FrozenList
 from detent.core.values.shared_list import SharedList, bare, is_shared_list
 
 
@@ -139,15 +140,27 @@ def joined(current: Any, update: Any) -> Any:
     return current + update
 
 
-@pytest.mark.parametrize("handler", [merge_lists, joined])
+@pytest.mark.parametrize("handler", [merge_lists, append_unique])
 def test_only_what_is_new_is_checked(handler: Any) -> None:
     """What a list held before has been checked before: the cost does not grow with it."""
-    untold = SharedList(["not an int"])
-    assert key(list[int], handler).merge(untold, [1]) == ["not an int", 1]
+    unchecked = SharedList(["not an int"])
+    assert key(list[int], handler).merge(unchecked, [1]) == ["not an int", 1]
     with pytest.raises(StateTypeError, match="item 0 of list"):
-        key(list[int], handler).merge(untold, ["nor this"])
+        key(list[int], handler).merge(unchecked, ["nor this"])
     with pytest.raises(StateTypeError, match="item 0 of list"):
-        key(list[int], lambda current, update: [*current, 1]).merge(untold, [1])
+        key(list[int], joined).merge(unchecked, [1])
+
+
+def test_a_handler_of_ones_own_gets_real_lists() -> None:
+    """It may ask for their class, and add to a plain copy."""
+    seen: list[tuple[type, type]] = []
+
+    def look(current: Any, update: Any) -> Any:
+        seen.append((type(current), type(update)))
+        return joined(current, update)
+
+    assert key(list[int], look).merge(SharedList([1]), [2]) == [1, 2]
+    assert seen == [(FrozenList, FrozenList)]
 
 
 def test_a_union_of_lists_is_checked_as_a_whole() -> None:
@@ -204,7 +217,7 @@ def test_an_unknown_key_that_is_like_none_gets_no_suggestion() -> None:
 
 
 def test_a_handler_that_adds_what_does_not_fit_is_named() -> None:
-    """Of all that it gave, the new items are looked at."""
-    expected = "holds list[int] and joined must return that; item 0 of list"
+    """All that it gave is looked at."""
+    expected = "holds list[int] and joined must return that; item 1 of list"
     with pytest.raises(StateTypeError, match=re.escape(expected)):
         key(list[int], joined).merge(SharedList([1]), ["a"])

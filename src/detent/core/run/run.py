@@ -20,6 +20,7 @@ from detent.core.run.decisions import Scope
 from detent.core.run.grants import DecisionRecord, Grant
 from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import CallRef
+from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.values.fast_values import fast_evolve, fast_init
@@ -298,7 +299,7 @@ class Run(Generic[S]):
     @property
     def messages(self) -> Sequence[ChatMessage]:
         """The conversation so far: every tool call in it is answered."""
-        return self.state.messages
+        return conversation_in(self.state)
 
     @property
     def outcome(self) -> Outcome | None:

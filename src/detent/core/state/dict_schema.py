@@ -10,8 +10,8 @@ from detent.core.errors import SchemaError, StateError
 from detent.core.schema.type_checks import Check, is_list, is_type, takes
 from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key
-from detent.core.values.copies import read_copy
 from detent.core.values.frozen import FrozenDict
+from detent.core.values.shared_list import read
 
 ENTRY = ("type", "handler", "default")
 
@@ -84,7 +84,7 @@ def _key_of(name: object, entry: object, check: Check) -> Key[Any, Any]:
 
 def _entry_of(key: Key[Any, Any]) -> dict[str, Any]:
     entry = {"type": key.type, "handler": key.handler}
-    return entry if key.default is UNSET else {**entry, "default": read_copy(key.default)}
+    return entry if key.default is UNSET else {**entry, "default": read(key.default)}
 
 
 def _holds_messages(declared: Any) -> bool:

@@ -161,10 +161,10 @@ def keep_min(current: Ordered | None, update: Ordered) -> Ordered:
     return update if current is None or update < current else current
 
 
-def _items(value: Iterable[T] | None) -> list[T] | tuple[T, ...]:
+def _items(value: Iterable[T] | None) -> Sequence[T]:
     if value is None:
         return ()
-    return value if isinstance(value, list | tuple) else (cast(T, value),)
+    return value if isinstance(value, list | tuple | SharedList) else (cast(T, value),)
 
 
 def _log_of(value: Sequence[T] | None) -> SharedList[T]:

@@ -21,7 +21,7 @@ from detent.core.schema.type_checks import (
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.values.copies import protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenList
-from detent.core.values.shared_list import SharedList, bare, is_shared_list
+from detent.core.values.shared_list import SharedList, bare, is_shared_list, read
 from detent.core.values.short_repr import short_repr
 
 P = ParamSpec("P")
@@ -86,7 +86,7 @@ class Write:
     @property
     def value(self) -> Any:
         """The update; if it can be changed, a copy of it."""
-        return read_copy(self.held)
+        return read(self.held)
 
     def __repr__(self) -> str:
         by = f", {name_of(self.handler)}" if self.handler else ""
@@ -175,7 +175,8 @@ class Key(Generic[T, U]):
             self._require(held)  # the usual case: all that is new comes from the update
             return current + held
         try:
-            merged = chosen(None if current is UNSET else read_copy(current), read_copy(held))
+            look = read_copy if _is_shipped(chosen) else read  # ours take lists as they are shared
+            merged = chosen(None if current is UNSET else look(current), look(held))
         except Exception as error:
             raise StateError(
                 f"the handler {name_of(chosen)} of state key {self.name!r} raised "

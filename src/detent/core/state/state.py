@@ -18,9 +18,8 @@ from detent.core.state.dict_schema import entries_of, keys_of
 from detent.core.state.fields import Appended, field_of, keys_in
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, TypedKey, Write, unknown_key
-from detent.core.values.copies import read_copy
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.shared_list import SharedList, is_shared_list
+from detent.core.values.shared_list import SharedList, is_shared_list, read
 from detent.core.values.short_repr import short_repr
 
 P = ParamSpec("P")
@@ -69,7 +68,7 @@ class BaseState:
     @property
     def data(self) -> FrozenDict[str, Any]:
         """A snapshot of everything that has been written, by key."""
-        return FrozenDict({name: read_copy(value) for name, value in self._values.items()})
+        return FrozenDict({name: read(value) for name, value in self._values.items()})
 
     def read(self, name: str, default: object = None) -> Any:
         """What the key called `name` holds, or its default, or `default`.
@@ -82,7 +81,7 @@ class BaseState:
             value = self._key(name).default
         if value is UNSET:
             return default
-        return read_copy(value)
+        return read(value)
 
     def holds(self, name: str) -> bool:
         """Whether the key called `name` has a value: one that was written, or a default."""
@@ -360,6 +359,12 @@ def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
     values = state._values.copy()  # noqa: SLF001  # as below
     values["messages"] = before.followed_by(messages)
     return state._with(values)  # noqa: SLF001  # as below
+
+
+def conversation_in(state: BaseState) -> Sequence[ChatMessage]:
+    """The conversation as a state holds it, not copied: the machine looks at it in every turn."""
+    held = state._values.get("messages", ())  # noqa: SLF001  # as below
+    return cast("Sequence[ChatMessage]", held)
 
 
 def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:

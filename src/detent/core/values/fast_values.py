@@ -3,7 +3,7 @@
 attrs fills a frozen instance field by field through ``object.__setattr__``. Here an instance is for
 a moment one of its twin, a subclass without that guard, is filled by plain assignments, and becomes
 one of its own class; nobody else has seen it by then. This module alone makes code and touches
-``__class__``: without it a turn takes MEASURED more instructions.
+``__class__``: without it a turn takes 26 % more instructions.
 """
 
 from __future__ import annotations

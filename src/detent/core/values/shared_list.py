@@ -16,9 +16,8 @@ Item_co = TypeVar("Item_co", covariant=True)
 class SharedList(Sequence[Item_co]):
     """A list that grows by sharing: ``log + more`` is a new log and costs what is new.
 
-    Its items are frozen, or guarded: what can be changed is copied when it is read. A log equals a
-    list with the same items, prints like one and says to ``isinstance`` that it is one. To C code
-    it is none, so for ``json.dumps`` take ``list(log)``.
+    Its items are frozen, or guarded: what can be changed is copied when it is read. It equals a
+    list with the same items and prints like one, but is none: `read` makes one for who reads it.
 
     >>> first = SharedList([1, 2])
     >>> second = first + [3]
@@ -52,13 +51,6 @@ class SharedList(Sequence[Item_co]):
         self = object.__new__(cls)
         self._piece = piece
         return self
-
-    if not TYPE_CHECKING:
-
-        @property
-        def __class__(self) -> type:
-            """A list, for ``isinstance``: code that asks for a list is content with a log."""
-            return _ListFace
 
     def __len__(self) -> int:
         return self._piece.length
@@ -126,7 +118,7 @@ class SharedList(Sequence[Item_co]):
         return self
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list):
+        if not is_shared_list(other) and not isinstance(other, list):
             return NotImplemented
         theirs = other.held() if is_shared_list(other) else cast(Iterable[object], other)
         return list(self.held()) == list(theirs)
@@ -151,16 +143,18 @@ class SharedList(Sequence[Item_co]):
         clear = pop = sort = reverse = _refuse
 
 
-class _ListFace(list[Any]):
-    """What the ``__class__`` of a log says that it is."""
-
-
-_ListFace.__name__ = _ListFace.__qualname__ = "SharedList"
-
-
 def is_shared_list(value: object) -> TypeGuard[SharedList[Any]]:
-    """Whether `value` is a log: a log itself says that it is a list."""
+    """Whether `value` is a shared list, which no class derives from."""
     return type(value) is SharedList
+
+
+def read(held: object) -> Any:
+    """What a reader gets of what a state holds: a value of the type that the key declares.
+
+    A shared list is a real list then, frozen: handlers and tools ask ``isinstance``, and
+    ``json.dumps`` takes no other. That copies its references; who only adds to it need not read it.
+    """
+    return FrozenList(held) if is_shared_list(held) else read_copy(held)
 
 
 def bare(held: object) -> Any:
