@@ -268,6 +268,11 @@ def test_what_would_do_is_found_behind_references() -> None:
             [f'the arguments must be {LINEAR}, got "(?=a)"'],
         ),
         (
+            {"type": "string", "$ref": "#/$defs/n", "$defs": {"n": {"minLength": 2}}},
+            1,
+            ["the arguments must be a string, got 1"],
+        ),
+        (
             {"propertyNames": {"anyOf": [{"const": "a"}, {"const": "b"}]}},
             {"c": 1},
             ['\'c (the name)\' must be "a" or "b", got "c"'],

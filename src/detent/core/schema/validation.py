@@ -243,11 +243,8 @@ class _Teller:
                 yield f"{self._place(error)} must {self._demand(error, value)}"
 
     def _demand(self, error: ValidationError, value: Any) -> str:
-        keyword, rule, schema = (
-            error.kind.name,
-            error.kind.value,
-            self._part(error.schema_path[:-1]),
-        )
+        keyword, rule = error.kind.name, error.kind.value
+        schema = self._part(error.schema_path[:-1])
         match keyword:
             case "falseSchema":
                 return "be left out"
@@ -293,11 +290,11 @@ class _Teller:
 
     def _expected(self, schema: Schema, errors: Sequence[ValidationError] = ()) -> str:
         """What a schema wants, in words; if it does not say so itself, what `errors` say of it."""
-        while isinstance(schema, Mapping) and str(schema.get("$ref", "")).startswith("#"):
-            schema = resolved(schema["$ref"], self.root)
         asked = schema if isinstance(schema, Mapping) else {}
         if told := _words({name: asked[name] for name in WORDS if name in asked}):
             return told
+        if (reference := str(asked.get("$ref", ""))).startswith("#"):
+            return self._expected(resolved(reference, self.root), errors)
         if options := asked.get("anyOf") or asked.get("oneOf"):
             return " or ".join(map(self._expected, options))
         kinds = (error.kind for error in errors)
