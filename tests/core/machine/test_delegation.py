@@ -32,7 +32,6 @@ from detent.core.machine.delegation import (
     ANSWER,
     PARAMETERS,
     agents_in,
-    is_timed,
     result_of_run,
     runs_in,
 )
@@ -366,9 +365,9 @@ def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:
     """However deep it is."""
     timed = AgentSpec(State({}), by_name([]), limits=Limits(max_seconds=1))
     middle = AgentSpec(State({}), by_name([agent_tool(timed)]))
-    assert is_timed(timed)
-    assert is_timed(AgentSpec(State({}), by_name([agent_tool(middle)])))
-    assert not is_timed(AgentSpec(State({}), by_name([LOOK])))
+    assert timed.is_timed
+    assert AgentSpec(State({}), by_name([agent_tool(middle)])).is_timed
+    assert not AgentSpec(State({}), by_name([LOOK])).is_timed
 
 
 def test_a_copy_of_a_run_has_copies_of_the_runs_inside() -> None:

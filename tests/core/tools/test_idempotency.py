@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from detent import Tool, ToolDefinitionError, create_tool_from_function
-from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey, key_of_call
+from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
 
 
 def test_a_key_names_one_call_of_one_run() -> None:
     """And nothing else, so that every attempt has the same."""
-    assert key_of_call("run", 2, 1) == "run/2/1"
+    assert IdempotencyKey("run/2/1") == "run/2/1"
     assert repr(NEVER_RAN) == "NEVER_RAN"
 
 

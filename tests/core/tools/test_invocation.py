@@ -18,10 +18,9 @@ from detent.core.schema.conversion import ConversionError
 from detent.core.state.fields import Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
-from detent.core.tools.arguments import argument_faults
 from detent.core.tools.decorator import tool
 from detent.core.tools.idempotency import IdempotencyKey
-from detent.core.tools.invocation import Invocation, MissingInputError
+from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
 from detent.core.tools.result import ResultError, ToolFault
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool

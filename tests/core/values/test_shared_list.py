@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from typeguard import check_type
 
 from detent.core.values.frozen import FrozenList
-from detent.core.values.shared_list import SharedList, bare, is_shared_list, read
+from detent.core.values.shared_list import SharedList, bare, read
 
 SIZES = (10, 1_000, 100_000)
 
@@ -215,13 +215,6 @@ def test_the_items_of_a_log_are_frozen() -> None:
     assert log == [[1], {"a": [1]}]
     with pytest.raises(TypeError, match="cannot be changed"):
         log[0].append(2)
-
-
-def test_only_a_log_is_a_log() -> None:
-    """Though it says that it is a list."""
-    assert is_shared_list(SharedList())
-    assert not is_shared_list([])
-    assert isinstance(SharedList(), SharedList)
 
 
 def grown(log: SharedList[int], how: str) -> SharedList[int]:

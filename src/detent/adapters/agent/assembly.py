@@ -28,7 +28,6 @@ from detent.core.control.breakpoints import BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.control.streaming import tool_result_chunks
-from detent.core.machine.delegation import is_timed
 from detent.core.machine.recovery import rebound
 from detent.core.machine.step import start, step
 from detent.core.run.events import Event, Resumed
@@ -150,7 +149,7 @@ class Assembly(Generic[S]):
         return handle
 
     def _time(self, spec: AgentSpec[S]) -> float | None:
-        return self.clock.now() if is_timed(spec) else None
+        return self.clock.now() if spec.is_timed else None
 
     @property
     def required_journal(self) -> Journal:

@@ -20,7 +20,7 @@ from detent.core.machine.refusals import DecisionRefusedError, Refusal, is_late
 from detent.core.run.decisions import Confirmed, Decision, Modified
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import HumanDecided
-from detent.core.tools.arguments import argument_faults
+from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import masked
 from detent.core.values.frozen import thaw
 from detent.ports.clock import Clock

@@ -16,7 +16,7 @@ from detent.core.control.described import Described
 from detent.core.run.decisions import Allow, Answered, Ask, Rejected, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
-from detent.core.tools.arguments import argument_faults
+from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.answers import output_of
+from detent.core.machine.due import call_key
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Failed, Finished
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import Delegated, Faulted, Run, Slot, Status, Succeeded
 from detent.core.run.spec import AgentSpec
 from detent.core.tools import wording
-from detent.core.tools.idempotency import key_of_call
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.result import ToolFault
 
@@ -79,15 +79,10 @@ def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:
     return found | dict(spec.agents)
 
 
-def is_timed(spec: AgentSpec[Any]) -> bool:
-    """Whether an agent, or one that works for it, however deep, may only take so many seconds."""
-    return spec.limits.max_seconds is not None or any(map(is_timed, spec.agents.values()))
-
-
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:
     """The call of an agent's tool, for what it gives to the agent and what comes of it."""
     tool = spec.tools[slot.call.tool_name]
-    return Invocation(tool, slot.call, run.state, key_of_call(run.id, *slot.ref))
+    return Invocation(tool, slot.call, run.state, call_key(run, slot))
 
 
 def came_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) -> Status:

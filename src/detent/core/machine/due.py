@@ -38,7 +38,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
-from detent.core.tools.idempotency import key_of_call
+from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.tool import Tool, ToolSpec
 from detent.core.values.frozen import FrozenDict
 
@@ -103,7 +103,7 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     offered = _offered(spec, run)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
-    return AskModel(run.turn, attempt, run.state.read("messages"), offered, options)
+    return AskModel(run.turn, attempt, run.messages, offered, options)
 
 
 def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
@@ -153,7 +153,7 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[
             slot.call,
             spec.tools[slot.call.tool_name],
             run.state,
-            key_of_call(run.id, slot.ref.turn, slot.ref.place),
+            call_key(run, slot),
         )
         for slot in at_work
         if isinstance(status := slot.status, (Ready, Running))
@@ -203,12 +203,17 @@ def _owed_to_agent(slot: Slot, owed: tuple[Effect, ...], *, is_at_work: bool) ->
                 yield evolve(effect, path=(at, *effect.path))
 
 
+def call_key(run: Run[Any], slot: Slot) -> IdempotencyKey:
+    """By what the world can tell this call from all others: it is the same for each attempt."""
+    return IdempotencyKey(f"{run.id}/{slot.ref.turn}/{slot.ref.place}")
+
+
 def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
     for slot in run.slots:
         if isinstance(slot.status, Unknown):
             tool = spec.tools[slot.call.tool_name]
-            key = key_of_call(run.id, *slot.ref)
-            yield Reconcile(slot.ref, slot.status.attempt, slot.call, tool, run.state, key)
+            attempt, key = slot.status.attempt, call_key(run, slot)
+            yield Reconcile(slot.ref, attempt, slot.call, tool, run.state, key)
 
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:

@@ -25,7 +25,8 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
-from detent.core.tools.arguments import read_arguments, without_hidden
+from detent.core.tools import wording
+from detent.core.tools.invocation import check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
 
 
@@ -37,28 +38,29 @@ def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tu
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
     """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
+    from returns.pipeline import is_successful  # with the first call of a tool
+
     if spec.output is not None and call.tool_name == spec.output.name:
         return Slot(ref, call, _held_against(spec.output, call))
     chosen = run.options.tools
     tool = spec.tools.get(call.tool_name)
     if tool is None or (chosen is not None and tool.name not in chosen):
-        names = ", ".join(spec.tools if chosen is None else chosen)
-        text = f"Tool '{call.tool_name}' not found. Available tools: {names}"
+        text = wording.tool_not_found(call.tool_name, spec.tools if chosen is None else chosen)
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     call = without_hidden(call, tool)
     ready = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
-    # a fault takes the place of the status; swapped, because only what is no fault has a default
-    return Slot(ref, call, read_arguments(call, tool).alt(Faulted).swap().value_or(ready))
+    checked = check_arguments(call, tool)
+    return Slot(ref, call, ready if is_successful(checked) else Faulted(checked.failure()))
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:
     """Whether a call of the tool to answer by gives an answer of the wanted type."""
     if call.unreadable is not None:
-        return AnswerInvalid(f"The arguments are not a JSON object: {call.unreadable}")
+        return AnswerInvalid(wording.answer_unreadable(call.unreadable))
     try:
         wanted.read(call.arguments)
     except ConversionError as error:
-        return AnswerInvalid(f"This answer cannot be used: {error}")
+        return AnswerInvalid(wording.answer_unusable(str(error)))
     return AnswerAccepted()
 
 

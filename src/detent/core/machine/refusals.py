@@ -12,7 +12,7 @@ from detent.core.run.decisions import Confirmed, Modified
 from detent.core.run.events import HumanDecided
 from detent.core.run.run import AwaitingDecision, Run
 from detent.core.run.spec import AgentSpec
-from detent.core.tools.arguments import argument_faults
+from detent.core.tools.invocation import argument_faults
 
 Why: TypeAlias = Literal["unknown_call", "repeated", "wrong_digest", "expired", "misfit"]
 

@@ -42,6 +42,10 @@ def _agents(spec: AgentSpec[Any]) -> FrozenDict[str, AgentSpec[Any]]:
     return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
 
 
+def _is_timed(spec: AgentSpec[Any]) -> bool:
+    return spec.limits.max_seconds is not None or any(one.is_timed for one in spec.agents.values())
+
+
 def _depth(spec: AgentSpec[Any]) -> int:
     return 1 + max((agent.depth for agent in spec.agents.values()), default=0)
 
@@ -66,6 +70,7 @@ class AgentSpec(Generic[S]):
         output: the type that the answer has; None is text.
         agents: the tools that are agents, by name.
         depth: how many agents work inside each other at most, this one included.
+        is_timed: whether it, or one of these, however deep, may only take so many seconds.
 
     Raises:
         WiringError: tools, state and rules do not fit together; every misfit is named.
@@ -89,6 +94,9 @@ class AgentSpec(Generic[S]):
         init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
     )
     depth: int = field(init=False, eq=False, repr=False, default=Factory(_depth, takes_self=True))
+    is_timed: bool = field(
+        init=False, eq=False, repr=False, default=Factory(_is_timed, takes_self=True)
+    )
 
     def __attrs_post_init__(self) -> None:
         faults = self._rule_faults()

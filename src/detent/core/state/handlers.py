@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from detent.core.values.frozen import freeze
-from detent.core.values.shared_list import SharedList, is_shared_list
+from detent.core.values.shared_list import SharedList
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -59,7 +59,7 @@ def merge_lists(current: Sequence[T] | T | None, update: Sequence[T] | T | None)
     >>> merge_lists([1], [2, 3])
     [1, 2, 3]
     """
-    if is_shared_list(current) and is_shared_list(update):  # the usual case, and the quick one
+    if type(current) is SharedList and type(update) is SharedList:  # it costs what is new
         return current + update
     return _log_of(cast(Any, current)) + _items(cast(Any, update))
 
@@ -168,7 +168,7 @@ def _items(value: Iterable[T] | None) -> Sequence[T]:
 
 
 def _log_of(value: Sequence[T] | None) -> SharedList[T]:
-    return value if is_shared_list(value) else SharedList(_items(value))
+    return value if type(value) is SharedList else SharedList(_items(value))
 
 
 def _with_new(

@@ -21,7 +21,7 @@ from detent.core.schema.type_checks import (
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.values.copies import protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenList
-from detent.core.values.shared_list import SharedList, bare, is_shared_list, read
+from detent.core.values.shared_list import SharedList, bare, read
 from detent.core.values.short_repr import short_repr
 
 P = ParamSpec("P")
@@ -165,12 +165,12 @@ class Key(Generic[T, U]):
         if chosen is replace_values:
             self._require(update)
             return held_for(self.name, update)
-        held = update if is_shared_list(update) else held_for(self.name, update)
+        held = update if type(update) is SharedList else held_for(self.name, update)
         if (
             chosen is merge_lists
             and self._is_list
-            and is_shared_list(current)
-            and is_shared_list(held)
+            and type(current) is SharedList
+            and type(held) is SharedList
         ):
             self._require(held)  # the usual case: all that is new comes from the update
             return current + held
@@ -182,7 +182,7 @@ class Key(Generic[T, U]):
                 f"the handler {name_of(chosen)} of state key {self.name!r} raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-        if self._is_list and is_shared_list(merged) and is_shared_list(current):
+        if self._is_list and type(merged) is SharedList and type(current) is SharedList:
             self._require(merged.beyond(current), chosen)
         else:
             self._require(merged, chosen)
@@ -193,7 +193,7 @@ class Key(Generic[T, U]):
         if self.type is Any:
             return
         fitting = self._item_classes
-        if fitting and is_shared_list(value) and fitting.issuperset(map(type, value.held())):
+        if fitting and type(value) is SharedList and fitting.issuperset(map(type, value.held())):
             return  # without a copy: the usual case
         seen = bare(value)
         if type(seen) in self._classes:

@@ -19,7 +19,7 @@ from detent.core.state.fields import Appended, field_of, keys_in
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, TypedKey, Write, unknown_key
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.shared_list import SharedList, is_shared_list, read
+from detent.core.values.shared_list import SharedList, read
 from detent.core.values.short_repr import short_repr
 
 P = ParamSpec("P")
@@ -344,7 +344,7 @@ def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
     """
     before = state._values.get("messages")  # noqa: SLF001  # as below
     usual = state._keys["messages"].handler is merge_lists  # noqa: SLF001  # as below
-    if not usual or not is_shared_list(before):
+    if not usual or type(before) is not SharedList:
         return state.update([Write("messages", messages)])
     values = state._values.copy()  # noqa: SLF001  # as below
     values["messages"] = before.followed_by(messages)
@@ -360,7 +360,7 @@ def conversation_in(state: BaseState) -> Sequence[ChatMessage]:
 def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
     values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
-    return {name: value for name, value in values.items() if is_shared_list(value)}
+    return {name: value for name, value in values.items() if type(value) is SharedList}
 
 
 def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:

@@ -10,7 +10,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.codec.values import from_json, to_json
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.values.frozen import FrozenDict
-from detent.core.values.shared_list import SharedList, bare, is_shared_list
+from detent.core.values.shared_list import SharedList, bare
 from detent.core.values.short_repr import short_repr
 
 VERSION = 1
@@ -49,7 +49,7 @@ def state_to_json(
     for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
         new = (
             value.beyond(known[name])
-            if known and is_shared_list(value) and name in known
+            if known and type(value) is SharedList and name in known
             else bare(value)
         )
         data[name] = value_to_json(new, keys[name].type, types, place=f"state key {name!r}")

@@ -15,19 +15,20 @@ Json: TypeAlias = dict[str, Any]
 
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     """What `spec` must have to go on with `run`: state keys, and the tools of the open calls."""
-    called = dict.fromkeys(slot.call.tool_name for slot in run.slots)
-    tools = {name: spec.tools[name] for name in called if name in spec.tools}
+    slots = run.slots
+    called = {slot.call.tool_name: spec.tools.get(slot.call.tool_name) for slot in slots}
     told: Json = {
         "tools": {
             name: {"schema": _digest(tool.parameters), "description": tool.description}
             | ({"masked": sorted(tool.masked)} if tool.masked else {})
-            for name, tool in tools.items()
+            for name, tool in called.items()
+            if tool is not None
         },
         "state": {name: key.type_name for name, key in spec.state.fields.items()},
     }
     inner = {
         str(slot.ref.place): fingerprint(spec.agents[slot.status.tool_name], slot.status.run)
-        for slot in run.slots
+        for slot in slots
         if isinstance(slot.status, Delegated)
     }
     return told | ({"agents": inner} if inner else {})

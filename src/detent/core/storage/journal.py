@@ -107,7 +107,7 @@ def progress_mark(run: Run[Any]) -> str:
 
     The turn, the phase, how many messages there are, and a word for each call.
     """
-    count = len(run.state.read("messages"))
+    count = len(run.messages)
     return f"{run.turn} {type(run.phase).__name__} {count}{_words(run)}"
 
 

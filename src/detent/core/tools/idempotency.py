@@ -35,8 +35,3 @@ OnUnknown: TypeAlias = Literal["ask", "rerun", "fail"] | Callable[..., Any]
 told that nobody knows. A function is called with the arguments, as a dict, and the call's
 `IdempotencyKey`; it looks up what happened, and returns the tool's result or `NEVER_RAN`.
 """
-
-
-def key_of_call(run_id: str, turn: int, place: int) -> IdempotencyKey:
-    """The key of a call of a run."""
-    return IdempotencyKey(f"{run_id}/{turn}/{place}")

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from attrs import Factory, evolve, field, frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StateError
 from detent.core.schema.conversion import ConversionError, as_it_is
+from detent.core.schema.validation import faults
+from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
-from detent.core.tools.arguments import without_hidden
+from detent.core.tools import wording
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from returns.result import Result
 
 
 class MissingInputError(DetentError, LookupError):
@@ -80,7 +88,7 @@ class Invocation:
             ResultError: the result could not be converted.
         """
         result = result_of(self.tool, value)
-        written = self._pending.end()
+        written = self.end()
         return evolve(result, writes=(*written, *result.writes)) if written else result
 
     def fault(self, error: BaseException) -> ToolFault:
@@ -92,26 +100,25 @@ class Invocation:
         name = self.tool.name
         match error:
             case ConversionError():
-                return ToolFault("invalid_arguments", f"Tool '{name}' was not run: {told}")
+                return ToolFault("invalid_arguments", wording.tool_not_run(name, told))
             case MissingInputError():
-                return ToolFault("missing_input", f"Tool '{name}' was not run: {told}")
+                return ToolFault("missing_input", wording.tool_not_run(name, told))
             case ResultError():
                 return ToolFault("bad_result", told)
             case _:
                 shown = masked(self.call.arguments, self.tool.masked)
-                sent = f"Failed to invoke Tool `{name}` with parameters {shown}"
                 retryable = isinstance(error, self.tool.retries.on)
-                return ToolFault("raised", f"{sent}. Error: {told}", retryable)
+                return ToolFault("raised", wording.tool_raised(name, shown, told), retryable)
 
     def unmerged(self, error: StateError) -> ToolFault:
         """What the model is told when the state does not take the result."""
         told = self._redacted(str(error))
-        text = f"The result of tool '{self.tool.name}' was not stored: {told}"
+        text = wording.result_not_stored(self.tool.name, told)
         return ToolFault("unmergeable", text).because(error)
 
-    def end(self) -> None:
-        """Nothing that the function writes to its state counts from now on."""
-        self._pending.end()
+    def end(self) -> tuple[Write, ...]:
+        """What the function has written to its state; nothing that it writes from now on counts."""
+        return () if self._pending is NOTHING_WRITTEN else self._pending.end()
 
     def _converted(self) -> dict[str, object]:
         faults: list[str] = []
@@ -153,3 +160,38 @@ class Invocation:
         known = {name: value for name, value in sent.items() if name not in self.tool.masked}
         text = without_secrets(text, sent, self.tool.masked)
         return redacted(text, held, known=known)
+
+
+def check_arguments(call: ToolCall, tool: Tool) -> Result[None, ToolFault]:
+    """Whether the call's arguments are what the tool takes; if not, what the model is told."""
+    if problems := argument_faults(call, tool):
+        from returns.result import Failure  # 15 ms: loaded with the first call of a tool
+
+        text = wording.tool_not_run(tool.name, "; ".join(problems))
+        return Failure(ToolFault("invalid_arguments", text).because(ConversionError(problems)))
+    return _fits()
+
+
+@cache
+def _fits() -> Result[None, ToolFault]:
+    from returns.result import Success  # one for all calls: to make it takes as long as the check
+
+    return Success(None)
+
+
+def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:
+    """The call without what the model sent for parameters that the state fills."""
+    if not tool.hidden or tool.hidden.isdisjoint(call.arguments):
+        return call
+    kept = {name: value for name, value in call.arguments.items() if name not in tool.hidden}
+    return evolve(call, arguments=kept)
+
+
+def argument_faults(call: ToolCall, tool: Tool) -> list[str]:
+    """One sentence for each way in which the call's arguments are not what the tool takes."""
+    if call.unreadable is not None:
+        return [wording.arguments_unreadable(call.unreadable)]
+    if tool.fits(call.arguments):
+        return []
+    found = faults(call.arguments, tool.spec.parameters)
+    return [without_secrets(text, call.arguments, tool.masked) for text in found]

@@ -17,6 +17,7 @@ from detent.core.schema.conversion import plain
 from detent.core.schema.record_fields import PARTLESS, field_names
 from detent.core.state.keys import Write
 from detent.core.state.state import BaseState
+from detent.core.tools import wording
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import AS_IT_IS, Reply, TextRule
 from detent.core.values.fast_values import fast_init
@@ -103,7 +104,7 @@ def result_of(tool: Tool, value: object) -> ToolResult:
         content = _content(tool, value, warnings)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
-        raise ResultError(f"The result of tool '{tool.name}' could not be used: {told}") from error
+        raise ResultError(wording.result_unusable(tool.name, told)) from error
     return ToolResult(content, tuple(stored), (*warnings, *lacking))
 
 

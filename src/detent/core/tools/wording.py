@@ -71,6 +71,11 @@ def agent_without_answer(name: str, why: str) -> str:
 
 
 def arguments_unreadable(why: str) -> str:
+    """The model's arguments of a tool are no JSON object."""
+    return f"the arguments are not a JSON object: {why}"
+
+
+def answer_unreadable(why: str) -> str:
     """The model's arguments of its answer are no JSON object."""
     return f"The arguments are not a JSON object: {why}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, Any, Never, Self, TypeGuard, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, cast, overload
 
 from detent.core.values.copies import CopyOnRead, peek, protect, read_copy
 from detent.core.values.frozen import ATOMS, FrozenList
@@ -88,7 +88,7 @@ class SharedList(Sequence[Item_co]):
         return cast(Item_co, read_copy(_at(self._piece, at)))
 
     def __add__(self, more: Iterable[Item]) -> SharedList[Item_co | Item]:
-        if not is_shared_list(more):
+        if type(more) is not SharedList:
             return self + SharedList(more) if isinstance(more, (list, tuple)) else NotImplemented
         added: SharedList[Item_co | Item] = more
         mine, theirs = self._piece, added._piece
@@ -118,9 +118,9 @@ class SharedList(Sequence[Item_co]):
         return self
 
     def __eq__(self, other: object) -> bool:
-        if not is_shared_list(other) and not isinstance(other, list):
+        if type(other) is not SharedList and not isinstance(other, list):
             return NotImplemented
-        theirs = other.held() if is_shared_list(other) else cast(Iterable[object], other)
+        theirs = other.held() if type(other) is SharedList else cast(Iterable[object], other)
         return list(self.held()) == list(theirs)
 
     def __hash__(self) -> int:
@@ -143,23 +143,18 @@ class SharedList(Sequence[Item_co]):
         clear = pop = sort = reverse = _refuse
 
 
-def is_shared_list(value: object) -> TypeGuard[SharedList[Any]]:
-    """Whether `value` is a shared list, which no class derives from."""
-    return type(value) is SharedList
-
-
 def read(held: object) -> Any:
     """What a reader gets of what a state holds: a value of the type that the key declares.
 
     A shared list is a real list then, frozen: handlers and tools ask ``isinstance``, and
     ``json.dumps`` takes no other. That copies its references; who only adds to it need not read it.
     """
-    return FrozenList(held) if is_shared_list(held) else read_copy(held)
+    return FrozenList(held) if type(held) is SharedList else read_copy(held)
 
 
 def bare(held: object) -> Any:
     """What a state holds, for those who only look at it: nothing is copied."""
-    if not is_shared_list(held):
+    if type(held) is not SharedList:
         return peek(held)
     items = held.held()
     return list(map(peek, items)) if _piece_of(held).guarded else list(items)

@@ -24,7 +24,7 @@ from detent import (
     State,
     tool,
 )
-from detent.core.tools.arguments import argument_faults
+from detent.core.tools.invocation import argument_faults
 from detent.machine import (
     AgentSpec,
     AnswerRejected,

@@ -6,8 +6,8 @@ from returns.result import Failure, Success
 
 from detent.core.chat.messages import ToolCall
 from detent.core.state.state import State
-from detent.core.tools.arguments import argument_faults, read_arguments, without_hidden
 from detent.core.tools.decorator import tool
+from detent.core.tools.invocation import argument_faults, check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 
@@ -54,11 +54,11 @@ def test_a_hand_written_schema_is_checked_like_any_other() -> None:
     ]
 
 
-def test_a_call_is_read_or_there_is_a_fault_for_the_model() -> None:
+def test_a_call_fits_or_there_is_a_fault_for_the_model() -> None:
     """Nothing is raised: what a model sends is no error of the program."""
     call = ToolCall("search", {"query": "cats"})
-    assert read_arguments(call, search) == Success(call)
+    assert check_arguments(call, search) == Success(None)
     text = "Tool 'search' was not run: 'query' must be a string, got 1"
-    wrong = read_arguments(ToolCall("search", {"query": 1}), search)
+    wrong = check_arguments(ToolCall("search", {"query": 1}), search)
     assert wrong == Failure(ToolFault("invalid_arguments", text))
     assert str(wrong.failure().cause) == "'query' must be a string, got 1"
