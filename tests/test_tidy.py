@@ -46,7 +46,7 @@ IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),
     *("now", "today", "utcnow"),
 }
-MAKES_FUNCTIONS = {"quick"}
+MAKES_FUNCTIONS = {"fast_values"}
 """Modules of the core that put functions together from text, as attrs does it."""
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")
