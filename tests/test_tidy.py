@@ -47,7 +47,7 @@ IMPURE_CALLS = {
     *("now", "today", "utcnow"),
 }
 MAKES_FUNCTIONS = {"fast_values"}
-"""Modules of the core that put functions together from text, as attrs does it."""
+"""The one module of the core that puts functions together from text, as attrs does it."""
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")
 SHAPELESS_CLASS = re.compile(r"(Context|Engine|Helper|Impl|Manager|Utils?)$")

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from detent.core.run.decisions import Modified as Modified
     from detent.core.run.decisions import Rejected as Rejected
     from detent.core.run.decisions import Verdict as Verdict
-    from detent.core.run.decisions import Wording as Wording
     from detent.core.run.effects import Policy as Policy
     from detent.core.run.grants import DecisionRecord as DecisionRecord
     from detent.core.run.grants import Grant as Grant
+    from detent.core.tools.wording import Wording as Wording
     from detent.ports.confirmation import ConfirmationPolicy as ConfirmationPolicy
     from detent.ports.confirmation import ConfirmationStrategy as ConfirmationStrategy
     from detent.ports.confirmation import ConfirmationUI as ConfirmationUI
@@ -66,11 +66,10 @@ else:
                 "AskWhen NeverAskPolicy Not WithQuestionOptions"
             ),
             "core.machine.refusals": "DecisionRefusedError Refusal",
-            "core.run.decisions": (
-                "Allow Answered Ask Confirmed Decision Modified Rejected Verdict Wording"
-            ),
+            "core.run.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected Verdict",
             "core.run.effects": "Policy",
             "core.run.grants": "DecisionRecord Grant",
+            "core.tools.wording": "Wording",
             "ports.confirmation": (
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "
                 "HITLBreakpointException"

@@ -264,7 +264,7 @@ def test_a_strategy_that_fails_decides_nothing(colour: str) -> None:
     with pytest.raises(OSError, match="no line"):
         go(bench, colour)
 
-    (stored,) = Runs(bench.agent.assembly.kept(), bench.agent.spec).list()
+    (stored,) = Runs(bench.agent.assembly.required_journal, bench.agent.spec).list()
     assert [call.tool_name for call in bench.agent.pending(stored.run_id)] == ["pay"]
     assert bench.done == ["note 1"]
 
@@ -309,7 +309,7 @@ def test_a_confirmation_does_not_count_for_a_fork() -> None:
     bench.paused()
     (call,) = bench.agent.pending("r")
     bench.agent.decide("r", call.confirm(remember="tool"))
-    fork = Runs(bench.agent.assembly.kept(), bench.agent.spec).fork("r")
+    fork = Runs(bench.agent.assembly.required_journal, bench.agent.spec).fork("r")
 
     bench.agent.resume("r")
     with pytest.raises(HITLBreakpointException):

@@ -28,6 +28,7 @@ from detent import (
     chat_generator,
     tool,
 )
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.generator import HttpChatGenerator
 from detent.models import SchemaMode
 
@@ -217,7 +218,7 @@ def test_every_provider_says_when_it_holds_a_model_to_a_schema(
         assert isinstance(made, HttpChatGenerator)
         options = OutputType(Weather, native="always").response_format
         messages = [ChatMessage.from_user("How is Oslo?")]
-        body = made._body(messages, (), {"response_format": options}, stream=False)
+        body = made.api.encode(ChatRequest("m", messages, (), {"response_format": options}))
         assert b'"degrees"' in body
     elsewhere = chat_generator("openai:m", api_base_url="https://example.org/v1")
     assert elsewhere.schema_mode == "never"

@@ -8,7 +8,8 @@ import pytest
 from attrs import evolve
 
 from detent import Modified, Tool, ToolCall
-from detent.core.run.decisions import Wording, digest
+from detent.core.run.decisions import digest
+from detent.core.tools.wording import Wording
 
 SCHEMA = {"type": "object", "properties": {"amount": {}}}
 PAY = Tool("pay", "pays", SCHEMA, print)

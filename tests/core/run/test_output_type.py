@@ -10,8 +10,8 @@ from attrs import frozen
 from pydantic import BaseModel, Field
 
 from detent import OutputType
-from detent.core.run.output_type import ANSWERS
 from detent.core.schema.conversion import ConversionError
+from detent.core.tools.wording import FINAL_ANSWER
 from detent.machine import FrozenDict
 from detent.models import SchemaMode, ToolSpec
 
@@ -209,4 +209,4 @@ def test_the_tool_to_answer_by_says_what_it_is_for() -> None:
     """And has the name that the user gives it."""
     wanted = OutputType(int, name="done")
 
-    assert wanted.tool == ToolSpec("done", ANSWERS, wanted.schema)
+    assert wanted.tool == ToolSpec("done", FINAL_ANSWER, wanted.schema)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
-from detent.adapters.agent.deciding import Deciding
-from detent.adapters.agent.options import AgentOptions
+from detent.adapters.agent.decisions import RunDecisions
+from detent.adapters.agent.options import AgentOptions, Messages, RunRequest
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
-    from detent.adapters.agent.assembly import Assembly, Messages
+    from detent.adapters.agent.assembly import Assembly
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
@@ -36,7 +37,7 @@ NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
 
 
-class Agent(Deciding, Generic[S, T]):
+class Agent(RunDecisions, Generic[S, T]):
     """A model with tools, run until it is done.
 
     Args:
@@ -104,13 +105,11 @@ class Agent(Deciding, Generic[S, T]):
         output_type: Any = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        from detent.adapters.agent.assembly import (
-            assembled,  # loads the machine: with the first agent
-        )
+        from detent.adapters.agent.assembly import assemble  # loads the machine, at the first agent
         from detent.adapters.agent.inputs import require_options
 
         require_options(options, AgentOptions.__annotations__)
-        self._assembly: Assembly[S] = assembled(
+        self._assembly: Assembly[S] = assemble(
             chat_generator, tools, state_schema, output_type, **options
         )
         self._is_warm = False
@@ -215,18 +214,11 @@ class Agent(Deciding, Generic[S, T]):
             from detent.adapters.agent.inputs import require_inbox
 
             require_inbox(inbox)
-        errand = self._assembly.begun(
-            messages,
-            streaming_callback,
-            break_point,
-            snapshot=snapshot,
-            generation_kwargs=generation_kwargs,
-            system_prompt=system_prompt,
-            tools=tools,
-            run_id=run_id,
-            state=state,
+        request = RunRequest(
+            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return errand.go(inbox, raises=raise_at_break_point)
+        handle = self._assembly.begin(request, streaming_callback)
+        return handle.go(inbox, raises=raise_at_break_point)
 
     async def run_async(
         self,
@@ -248,18 +240,11 @@ class Agent(Deciding, Generic[S, T]):
             from detent.adapters.agent.inputs import require_async_inbox
 
             require_async_inbox(inbox)
-        errand = self._assembly.begun(
-            messages,
-            streaming_callback,
-            break_point,
-            snapshot=snapshot,
-            generation_kwargs=generation_kwargs,
-            system_prompt=system_prompt,
-            tools=tools,
-            run_id=run_id,
-            state=state,
+        request = RunRequest(
+            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return await errand.go_async(inbox, raises=raise_at_break_point)
+        handle = self._assembly.begin(request, streaming_callback)
+        return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
         self,
@@ -274,18 +259,11 @@ class Agent(Deciding, Generic[S, T]):
         run_id: str | None = None,
         **state: object,
     ) -> RunHandle[S]:
-        """As `run`, for a loop of one's own: the run's session and what it is paid from."""
-        return self._assembly.begun(
-            messages,
-            streaming_callback,
-            break_point,
-            snapshot=snapshot,
-            generation_kwargs=generation_kwargs,
-            system_prompt=system_prompt,
-            tools=tools,
-            run_id=run_id,
-            state=state,
+        """A run as `run` begins it, for a loop of one's own: its session, and who performs."""
+        request = RunRequest(
+            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
+        return self._assembly.begin(request, streaming_callback)
 
     def stream(
         self,
@@ -305,23 +283,12 @@ class Agent(Deciding, Generic[S, T]):
         The run is driven in a thread and does not wait for the reader. Closing the iterator before
         its end cancels the run. What `run` raises is raised at the end.
         """
-
-        def watch(tell: Callable[[StreamingChunk | Event], object]) -> RunHandle[S]:
-            return self._assembly.watched(tell).begun(
-                messages,
-                tell,
-                break_point,
-                snapshot=snapshot,
-                generation_kwargs=generation_kwargs,
-                system_prompt=system_prompt,
-                tools=tools,
-                run_id=run_id,
-                state=state,
-            )
-
         from detent.adapters.drivers.observations import streamed
 
-        return streamed(watch, raises=raise_at_break_point)
+        request = RunRequest(
+            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
+        )
+        return streamed(partial(self._watch, request), raises=raise_at_break_point)
 
     def stream_async(
         self,
@@ -337,23 +304,17 @@ class Agent(Deciding, Generic[S, T]):
         **state: object,
     ) -> AsyncGenerator[Observation[S, T]]:
         """As `stream`, in the running event loop."""
-
-        def watch(tell: Callable[[StreamingChunk | Event], object]) -> RunHandle[S]:
-            return self._assembly.watched(tell).begun(
-                messages,
-                tell,
-                break_point,
-                snapshot=snapshot,
-                generation_kwargs=generation_kwargs,
-                system_prompt=system_prompt,
-                tools=tools,
-                run_id=run_id,
-                state=state,
-            )
-
         from detent.adapters.drivers.observations import streamed_async
 
-        return streamed_async(watch, raises=raise_at_break_point)
+        request = RunRequest(
+            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
+        )
+        return streamed_async(partial(self._watch, request), raises=raise_at_break_point)
+
+    def _watch(
+        self, request: RunRequest[S], tell: Callable[[StreamingChunk | Event], object]
+    ) -> RunHandle[S]:
+        return self._assembly.with_listener(tell).begin(request, tell)
 
     def resume(
         self,
@@ -379,8 +340,8 @@ class Agent(Deciding, Generic[S, T]):
         from detent.adapters.agent.inputs import require_inbox
 
         require_inbox(inbox)
-        errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
-        return errand.go(inbox, raises=raise_at_break_point)
+        handle = self._assembly.resume(run_id, streaming_callback, break_point, tools)
+        return handle.go(inbox, raises=raise_at_break_point)
 
     async def resume_async(
         self,
@@ -396,5 +357,5 @@ class Agent(Deciding, Generic[S, T]):
         from detent.adapters.agent.inputs import require_async_inbox
 
         require_async_inbox(inbox)
-        errand = self._assembly.resumed(run_id, streaming_callback, break_point, tools)
-        return await errand.go_async(inbox, raises=raise_at_break_point)
+        handle = self._assembly.resume(run_id, streaming_callback, break_point, tools)
+        return await handle.go_async(inbox, raises=raise_at_break_point)

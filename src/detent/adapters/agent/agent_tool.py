@@ -97,5 +97,5 @@ def _function(agent: Agent[Any, Any], name: str, taken: Iterable[str]) -> ToolFu
 
 
 def _result_types(agent: AgentSpec[Any]) -> dict[str, Any]:
-    held = {key: one.type for key, one in agent.state.fields.items() if key != "messages"}
-    return held | {ANSWER: str if agent.output is None else agent.output.kind}
+    types = {key: field.type for key, field in agent.state.fields.items() if key != "messages"}
+    return types | {ANSWER: str if agent.output is None else agent.output.kind}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from attrs import evolve, field, frozen
 
 from detent.adapters.agent.inputs import require_callback, require_conversation
-from detent.adapters.agent.selection import chosen, up_to_date
+from detent.adapters.agent.options import Messages, RunRequest
+from detent.adapters.agent.selection import choose_tools, refresh
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
 from detent.adapters.drivers.observations import observing
@@ -57,25 +58,22 @@ from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
 
-Messages: TypeAlias = str | ChatMessage | Sequence[ChatMessage]
-"""A conversation: its messages, one message, or what the user says as plain text."""
+
+def _executor(port: ToolExecutor | AsyncToolExecutor | None) -> ToolExecutor | AsyncToolExecutor:
+    return FunctionToolExecutor() if port is None else port
 
 
-def _executor(given: ToolExecutor | AsyncToolExecutor | None) -> ToolExecutor | AsyncToolExecutor:
-    return FunctionToolExecutor() if given is None else given
+def _clock(port: Clock | None) -> Clock:
+    return SystemClock() if port is None else port
 
 
-def _clock(given: Clock | None) -> Clock:
-    return SystemClock() if given is None else given
-
-
-def _chance(given: Chance | None) -> Chance:
-    return SystemChance() if given is None else given
+def _chance(port: Chance | None) -> Chance:
+    return SystemChance() if port is None else port
 
 
 @frozen
 class Assembly(Generic[S]):
-    """An agent's rules and its ports; it makes errands of runs.
+    """An agent's rules and its ports; it makes handles of runs.
 
     `tools` are as the user gave them: what a toolset holds may change between runs.
     """
@@ -98,8 +96,8 @@ class Assembly(Generic[S]):
         offers = bool(self.spec.tools) or not (output is None or output.is_native(tools=False))
         require_chat_generator(self.chat_generator, tools=offers)
 
-    def watched(self, tell: Callable[[Event], object]) -> Assembly[S]:
-        """The same, with somebody who is told each event that changes a run."""
+    def with_listener(self, tell: Callable[[Event], object]) -> Assembly[S]:
+        """The same, with a function that is told each event that changes a run."""
         return evolve(self, observers=(*self.observers, observing(tell)))
 
     def warm_up(self) -> None:
@@ -109,45 +107,35 @@ class Assembly(Generic[S]):
             if callable(warm_up):
                 warm_up()
 
-    def begun(
-        self,
-        messages: Messages,
-        streaming_callback: StreamingCallback | None,
-        break_point: BreakPoints | None,
-        *,
-        snapshot: AgentSnapshot | Mapping[str, Any] | str | None,
-        generation_kwargs: Mapping[str, object] | None,
-        system_prompt: str | None,
-        tools: Tools[S] | Sequence[str] | None,
-        run_id: str | None,
-        state: Mapping[str, object],
+    def begin(
+        self, request: RunRequest[S], streaming_callback: StreamingCallback | None
     ) -> RunHandle[S]:
         """A run that is new, or goes on from a snapshot."""
-        spec, names = chosen(up_to_date(self.spec, self.tools), tools)
-        if snapshot is not None:
+        spec, names = choose_tools(refresh(self.spec, self.tools), request.tools)
+        if request.snapshot is not None:
             _require_nothing_else(
-                messages=messages,
+                messages=request.messages,
                 tools=names,
-                generation_kwargs=generation_kwargs,
-                system_prompt=system_prompt,
-                **state,
+                generation_kwargs=request.generation_kwargs,
+                system_prompt=request.system_prompt,
+                **request.state,
             )
-            at = self._stopped(spec, snapshot_from(snapshot), run_id)
-            return self._errand(spec, at, streaming_callback, break_point)
-        if system_prompt:
-            spec = evolve(spec, system_prompt=system_prompt)
-        chose = names is not None or generation_kwargs
+            at = self._stopped(spec, snapshot_from(request.snapshot), request.run_id)
+            return self._handle(spec, at, streaming_callback, request.break_point)
+        if request.system_prompt:
+            spec = evolve(spec, system_prompt=request.system_prompt)
+        options = request.generation_kwargs or {}
         new = start(
             spec,
-            _conversation(messages),
-            run_id=run_id or self.chance.new_id(),
-            state=initial_writes(state),
-            options=RunOptions(names, generation_kwargs or {}) if chose else NO_OPTIONS,
+            _conversation(request.messages),
+            run_id=request.run_id or self.chance.new_id(),
+            state=initial_writes(request.state),
+            options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self._time(spec),
         )
-        return self._errand(spec, Loaded(new, 0), streaming_callback, break_point)
+        return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point)
 
-    def resumed(
+    def resume(
         self,
         run_id: str,
         streaming_callback: StreamingCallback | None,
@@ -155,29 +143,30 @@ class Assembly(Generic[S]):
         tools: Tools[S] | None,
     ) -> RunHandle[S]:
         """A run of the journal, which goes on in this process."""
-        spec, _ = chosen(up_to_date(self.spec, self.tools), tools)
-        at = loaded(self.kept(), spec, run_id)
-        errand = self._errand(spec, at, streaming_callback, break_point)
-        errand.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
-        return errand
+        spec, _ = choose_tools(refresh(self.spec, self.tools), tools)
+        at = loaded(self.required_journal, spec, run_id)
+        handle = self._handle(spec, at, streaming_callback, break_point)
+        handle.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
+        return handle
 
     def _time(self, spec: AgentSpec[S]) -> float | None:
         return self.clock.now() if is_timed(spec) else None
 
-    def kept(self) -> Journal:
+    @property
+    def required_journal(self) -> Journal:
         """The journal. Raises ValueError where there is none."""
         if self.journal is None:
             raise ValueError("this agent has no journal; give it one: Agent(…, journal=…)")
         return self.journal
 
-    def _stopped(self, spec: AgentSpec[S], given: AgentSnapshot, run_id: str | None) -> Loaded[S]:
-        run, _ = decided_run(spec, run_of(spec, given), given.decisions, self.clock.now())
+    def _stopped(self, spec: AgentSpec[S], stored: AgentSnapshot, run_id: str | None) -> Loaded[S]:
+        run, _ = decided_run(spec, run_of(spec, stored), stored.decisions, self.clock.now())
         run = step(spec, run, Resumed(self.chance.new_id(), self._time(spec)))
         if self.journal is not None:  # which may have that run already, further on
             run = rebound(spec, run, run_id or self.chance.new_id())
-        return Loaded(run, 0, given.held)
+        return Loaded(run, 0, stored.held)
 
-    def _errand(
+    def _handle(
         self,
         spec: AgentSpec[S],
         at: Loaded[S],
@@ -188,7 +177,7 @@ class Assembly(Generic[S]):
         if streaming_callback is not None:
             require_callback(streaming_callback)
             tell = streaming_callback
-        performer = self._purse(spec, tell)
+        performer = self._performer(spec, tell)
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = holds_of(break_point, spec)
         recorder = None
@@ -209,10 +198,12 @@ class Assembly(Generic[S]):
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
-        performers = _purses(spec, performer) if spec.agents else NestedPerformers(performer)
+        performers = (
+            _nested_performers(spec, performer) if spec.agents else NestedPerformers(performer)
+        )
         return RunHandle(session, performers, holds, recorder, rules)
 
-    def _purse(self, spec: AgentSpec[S], tell: StreamingCallback | None) -> EffectPerformer:
+    def _performer(self, spec: AgentSpec[S], tell: StreamingCallback | None) -> EffectPerformer:
         return EffectPerformer(
             self.chat_generator,
             self.executor,
@@ -238,8 +229,8 @@ class AssembledTool(Delegate):
     assembly: Assembly[Any] = field(kw_only=True, eq=False, repr=False)
 
 
-def _purses(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerformers:
-    """The purse of an agent, with those of the agents among its tools."""
+def _nested_performers(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerformers:
+    """The performer of an agent, with those of the agents among its tools."""
     tools = [tool for tool in spec.tools.values() if isinstance(tool, AssembledTool)]
     return NestedPerformers(own, {tool.name: _inner(tool, own) for tool in tools})
 
@@ -278,14 +269,14 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
         streaming_callback=marked,
         price=parts.spec.limits.price or outer.price,
     )
-    return _purses(parts.spec, performer)
+    return _nested_performers(parts.spec, performer)
 
 
 def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> None:
     tell(evolve(chunk, agents=(name, *chunk.agents)))
 
 
-def assembled(
+def assemble(
     chat_generator: ChatGenerator | AsyncChatGenerator,
     tools: Tools[S],
     state_schema: type[S] | Mapping[str, object] | None,
@@ -308,7 +299,7 @@ def assembled(
     chance: Chance | None = None,
     hooks: Sequence[Hook] = (),
 ) -> Assembly[S]:
-    """The parts that `Agent` is given, put together; see there."""
+    """The arguments of `Agent`, put together."""
     rules = _rules(confirmation_strategies) if confirmation_strategies else NO_RULES
     spec: AgentSpec[S] = AgentSpec(
         state=blank_state(state_schema),
@@ -328,15 +319,13 @@ def assembled(
 
 
 def _rules(strategies: Strategies) -> Rules:
-    from detent.adapters.agent.strategies import (
-        rules_of,  # with all policies, which most never need
-    )
+    from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
 
     return rules_of(strategies)
 
 
-def _exits(given: Sequence[str]) -> frozenset[str]:
-    return frozenset([given] if isinstance(given, str) else given)
+def _exits(names: Sequence[str]) -> frozenset[str]:
+    return frozenset([names] if isinstance(names, str) else names)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
@@ -352,12 +341,12 @@ def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
 
 
 def output_for(
-    chat_generator: object, given: type[T] | OutputType[T] | None
+    chat_generator: object, kind: type[T] | OutputType[T] | None
 ) -> OutputType[T] | None:
     """The output type as the core wants it: it says when its schema goes to the provider."""
-    if given is None:
+    if kind is None:
         return None
-    wanted = given if isinstance(given, OutputType) else OutputType(given)
+    wanted = kind if isinstance(kind, OutputType) else OutputType(kind)
     return evolve(wanted, native=wanted.native or schema_mode_of(chat_generator))
 
 
@@ -378,9 +367,9 @@ def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:
     return observe
 
 
-def _require_nothing_else(**given: object) -> None:
+def _require_nothing_else(**parameters: object) -> None:
     """A stored run goes on as it was begun: refuse what would change it."""
-    if named := [name for name, value in given.items() if value]:
+    if named := [name for name, value in parameters.items() if value]:
         raise ValueError(
             f"a snapshot goes on with its own messages, options and state; leave out "
             f"{', '.join(named)}"

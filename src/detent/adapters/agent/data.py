@@ -35,15 +35,15 @@ Part = TypeVar("Part")
 
 FORMAT = 1
 TYPES: Mapping[str, Any] = {
-    type_name(one): one
-    for one in (
+    type_name(kind): kind
+    for kind in (
         *(str, int, float, bool, list, dict, set),
         *(list[str], list[int], list[float], dict[str, Any], set[str]),
     )
 }
-HANDLERS = {one.__name__: one for one in (merge_lists, replace_values, unite_sets)}
-POLICIES = {one.__name__: one for one in (AlwaysAskPolicy, NeverAskPolicy)}
-UIS = {one.__name__: one for one in (SimpleConsoleUI,)}
+HANDLERS = {handler.__name__: handler for handler in (merge_lists, replace_values, unite_sets)}
+POLICIES = {policy.__name__: policy for policy in (AlwaysAskPolicy, NeverAskPolicy)}
+UIS = {ui.__name__: ui for ui in (SimpleConsoleUI,)}
 """What is found without being passed in."""
 
 RETRIES = ("times", "backoff_s", "backoff_max_s")
@@ -72,7 +72,9 @@ def to_data(assembly: Assembly[Any]) -> Json:
             "tools": list(spec.tools),
             "system_prompt": spec.system_prompt,
             "exit_conditions": sorted(spec.exit_conditions),
-            "state": {name: _told(entry) for name, entry in entries_of(spec.state.fields).items()},
+            "state": {
+                name: _entry_data(entry) for name, entry in entries_of(spec.state.fields).items()
+            },
             "state_class": None if isinstance(spec.state, State) else type(spec.state).__name__,
             "output_type": None if spec.output is None else type_name(spec.output.kind),
             "output_tries": None if spec.output is None else spec.output.tries,
@@ -96,8 +98,8 @@ def to_data(assembly: Assembly[Any]) -> Json:
         raise AgentDataError("this agent cannot be written as data:", [str(error)]) from error
 
 
-def parts_of(data: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
-    """The arguments of the `Agent` that `data` says, with what it names taken from `given`.
+def parts_of(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Json:
+    """The arguments of the `Agent` that `data` says, with what it names taken from `parts`.
 
     Raises:
         AgentDataError: it is no agent's, or names what is not at hand; every fault is named.
@@ -107,11 +109,11 @@ def parts_of(data: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
             "this is no agent:", [f"one has 'detent': 'agent' and 'format': {FORMAT}"]
         )
     faults: list[str] = []
-    made: Json = dict(given)
+    made: Json = dict(parts)
     readers = (_generator, _tools, _state, _output, _limits, _strategies, _hooks)
     try:
         for read in readers:
-            made |= read(data, given, faults)
+            made |= read(data, parts, faults)
         for name in ("system_prompt", "exit_conditions", "generation_kwargs"):
             made.setdefault(name, data[name])
         made.setdefault("model_retries", Retries(**data["model_retries"]))
@@ -124,22 +126,22 @@ def parts_of(data: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
     return made
 
 
-def _generator(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    told = data["chat_generator"]
-    if given.get("chat_generator") is not None:
+def _generator(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    description = data["chat_generator"]
+    if parts.get("chat_generator") is not None:
         return {}
-    if told.get("name") is None:
-        faults.append(f"it has a {told['class']}; pass one: chat_generator=…")
+    if description.get("name") is None:
+        faults.append(f"it has a {description['class']}; pass one: chat_generator=…")
         return {}
     try:
-        return {"chat_generator": from_description(told)}
+        return {"chat_generator": from_description(description)}
     except ValueError as error:
         faults.append(f"its chat generator cannot be made: {error}")
         return {}
 
 
-def _tools(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    known = by_name(flat(given.get("tools") or ()))
+def _tools(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    known = by_name(flat(parts.get("tools") or ()))
     return {"tools": _found("tool", data["tools"], known, "tools=[…]", faults)}
 
 
@@ -153,15 +155,14 @@ def _found(
     return [known[name] for name in names if name in known]
 
 
-def _state(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    told = data["state"]
-    if given.get("state_schema") is not None:
+def _state(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    if parts.get("state_schema") is not None:
         return {}
     if data["state_class"] is not None:
         faults.append(f"its state is a {data['state_class']}; pass it: state_schema=…")
         return {}
     schema: Json = {}
-    for name, entry in told.items():
+    for name, entry in data["state"].items():
         if name == "messages":
             continue
         if entry["type"] not in TYPES or entry["handler"] not in HANDLERS:
@@ -170,17 +171,17 @@ def _state(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str])
                 "pass the schema: state_schema=…"
             )
             continue
-        parts = {"type": TYPES[entry["type"]], "handler": HANDLERS[entry["handler"]]}
-        schema[name] = parts | {key: entry[key] for key in entry if key == "default"}
+        known = {"type": TYPES[entry["type"]], "handler": HANDLERS[entry["handler"]]}
+        schema[name] = known | {key: entry[key] for key in entry if key == "default"}
     return {"state_schema": schema}
 
 
-def _output(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    told, wanted = data["output_type"], given.get("output_type")
-    if told is None:
+def _output(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    name, wanted = data["output_type"], parts.get("output_type")
+    if name is None:
         return {}
     if wanted is None:
-        faults.append(f"its answer is a {told}; pass the type: output_type=…")
+        faults.append(f"its answer is a {name}; pass the type: output_type=…")
         return {}
     if isinstance(wanted, OutputType):
         return {}
@@ -195,19 +196,19 @@ def _native_of(assembly: Assembly[Any]) -> str | None:
     return None if output is None or output.native == own else output.native
 
 
-def _limits(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    told = data["limits"]
-    if given.get("limits") is not None:
+def _limits(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    limits = data["limits"]
+    if parts.get("limits") is not None:
         return {}
-    if told["price"]:
+    if limits["price"]:
         faults.append("its limits have a price list; pass them: limits=Limits(…, price=…)")
         return {}
-    names = {one.name for one in fields(Limits)} - {"price"}
-    return {"limits": Limits(**{name: told[name] for name in told if name in names})}
+    names = {field.name for field in fields(Limits)} - {"price"}
+    return {"limits": Limits(**{name: limits[name] for name in limits if name in names})}
 
 
-def _strategies(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    known = dict(given.get("confirmation_strategies") or {})
+def _strategies(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    known = dict(parts.get("confirmation_strategies") or {})
     for name, rule in data["confirmation_strategies"].items():
         if name not in known and rule["policy"] in POLICIES and rule["ui"] in UIS:
             policy, ui = POLICIES[rule["policy"]](), UIS[rule["ui"]]()
@@ -220,14 +221,14 @@ def _strategies(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[
     return {"confirmation_strategies": known}
 
 
-def _hooks(data: Mapping[str, Any], given: Mapping[str, Any], faults: list[str]) -> Json:
-    known = {_name(hook.function): hook for hook in given.get("hooks") or ()}
+def _hooks(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    known = {_name(hook.function): hook for hook in parts.get("hooks") or ()}
     return {"hooks": _found("hook", data["hooks"], known, "hooks=[…]", faults)}
 
 
-def _told(entry: Mapping[str, Any]) -> Json:
-    told = {"type": type_name(entry["type"]), "handler": _name(entry["handler"])}
-    return told | {name: thaw(entry[name]) for name in entry if name == "default"}
+def _entry_data(entry: Mapping[str, Any]) -> Json:
+    data = {"type": type_name(entry["type"]), "handler": _name(entry["handler"])}
+    return data | {name: thaw(entry[name]) for name in entry if name == "default"}
 
 
 def _name(function: object) -> str:

@@ -1,21 +1,50 @@
-"""The options of an agent, and what each means."""
+"""The options of an agent, and what is asked of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict
+
+from attrs import frozen
+
+from detent.core.state.typevars import S
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
+    from detent.core.chat.messages import ChatMessage
+    from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
+    from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
+    from detent.core.tools.toolsets import Tools
     from detent.ports.chance import Chance
     from detent.ports.chat import StreamingCallback
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
+"""A conversation: its messages, one message, or what the user says as plain text."""
+
+
+@frozen
+class RunRequest(Generic[S]):
+    """What one run is asked for: the parameters that all ways to begin it share.
+
+    What each means is said at `Agent.run`. It is no `TypedDict` behind ``**parameters``, as the
+    keys of the state come by keyword, too, and mypy knows no `extra_items` of PEP 728.
+    """
+
+    messages: Messages
+    break_point: BreakPoints | None
+    snapshot: AgentSnapshot | Mapping[str, Any] | str | None
+    generation_kwargs: Mapping[str, object] | None
+    system_prompt: str | None
+    tools: Tools[S] | Sequence[str] | None
+    run_id: str | None
+    state: Mapping[str, object]
 
 
 class AgentOptions(TypedDict, total=False):

@@ -14,10 +14,10 @@ from detent.core.tools.toolsets import Tools, Toolset, flat
 from detent.core.values.frozen import FrozenDict
 
 
-def chosen(
+def choose_tools(
     spec: AgentSpec[S], tools: Tools[S] | Sequence[str] | None
 ) -> tuple[AgentSpec[S], tuple[str, ...] | None]:
-    """The spec and the tool names that a run was given: its own tools, or some of the agent's."""
+    """The spec of a run with its own tools, or the names of those of the agent's that it gets."""
     if tools is None:
         return spec, None
     names = tuple(name for name in tools if isinstance(name, str))
@@ -30,7 +30,7 @@ def chosen(
     return spec, names
 
 
-def up_to_date(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
+def refresh(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
     """The spec with what the toolsets hold by now."""
     if not isinstance(tools, Toolset) and not any(isinstance(item, Toolset) for item in tools):
         return spec
@@ -42,9 +42,9 @@ def up_to_date(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
 
 def _with_tools(spec: AgentSpec[S], tools: Sequence[Tool]) -> AgentSpec[S]:
     """The spec with these tools in place of its own; rules about others say nothing."""
-    given = by_name(tools)
+    by_names = by_name(tools)
     rules = FrozenDict(
-        {name: rule for name, rule in spec.policies.items() if name in {"*", *given}}
+        {name: rule for name, rule in spec.policies.items() if name in {"*", *by_names}}
     )
-    exits = spec.exit_conditions & {"text", *given}
-    return evolve(spec, tools=given, policies=rules, exit_conditions=exits)
+    exits = spec.exit_conditions & {"text", *by_names}
+    return evolve(spec, tools=by_names, policies=rules, exit_conditions=exits)

@@ -1,6 +1,6 @@
-"""Strategies: what an agent is told under `confirmation_strategies`, as rules.
+"""The `confirmation_strategies` of an agent, made into rules.
 
-This is loaded where there are any: the policies are a tenth of what else a first run loads.
+Loaded where an agent has any: the policies are a tenth of what else a first run loads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Named: TypeAlias = (
     BlockingConfirmationStrategy | BreakpointConfirmationStrategy | ConfirmationStrategy
 )
 Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy"
-# Each key is a str or a tuple of them. Said so, checkers refuse dicts that have just one kind.
+# Each key is a str or a tuple of them; typed so, checkers refuse dicts with keys of one kind only.
 Strategies: TypeAlias = Mapping[Any, Strategy]
 """Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.
 

@@ -146,7 +146,7 @@ def _about(provider: str) -> str:
         return str(error)
     if isinstance(generator, LocalChatGenerator):
         return "in this process, with the extra local"
-    url = urlsplit(generator.home.base_url)
+    url = urlsplit(generator.endpoint.base_url)
     place = urlunsplit((url.scheme, host_of(url.geturl()), url.path, "", ""))
     return f"{place}  {generator.about_key()}"
 

@@ -21,8 +21,8 @@ from detent.core.control.policies import (
     Not,
     WithQuestionOptions,
 )
-from detent.core.run.decisions import Wording
 from detent.core.run.effects import Policy
+from detent.core.tools.wording import Wording
 from detent.ports.confirmation import (
     ConfirmationPolicy,
     ConfirmationUI,

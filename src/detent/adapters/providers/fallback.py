@@ -117,15 +117,15 @@ class _Tries:
     def ended(self, reply: ChatReply) -> ChatReply:
         if not self._errors:
             return reply
-        told = [error.failure.message for error in self._errors]
-        fallback = {"generator": len(told), "failures": told}
+        causes = [error.failure.message for error in self._errors]
+        fallback = {"generator": len(causes), "failures": causes}
         return evolve(reply, extra={**reply.extra, "fallback": fallback})
 
     def failure(self) -> ChatGeneratorError:
-        told = "; then: ".join(error.failure.message for error in self._errors)
+        causes = "; then: ".join(error.failure.message for error in self._errors)
         failures = [error.failure for error in self._errors]
         failure = next((one for one in failures if one.retryable), failures[0])
-        return ChatGeneratorError(evolve(failure, message=f"every chat generator failed: {told}"))
+        return ChatGeneratorError(evolve(failure, message=f"every chat generator failed: {causes}"))
 
 
 def _ask(

@@ -80,19 +80,19 @@ def described(generator: object) -> dict[str, Any]:
     return {"name": f"{name}:{getattr(generator, 'model', '')}", **options()}
 
 
-def from_description(told: dict[str, Any]) -> LocalChatGenerator | HttpChatGenerator:
+def from_description(description: dict[str, Any]) -> LocalChatGenerator | HttpChatGenerator:
     """The generator that `described` says. Keys are read from the environment.
 
     Raises:
         ValueError: there is no such provider.
         TypeError: it has no such option.
     """
-    options = {name: value for name, value in told.items() if name != "name"}
+    options = {name: value for name, value in description.items() if name != "name"}
     if "api_key" in options:
         from detent.adapters.providers.http.secrets import Secret
 
         options["api_key"] = Secret.from_env_var(*options["api_key"]["env_vars"])
-    return chat_generator(told["name"], **options)
+    return chat_generator(description["name"], **options)
 
 
 def _provider_of(generator: object) -> str | None:
@@ -104,12 +104,12 @@ def _provider_of(generator: object) -> str | None:
             continue
         make = getattr(loaded, maker)
         if isinstance(make, partial):
-            kind, homes = make.func, [make.keywords["profile"].home]
+            kind, endpoints = make.func, [make.keywords["profile"].endpoint]
         else:
             values = [one for one in vars(loaded).values() if not isinstance(one, type)]
-            found = [getattr(one, "home", one) for one in values]
-            kind, homes = make, [one for one in found if hasattr(one, "key_vars")]
-        home = getattr(generator, "home", None)
-        if kind is type(generator) and (home in homes or not homes):
+            found = [getattr(one, "endpoint", one) for one in values]
+            kind, endpoints = make, [one for one in found if hasattr(one, "key_vars")]
+        endpoint = getattr(generator, "endpoint", None)
+        if kind is type(generator) and (endpoint in endpoints or not endpoints):
             return name
     return None

@@ -12,6 +12,7 @@ from detent.core.chat.messages import ChatMessage, ChatRole, ToolCallResult
 from detent.core.control.hooks import Before, before_model
 from detent.core.run.effects import AskModel
 from detent.core.run.run import Run
+from detent.core.tools import wording
 
 
 def keep_last_messages(count: int) -> Before:
@@ -78,8 +79,7 @@ def _size(result: ToolCallResult) -> int:
 
 def _left_out(result: ToolCallResult) -> ToolCallResult:
     name = result.origin.tool_name
-    text = f"[The result of tool '{name}' is left out here: {_size(result):,} characters.]"
-    return evolve(result, result=text)
+    return evolve(result, result=wording.result_left_out(name, _size(result)))
 
 
 def _require_positive(count: int) -> None:

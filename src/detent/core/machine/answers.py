@@ -13,6 +13,7 @@ from detent.core.run.run import Run, evolve
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
+from detent.core.tools import wording
 
 EARLY = frozenset({"length", "content_filter", "refusal"})
 """The reasons for which a model stops before its answer is whole."""
@@ -55,7 +56,6 @@ def _sent_back(
 ) -> Run[S]:
     """The run in which the model is asked again, unless that was its last try."""
     tools = spec.tools if said.options.tools is None else said.options.tools
-    by_tool = f"Give it by calling the tool {wanted.name!r}."
-    how = "Give it as one JSON object." if wanted.is_native(bool(tools)) else by_tool
+    tool_name = None if wanted.is_native(bool(tools)) else wanted.name
     missed = evolve(said, misfits=said.misfits + 1)
-    return asked_again(spec, missed, f"Your answer cannot be used: {error}. {how}")
+    return asked_again(spec, missed, wording.answer_wanted_again(str(error), tool_name))

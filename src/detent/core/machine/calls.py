@@ -14,7 +14,6 @@ from detent.core.run.decisions import (
     Decision,
     Modified,
     Rejected,
-    Wording,
     digest,
 )
 from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised
@@ -36,9 +35,11 @@ from detent.core.run.run import (
     moved,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.tools import wording
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import without_secrets
 from detent.core.tools.result import ToolFault, text_of
+from detent.core.tools.wording import Wording
 
 WORDING = Wording()
 """What the model is told where nothing else was chosen."""
@@ -51,7 +52,7 @@ def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
             return moved(slot, Ready(attempt))
         case Running(attempt, deadline) if deadline is not None and deadline <= event.at:
             tool = spec.tools[slot.call.tool_name]
-            text = f"Tool '{tool.name}' gave no answer within {tool.timeout_s} s"
+            text = wording.tool_too_slow(tool.name, tool.timeout_s)
             fault = ToolFault("timeout", text, retryable=True)
             raised = ToolRaised(slot.ref, attempt, fault, event.at, event.chance)
             return moved(slot, after_fault(spec, slot, raised))
@@ -115,17 +116,17 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     """The slot as a human has decided, and what the model is told of it."""
     name = slot.call.tool_name
     attempt = slot.status.attempt if isinstance(slot.status, AwaitingDecision) else 1
-    wording = spec.wordings.get(name, spec.wordings.get("*", WORDING))
+    templates = spec.wordings.get(name, spec.wordings.get("*", WORDING))
     match decision:
         case Confirmed():
             return moved(slot, Ready(attempt))
         case Modified(arguments, feedback):
             call = attrs.evolve(slot.call, arguments=arguments)
             shown = text_of(masked(arguments, spec.tools[name].masked))
-            note = wording.modified(name, shown, feedback)
+            note = templates.modified(name, shown, feedback)
             return attrs.evolve(slot, call=call, status=Ready(attempt), note=note)
         case Rejected(feedback):
-            return moved(slot, Refused(wording.rejected(name, feedback)))
+            return moved(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
             return moved(slot, AnsweredByHuman(text))
 
@@ -133,11 +134,11 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
 def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:
     """The slot of a call that is given up because the run ends, with what is known of it."""
     name = slot.call.tool_name
-    why = "the run was cancelled" if isinstance(outcome, Cancelled) else "the run's time was up"
+    why = wording.CANCELLED if isinstance(outcome, Cancelled) else wording.OUT_OF_TIME
     if isinstance(slot.status, Running):
-        text = f"Tool '{name}' was running when {why}. Its outcome is unknown."
+        text = wording.tool_was_running(name, why)
     elif isinstance(slot.status, Delegated):
-        text = f"Agent '{name}' was at work when {why}. It gave no answer."
+        text = wording.agent_was_at_work(name, why)
     else:
-        text = f"Tool '{name}' was not run: {why}."
+        text = wording.tool_not_run(name, f"{why}.")
     return moved(slot, Faulted(ToolFault("cancelled", text)))

@@ -12,6 +12,7 @@ from detent.core.run.outcomes import Failed, Finished
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import Delegated, Faulted, Run, Slot, Status, Succeeded
 from detent.core.run.spec import AgentSpec
+from detent.core.tools import wording
 from detent.core.tools.idempotency import key_of_call
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.result import ToolFault
@@ -24,7 +25,7 @@ PARAMETERS = {
     "properties": {
         TASK: {
             "type": "string",
-            "description": "What to do, with everything that must be known for it.",
+            "description": wording.TASK,
         }
     },
     "required": [TASK],
@@ -98,7 +99,7 @@ def came_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot, inner: Run[Any]) ->
     try:
         return Succeeded(invocation.result(result_of_run(spec.agents[name], inner)))
     except NoAnswerError as error:
-        return Faulted(ToolFault("no_answer", f"Agent '{name}' gave no answer: {error}"))
+        return Faulted(ToolFault("no_answer", wording.agent_without_answer(name, str(error))))
     except Exception as error:  # noqa: BLE001 - handlers of users' raise what they like
         return Faulted(invocation.fault(error))
 

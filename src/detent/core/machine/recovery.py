@@ -28,6 +28,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
+from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
 
 REASON = "it was begun, its process ended, and nobody knows whether it was carried out"
@@ -109,7 +110,7 @@ def _status(
             # A decision from before the crash must not count for this question.
             return AwaitingDecision(bound(first, event.by), REASON, attempt + 1)
         case "fail":
-            text = f"The outcome of tool '{tool.name}' is unknown: {REASON}. Do not assume either."
+            text = wording.outcome_unknown(tool.name, REASON)
             return Faulted(ToolFault("unknown_outcome", text))
         case _:
             return Unknown(attempt)

@@ -87,50 +87,6 @@ class Answered:
 Decision: TypeAlias = Confirmed | Modified | Rejected | Answered
 
 
-@frozen
-class Wording:
-    """What the model is told of a human's decision, as templates.
-
-    Attributes:
-        reject: for a rejected call; may name ``{tool_name}``.
-        modify: for a modified call; may name ``{tool_name}`` and ``{final_tool_params}``.
-        feedback: follows where the human gave some; may name ``{feedback}``.
-
-    Raises:
-        ValueError: a template names something else.
-    """
-
-    reject: str = "Tool execution for '{tool_name}' was rejected by the user."
-    modify: str = (
-        "The parameters for tool '{tool_name}' were updated by the user to:\n{final_tool_params}"
-    )
-    feedback: str = "With user feedback: {feedback}"
-
-    def __attrs_post_init__(self) -> None:
-        self.rejected("", "x")
-        self.modified("", "", "x")
-
-    def rejected(self, tool_name: str, feedback: str | None) -> str:
-        """What is said of a rejected call."""
-        return self._with_feedback(_filled(self.reject, tool_name=tool_name), feedback)
-
-    def modified(self, tool_name: str, arguments: str, feedback: str | None) -> str:
-        """What is said of a modified call."""
-        text = _filled(self.modify, tool_name=tool_name, final_tool_params=arguments)
-        return self._with_feedback(text, feedback)
-
-    def _with_feedback(self, text: str, feedback: str | None) -> str:
-        return f"{text} {_filled(self.feedback, feedback=feedback)}" if feedback else text
-
-
-def _filled(template: str, **values: str) -> str:
-    try:
-        return template.format(**values)
-    except (LookupError, ValueError, AttributeError) as error:
-        names = ", ".join(f"{{{name}}}" for name in values)
-        raise ValueError(f"the template {template!r} may name {names}: {error!r}") from error
-
-
 def digest(run_id: str, turn: int, place: int, call: ToolCall, tool: Tool) -> str:
     """What a decision is bound to: this call of this run, this tool and exactly these arguments."""
     bound = [run_id, turn, place, call.id, tool.name, tool.parameters, call.arguments]

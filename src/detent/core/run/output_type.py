@@ -20,9 +20,9 @@ from detent.core.schema.validation import faults
 from detent.core.state.typevars import T
 from detent.core.tools.signature import described
 from detent.core.tools.tool import ToolSpec
+from detent.core.tools.wording import FINAL_ANSWER
 from detent.core.values.frozen import FrozenDict
 
-ANSWERS = "Give your final answer. Call it once, when you know everything that it asks for."
 FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 STRICT = frozenset({"type", "properties", "required", "additionalProperties", "description"}) | {
     *("items", "enum", "anyOf", "$ref", "$defs")
@@ -56,7 +56,7 @@ def _schema(wanted: OutputType[Any]) -> FrozenDict[str, Any]:
 
 
 def _tool(wanted: OutputType[Any]) -> ToolSpec:
-    return ToolSpec(wanted.name, ANSWERS, wanted.schema)
+    return ToolSpec(wanted.name, FINAL_ANSWER, wanted.schema)
 
 
 def _response_format(wanted: OutputType[Any]) -> FrozenDict[str, object]:

@@ -8,7 +8,6 @@ from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import WiringError
-from detent.core.run.decisions import Wording
 from detent.core.run.effects import Policy
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
@@ -16,6 +15,7 @@ from detent.core.state.typevars import S
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, ToolSpec
 from detent.core.tools.wiring_check import wiring_faults
+from detent.core.tools.wording import Wording
 from detent.core.values.frozen import FrozenDict
 
 DEPTH_MAX = 16

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
 from detent.core.chat.messages import (
     ChatMessage,
@@ -49,7 +50,9 @@ def body_of(
     """The body of a request."""
     said = messages or (ChatMessage.from_user("Hi"),)
     body: dict[str, Any] = json.loads(
-        request_body("m", said, tools, options or {}, stream=stream, prompt_cache=prompt_cache)
+        request_body(
+            ChatRequest("m", said, tools, options or {}, stream=stream), prompt_cache=prompt_cache
+        )
     )
     return body
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.bedrock.encode import CacheTime, request_body
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
 from detent.core.chat.messages import (
     ChatMessage,
@@ -38,7 +39,7 @@ def body_of(
 ) -> dict[str, Any]:
     """The body of a request."""
     talk = messages or (ChatMessage.from_user("Hi"),)
-    made = request_body(talk, tools, options or {}, prompt_cache=prompt_cache)
+    made = request_body(ChatRequest("m", talk, tools, options or {}), prompt_cache=prompt_cache)
     body: dict[str, Any] = json.loads(made)
     return body
 

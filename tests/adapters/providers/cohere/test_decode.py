@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.cohere.encode import wire_messages
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.messages import ReasoningContent, TextContent
 from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
-from detent.ports.chat import ChatGeneratorError
-from tests.adapters.providers.http.folds import events, failure_of, fed
+from tests.adapters.providers.http.folds import Codec, Failures, events, fed
 
 Json = dict[str, Any]
 
@@ -198,34 +195,21 @@ def test_answers_of_version_1_are_read() -> None:
 HELLO = piece("content-delta", 0, content={"text": "Hi"})
 
 
-@pytest.mark.parametrize(
-    ("data", "cause", "retryable"),
-    [
-        (
-            events(
-                HELLO, ended("ERROR", error="invalid call", error_type="INVALID_TOOL_GENERATION")
-            ),
-            "bad_response",
-            True,
-        ),
-        (events(HELLO, ended("ERROR")), "server", True),
-        (events(HELLO, ended("TIMEOUT")), "timeout", True),
-        (events(HELLO), "cut_stream", True),
-        (b"", "cut_stream", True),
-        (b'{"message": "no"}', "server", True),
-        (b'{"choices": []}', "bad_response", False),
-        (b'{"message": {"content": 4}}', "bad_response", False),
-        (b"<html></html>", "bad_response", False),
-    ],
-)
-def test_an_answer_that_is_none_is_a_typed_failure(
-    data: bytes, cause: str, *, retryable: bool
-) -> None:
-    """Errors under status 200, broken streams and other shapes."""
-    failure = failure_of(data, answer)
-    assert (failure.cause, failure.retryable) == (cause, retryable)
-
-
+FAILURES: Failures = [
+    (
+        events(HELLO, ended("ERROR", error="invalid call", error_type="INVALID_TOOL_GENERATION")),
+        "bad_response",
+        True,
+    ),
+    (events(HELLO, ended("ERROR")), "server", True),
+    (events(HELLO, ended("TIMEOUT")), "timeout", True),
+    (events(HELLO), "cut_stream", True),
+    (b"", "cut_stream", True),
+    (b'{"message": "no"}', "server", True),
+    (b'{"choices": []}', "bad_response", False),
+    (b'{"message": {"content": 4}}', "bad_response", False),
+    (b"<html></html>", "bad_response", False),
+]
 TALK = events(
     piece("content-delta", 0, content={"thinking": "h—m"}),
     piece("content-delta", 1, content={"text": "Grüße"}),
@@ -235,36 +219,21 @@ TALK = events(
 )
 
 
-@given(st.integers(1, len(TALK)), st.sampled_from([b"\n", b"\r\n", b"\r"]))
-def test_cutting_a_stream_changes_nothing(size: int, end: bytes) -> None:
-    """The same pieces and the same reply, wherever the network cuts."""
-    assert read(TALK.replace(b"\n", end), size=size) == read(TALK)
+def strange(stranger: Any) -> Sequence[bytes]:
+    """Streams with `stranger` at every place where a value of any shape may stand."""
+    strangers: Sequence[Any] = (
+        stranger,
+        {"type": stranger, "delta": stranger},
+        piece("x", 0, content=stranger, tool_calls=stranger, tool_plan=stranger),
+    )
+    return [events(HELLO, one, ended()) for one in strangers]
 
 
 MEMBERS = (
     "arguments content delta error finish_reason function id index message name text thinking "
     "tool_calls tool_plan type usage"
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(MEMBERS.split()), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
-
-
-@given(JSON, st.integers(0, 2))
-def test_no_json_does_more_harm_than_to_be_refused(stranger: Any, place: int) -> None:
-    """Values of any shape, anywhere in a stream, give a reply or a typed failure."""
-    strange = (
-        stranger,
-        {"type": stranger, "delta": stranger},
-        piece("x", 0, content=stranger, tool_calls=stranger, tool_plan=stranger),
-    )[place]
-    with suppress(ChatGeneratorError):
-        read(events(HELLO, strange, ended()))
+CODEC = Codec(answer, FAILURES, TALK, MEMBERS, strange)
 
 
 def test_an_answer_may_end_without_a_reason() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.cohere.encode import request_body, wire_messages
+from detent.adapters.providers.http.api import ChatRequest
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,
@@ -141,7 +142,9 @@ def test_images_in_tool_results_follow_the_last_result() -> None:
 def body_of(*tools: ToolSpec, stream: bool = False, **options: object) -> Json:
     """The body of a request with one message."""
     message = ChatMessage.from_user("Hi")
-    body: Json = json.loads(request_body("m", [message], tools, options, stream=stream))
+    body: Json = json.loads(
+        request_body(ChatRequest("m", [message], tools, options, stream=stream))
+    )
     assert (body.pop("model"), body.pop("messages")) == ("m", [{"role": "user", "content": "Hi"}])
     return body
 
@@ -222,5 +225,5 @@ def test_what_cannot_be_sent_is_a_bad_request(
 ) -> None:
     """It is found before anything is sent."""
     with pytest.raises(ChatGeneratorError, match=said) as caught:
-        request_body("m", [message], BOTH, options, stream=False)
+        request_body(ChatRequest("m", [message], BOTH, options))
     assert caught.value.failure.cause == "bad_request"

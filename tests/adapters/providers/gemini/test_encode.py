@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.gemini.encode import NO_SIGNATURE, contents, request_body
+from detent.adapters.providers.http.api import ChatRequest
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,
@@ -145,7 +146,9 @@ def test_the_results_of_one_turn_are_one_content() -> None:
 
 def body_of(given: list[ToolSpec] | None = None, /, **options: object) -> Json:
     """The body of a request with one message."""
-    body: Json = json.loads(request_body([ChatMessage.from_user("Hi")], given or [], options))
+    body: Json = json.loads(
+        request_body(ChatRequest("m", [ChatMessage.from_user("Hi")], given or [], options))
+    )
     assert body.pop("contents") == user({"text": "Hi"})
     return body
 
@@ -218,7 +221,7 @@ def test_what_the_system_says_stands_apart() -> None:
         ChatMessage.from_user("Hi"),
         ChatMessage.from_system("Be brief"),
     ]
-    body = json.loads(request_body(messages, [], {}))
+    body = json.loads(request_body(ChatRequest("m", messages)))
     assert body["systemInstruction"] == {"parts": [{"text": "Be kind"}, {"text": "Be brief"}]}
     assert body["contents"] == user({"text": "Hi"})
 
@@ -237,5 +240,5 @@ def test_what_cannot_be_sent_is_a_bad_request(
 ) -> None:
     """It is found before anything is sent."""
     with pytest.raises(ChatGeneratorError, match=text) as caught:
-        request_body([message], [TOOL], options)
+        request_body(ChatRequest("m", [message], [TOOL], options))
     assert caught.value.failure.cause == "bad_request"

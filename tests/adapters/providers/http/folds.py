@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
-import pytest
+from attrs import frozen
+from returns.result import Result
 
 from detent.adapters.providers.http.answers import Answer
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError
+from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk
 
+Failures: TypeAlias = Sequence[tuple[bytes, FailureCause, bool]]
+"""Answers that are none, each with its cause and whether it is worth another try."""
 Reply: TypeAlias = tuple[list[StreamingChunk], ChatReply]
+
+
+@frozen
+class Codec:
+    """How the answers of one API are read, and what every codec is tested with.
+
+    Attributes:
+        answer: an answer of which nothing has come.
+        failures: answers that are none.
+        talk: a stream with a thought, text and a call.
+        members: names that mean something to the codec.
+        strange: streams with a value of any shape in them.
+    """
+
+    answer: Callable[[], Answer]
+    failures: Failures
+    talk: bytes
+    members: str
+    strange: Callable[[Any], Sequence[bytes]]
 
 
 def events(*values: Mapping[str, object], end: str = "") -> bytes:
@@ -23,16 +44,20 @@ def events(*values: Mapping[str, object], end: str = "") -> bytes:
 
 def fed(data: bytes, make: Callable[[], Answer], *, size: int | None = None) -> Reply:
     """The pieces and the reply of an answer fed in chunks of `size` bytes."""
+    return outcome(data, make, size=size).unwrap()
+
+
+def outcome(
+    data: bytes, make: Callable[[], Answer], *, size: int | None = None
+) -> Result[Reply, ModelFailure]:
+    """The pieces and the reply of an answer, or its failure."""
     answer, step = make(), size or max(1, len(data))
     answer.begin(200, {})
     chunks = [data[at : at + step] for at in range(0, len(data), step)]
     pieces = [piece for chunk in chunks for piece in answer.feed(chunk)]
-    last, reply = answer.finish()
-    return [*pieces, *last], reply
+    return answer.finish().map(lambda ending: ([*pieces, *ending[0]], ending[1]))
 
 
 def failure_of(data: bytes, make: Callable[[], Answer]) -> ModelFailure:
     """The failure that an answer leads to."""
-    with pytest.raises(ChatGeneratorError) as caught:
-        fed(data, make)
-    return caught.value.failure
+    return outcome(data, make).failure()

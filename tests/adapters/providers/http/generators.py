@@ -14,24 +14,34 @@ from detent.adapters.providers.http.generator import HttpChatGenerator
 from detent.adapters.providers.ollama.chat import OllamaChatGenerator
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.adapters.providers.openai_responses.chat import OpenAIResponsesChatGenerator
-from tests.adapters.providers.anthropic.test_recorded import READER as ANTHROPIC
-from tests.adapters.providers.bedrock.test_recorded import READER as BEDROCK
-from tests.adapters.providers.cohere.test_recorded import READER as COHERE
-from tests.adapters.providers.gemini.test_recorded import READER as GEMINI
+from tests.adapters.providers.anthropic import recorded as anthropic
+from tests.adapters.providers.bedrock import recorded as bedrock
+from tests.adapters.providers.cohere import recorded as cohere
+from tests.adapters.providers.gemini import recorded as gemini
 from tests.adapters.providers.http.recorded import Reader
-from tests.adapters.providers.ollama.test_recorded import READER as OLLAMA
-from tests.adapters.providers.openai.test_recorded import PROFILES
-from tests.adapters.providers.openai.test_recorded import READER as OPENAI
-from tests.adapters.providers.openai_responses.test_recorded import READER as RESPONSES
+from tests.adapters.providers.http.replayed import Api
+from tests.adapters.providers.ollama import recorded as ollama
+from tests.adapters.providers.openai import recorded as openai
+from tests.adapters.providers.openai.recorded import PROFILES
+from tests.adapters.providers.openai_responses import recorded as openai_responses
 
 READERS: Mapping[str, Reader] = {
-    **dict.fromkeys(PROFILES, OPENAI),
-    "anthropic": ANTHROPIC,
-    "bedrock_converse": BEDROCK,
-    "cohere": COHERE,
-    "gemini": GEMINI,
-    "ollama": OLLAMA,
-    "openai_responses": RESPONSES,
+    **dict.fromkeys(PROFILES, openai.READER),
+    "anthropic": anthropic.READER,
+    "bedrock_converse": bedrock.READER,
+    "cohere": cohere.READER,
+    "gemini": gemini.READER,
+    "ollama": ollama.READER,
+    "openai_responses": openai_responses.READER,
+}
+APIS: Mapping[str, Api] = {
+    **{name: openai.api(profile) for name, profile in PROFILES.items()},
+    "anthropic": anthropic.API,
+    "bedrock_converse": bedrock.API,
+    "cohere": cohere.API,
+    "gemini": gemini.API,
+    "ollama": ollama.API,
+    "openai_responses": openai_responses.API,
 }
 MAKERS: Mapping[str, Callable[..., HttpChatGenerator]] = {
     **{name: partial(OpenAIChatGenerator, profile=kind) for name, kind in PROFILES.items()},

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 import pytest
 from attrs import field, frozen
+from returns.result import Failure
 
 from detent.adapters.providers.http.answers import Answer
-from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk
+from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk, Usage
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError
 
 Record: TypeAlias = dict[str, Any]
 
@@ -45,14 +45,25 @@ class Reader:
 
     Attributes:
         answer: makes the reader of one answer.
+        usage: holds the usage of a reply against what the provider said.
         no_answer: records under status 200 that are no answer, by id, with the failure that each
             must be. The failure of others of this kind is left open.
         better: records in which we know better than the independent reader, with the reason.
     """
 
     answer: Callable[[], Answer]
+    usage: Callable[[Mapping[str, Any], Usage], None]
     no_answer: Mapping[str, FailureCause] = field(factory=dict)
     better: Mapping[str, str] = field(factory=dict)
+
+
+def summed(name: str) -> Callable[[Mapping[str, Any], Usage], None]:
+    """Input and output add up to the total that the provider calls `name`."""
+
+    def usage(told: Mapping[str, Any], counted: Usage) -> None:
+        assert told.get(name) in {None, counted.total_tokens}
+
+    return usage
 
 
 @cache
@@ -62,9 +73,9 @@ def records(name: str) -> Sequence[Record]:
     return [json.loads(line) for line in lines]
 
 
-def documented_errors(*apis: str) -> Sequence[Record]:
-    """The errors of `apis` that nobody has recorded."""
-    return [record for record in records("documented_errors") if record["api"] in apis]
+def documented_errors(api: str) -> Sequence[Record]:
+    """The errors of an API that nobody has recorded."""
+    return [record for record in records("documented_errors") if record["api"] == api]
 
 
 def body_of(record: Record) -> bytes:
@@ -100,12 +111,12 @@ def decoded(
     headers = {name.lower(): text for name, text in (record["response_headers"] or {}).items()}
     answer.begin(record["status"], headers)
     pieces: list[StreamingChunk] = []
-    try:
-        for chunk in cut(body_of(record), record["id"]):
-            pieces += answer.feed(chunk)
-        last, reply = answer.finish()
-    except ChatGeneratorError as error:
-        return pieces, error.failure
+    for chunk in cut(body_of(record), record["id"]):
+        pieces += answer.feed(chunk)
+    result = answer.finish()
+    if isinstance(result, Failure):
+        return pieces, result.failure()
+    last, reply = result.unwrap()
     return [*pieces, *last], reply
 
 
@@ -176,9 +187,20 @@ def check_byte_by_byte(name: str, reader: Reader) -> None:
             assert decoded(record, reader, cut_byte_by_byte) == decoded(record, reader)
 
 
-def check_documented_errors(reader: Reader, *apis: str) -> None:
-    """Hold every documented error against whether it is worth another try."""
-    chosen = documented_errors(*apis)
+def check_usages(name: str, reader: Reader) -> None:
+    """Hold the usage of every reply of a file against what the provider said."""
+    for record in records(name):
+        _, reply = decoded(record, reader)
+        if isinstance(reply, ChatReply):
+            usage = reply.usage
+            reader.usage((record.get("expected") or {}).get("usage") or {}, usage)
+            assert usage.cached_tokens <= usage.input_tokens
+            assert usage.reasoning_tokens <= usage.output_tokens
+
+
+def check_documented_errors(name: str, reader: Reader) -> None:
+    """Hold every documented error of an API against whether it is worth another try."""
+    chosen = documented_errors(name)
     results = {record["id"]: decoded(record, reader)[1] for record in chosen}
     wrong = [
         (record["id"], results[record["id"]])

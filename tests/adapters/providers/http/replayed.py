@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import httpx
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from detent.adapters.providers.http.generator import HttpChatGenerator
 from detent.core.chat.messages import (
@@ -59,6 +59,7 @@ class Api:
         issues_ids: whether the provider gives every call an id.
         same_id: what makes call ids equal that mean the same.
         signed: gives a part of a history that we did not decode the signature that it had.
+        known: the runs in which we differ from the client, by id, with the reason.
     """
 
     generator: Callable[[Record, httpx.Client], HttpChatGenerator]
@@ -67,10 +68,11 @@ class Api:
     issues_ids: bool = True
     same_id: Callable[[str], str] = str
     signed: Callable[[Content, str], Content] = lambda part, signature: part
+    known: Mapping[str, str] = field(factory=dict)
 
 
-def check_runs(name: str, api: Api, known: Mapping[str, str] | None = None) -> None:
-    """Replay every strict run of a file; `known` are those that differ, by id, with the reason."""
+def check_runs(name: str, api: Api) -> None:
+    """Replay every strict run of a file."""
     runs = defaultdict(list)
     for record in records(name):
         if record.get("run_strict"):
@@ -82,7 +84,7 @@ def check_runs(name: str, api: Api, known: Mapping[str, str] | None = None) -> N
             replay(sorted(turns, key=lambda record: record["turn"]), api)
         except AssertionError as error:
             different[run_id] = str(error)
-    explained = runs.keys() & (known or {}).keys()
+    explained = runs.keys() & api.known.keys()
     assert different.keys() == explained, "\n".join(
         f"{run_id}: {different.get(run_id, 'is no longer different')}"
         for run_id in sorted(different.keys() ^ explained)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from detent.adapters.providers.http.failures import (
-    error_in_answer,
+    failure_in_answer,
     failure_of_status,
     read_error,
     request_id,
@@ -149,7 +149,7 @@ def test_an_error_under_status_200_is_read_from_its_body(
     body: object, cause: str, status: int | None, *, retryable: bool
 ) -> None:
     """In the middle of a stream there is no other word about what went wrong."""
-    failure = error_in_answer(body).failure
+    failure = failure_in_answer(body)
     assert (failure.cause, failure.retryable, failure.status) == (cause, retryable, status)
 
 
@@ -221,7 +221,7 @@ def test_google_says_in_the_body_how_long_to_wait(
     failure = failure_of_status(429, headers, json.dumps(body).encode())
     assert failure.retry_after_s == seconds
     if not headers:
-        assert error_in_answer(body).failure.retry_after_s == seconds
+        assert failure_in_answer(body).retry_after_s == seconds
 
 
 @pytest.mark.parametrize(("word", "retryable"), [("true", True), ("false", False), ("x", False)])

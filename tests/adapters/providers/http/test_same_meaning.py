@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import pytest
 from attrs import frozen
+from returns.result import Failure
 
 from detent.adapters.providers.http.parts import without
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.ports.chat import ChatGeneratorError
 from tests.adapters.providers.http.generators import READERS
 from tests.adapters.providers.http.recorded import (
     Reader,
@@ -23,7 +23,7 @@ from tests.adapters.providers.http.recorded import (
     needs_records,
     records,
 )
-from tests.adapters.providers.openai.test_recorded import PROFILES
+from tests.adapters.providers.openai.recorded import PROFILES
 
 pytestmark = needs_records
 
@@ -250,7 +250,7 @@ def content_until(length: int, data: bytes, reader: Reader) -> object:
     made.begin(200, {})
     list(made.feed(data[:length]))
     made.break_off(BROKEN)
-    try:
-        return made.finish()[1].message.content
-    except ChatGeneratorError as error:
-        return None if error.failure == BROKEN else error
+    ending = made.finish()
+    if isinstance(ending, Failure):
+        return None if ending.failure() == BROKEN else ending
+    return ending.unwrap()[1].message.content

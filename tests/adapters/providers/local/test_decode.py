@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from itertools import pairwise
 from typing import Any
@@ -11,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from returns.result import Result
 
 from detent.adapters.providers.local.decode import Received, Seen, pieces, receive, see, whole_reply
 from detent.adapters.providers.local.encode import Form, Request
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
-from detent.ports.chat import ChatGeneratorError
+from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk, ToolCallDelta, Usage
 
 PLAIN = Form()
 TOOLS = Form("final_answer")
@@ -41,15 +42,24 @@ def seen(text: str, form: Form = TOOLS) -> Seen:
     return see(Received(text), form)
 
 
-def reply(text: str, form: Form = TOOLS, finish: str = "stop", written: int = 10) -> ChatReply:
+def result(text: str, form: Form, finish: str, written: int) -> Result[ChatReply, ModelFailure]:
     received = Received(text, finish_reason=finish, usage=Usage(5, written))
     return whole_reply(received, Request({}, form, max_tokens=10), "tiny")
 
 
-def failure(text: str, form: Form = TOOLS, finish: str = "stop", written: int = 10) -> Any:
-    with pytest.raises(ChatGeneratorError) as caught:
-        reply(text, form, finish, written)
-    return caught.value.failure
+def reply(text: str, form: Form = TOOLS, finish: str = "stop", written: int = 10) -> ChatReply:
+    return result(text, form, finish, written).unwrap()
+
+
+def failure(text: str, form: Form = TOOLS, finish: str = "stop", written: int = 10) -> ModelFailure:
+    return result(text, form, finish, written).failure()
+
+
+def taken(received: Received, event: Mapping[str, Any]) -> Received:
+    """`received` with an event that is no error."""
+    more = receive(received, event)
+    assert isinstance(more, Received)
+    return more
 
 
 def streamed(parts: Iterable[str], form: Form) -> list[StreamingChunk]:
@@ -57,7 +67,7 @@ def streamed(parts: Iterable[str], form: Form) -> list[StreamingChunk]:
     chunks: list[StreamingChunk] = []
     received, before = Received(), Seen()
     for part in parts:
-        received = receive(received, {"choices": [{"delta": {"content": part}}]})
+        received = taken(received, {"choices": [{"delta": {"content": part}}]})
         after = see(received, form)
         chunks += pieces(before, after)
         before = after
@@ -218,9 +228,9 @@ def test_events_add_up() -> None:
             },
         },
     ]
-    received = reduce(receive, events, Received())
+    received = reduce(taken, events, Received())
     assert received == Received("Yes", "Hm.", "stop", Usage(9, 2, 4))
-    made = whole_reply(received, Request({}, PLAIN, max_tokens=10), "tiny")
+    made = whole_reply(received, Request({}, PLAIN, max_tokens=10), "tiny").unwrap()
     assert made.message.reasoning is not None
     assert (made.message.text, made.message.reasoning.reasoning_text) == ("Yes", "Hm.")
     thought = next(pieces(Seen(), see(received, PLAIN)))
@@ -238,9 +248,10 @@ def test_events_add_up() -> None:
 def test_an_error_says_whose_fault_it_is(kind: str, cause: str) -> None:
     """With the numbers, where there are too many tokens."""
     error = {"type": kind, "message": "nope", "n_prompt_tokens": 99, "n_ctx": 42}
-    with pytest.raises(ChatGeneratorError, match=r"nope|99.*42") as caught:
-        receive(Received(), {"error": error})
-    assert caught.value.failure.cause == cause
+    failure = receive(Received(), {"error": error})
+    assert isinstance(failure, ModelFailure)
+    assert failure.cause == cause
+    assert re.search(r"nope|99.*42", failure.message)
 
 
 def test_an_answer_that_is_cut_off_ends_early() -> None:

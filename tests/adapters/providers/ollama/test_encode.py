@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.ollama.encode import request_body, wire_messages
 from detent.core.chat.messages import (
     ChatMessage,
@@ -111,7 +112,9 @@ def body_of(
 ) -> Json:
     """The body of a request with one message."""
     message = ChatMessage.from_user("Hi")
-    body: Json = json.loads(request_body("m", [message], given or [], options, stream=stream))
+    body: Json = json.loads(
+        request_body(ChatRequest("m", [message], given or [], options, stream=stream))
+    )
     assert (body.pop("model"), body.pop("messages")) == ("m", [{"role": "user", "content": "Hi"}])
     return body
 
@@ -173,5 +176,5 @@ def test_what_cannot_be_sent_is_a_bad_request(
 ) -> None:
     """It is found before anything is sent."""
     with pytest.raises(ChatGeneratorError, match=text) as caught:
-        request_body("m", [message], [TOOL], options, stream=False)
+        request_body(ChatRequest("m", [message], [TOOL], options))
     assert caught.value.failure.cause == "bad_request"

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import wire_messages
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk, ToolCallDelta, Usage
+from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError
+from tests.adapters.providers.http.folds import Codec, Failures, events, failure_of, fed
 
 Json = dict[str, Any]
 
 
 def answer() -> Answer:
-    """An answer whose head has come."""
-    made = Answer(ChatFold(), "example.org", redact=str)
-    made.begin(200, {})
-    return made
+    """An answer of which nothing has come."""
+    return Answer(ChatFold(), "example.org", redact=str)
 
 
 def read(data: bytes, *, size: int | None = None) -> tuple[list[StreamingChunk], ChatReply]:
     """The pieces and the reply of an answer fed in chunks of `size` bytes."""
-    made, step = answer(), size or max(1, len(data))
-    chunks = [data[at : at + step] for at in range(0, len(data), step)]
-    pieces = [piece for chunk in chunks for piece in made.feed(chunk)]
-    last, reply = made.finish()
-    return [*pieces, *last], reply
+    return fed(data, answer, size=size)
 
 
 def whole(message: Json, finish: str | None = "stop", **members: object) -> ChatReply:
@@ -42,10 +34,9 @@ def whole(message: Json, finish: str | None = "stop", **members: object) -> Chat
     return read(json.dumps({"choices": [choice], **members}).encode())[1]
 
 
-def events(*chunks: Json) -> bytes:
+def ended(*chunks: Json) -> bytes:
     """A stream of these values, with its end mark."""
-    lines = [*map(json.dumps, chunks), "[DONE]"]
-    return "".join(f"data: {line}\n\n" for line in lines).encode()
+    return events(*chunks, end="[DONE]")
 
 
 def delta(finish: str | None = None, **members: object) -> Json:
@@ -61,13 +52,6 @@ def call(arguments: object = "{}", **members: object) -> Json:
 def streamed(*chunks: Json) -> ChatReply:
     """The reply of a stream."""
     return read(events(*chunks))[1]
-
-
-def failure_of(data: bytes) -> ModelFailure:
-    """The failure that an answer leads to."""
-    with pytest.raises(ChatGeneratorError) as caught:
-        read(data)
-    return caught.value.failure
 
 
 def test_a_whole_answer_is_read() -> None:
@@ -260,7 +244,7 @@ def test_a_thought_signature_beside_a_call_is_kept_and_given_back() -> None:
 def test_the_pieces_show_text_thoughts_and_calls_as_they_come() -> None:
     """Each kind says where it starts; the last piece says why it ended."""
     pieces, _ = read(
-        events(
+        ended(
             delta(role="assistant", content=None),
             delta(reasoning_content="h"),
             delta(reasoning_content="m"),
@@ -457,32 +441,23 @@ DEEP = b"[" * 600 + b"]" * 600 + b"}"
 ERROR = {"error": {"message": "broke", "type": "server_error", "code": None}}
 
 
-@pytest.mark.parametrize(
-    ("data", "cause", "retryable"),
-    [
-        (json.dumps(ERROR).encode(), "server", True),
-        (json.dumps([ERROR]).encode(), "server", True),
-        (events(delta(content="a"), ERROR), "server", True),
-        (events(delta("stop", content="a"), {**delta(), **ERROR}), "server", True),
-        (events(delta("error", content="a")), "server", True),
-        (b'event: error\ndata: {"error": {"code": "tool_use_failed"}}\n\n', "bad_response", True),
-        (b'{"object": "error", "message": "no", "code": 400}', "bad_request", False),
-        (b'{"error": {"code": "content_filter", "message": "no"}}', "content_filter", False),
-        (b'{"choices": []}', "bad_response", False),
-        (b'{"hello": 1}', "bad_response", False),
-        (events({"choices": [], "usage": USAGE}), "bad_response", False),
-        (events(delta(content="a"))[:-14], "cut_stream", True),
-        (b'{"choices": "oops"}', "bad_response", False),
-        (json.dumps(delta("stop") | {"x": 1}).encode()[:-2] + DEEP, "bad_response", False),
-        (b'{"choices": [{"message": {"content": 5}}]}', "bad_response", False),
-    ],
-)
-def test_an_answer_that_is_none_is_a_typed_failure(
-    data: bytes, cause: str, *, retryable: bool
-) -> None:
-    """Errors under status 200, broken streams and other shapes."""
-    failure = failure_of(data)
-    assert (failure.cause, failure.retryable) == (cause, retryable)
+FAILURES: Failures = [
+    (json.dumps(ERROR).encode(), "server", True),
+    (json.dumps([ERROR]).encode(), "server", True),
+    (ended(delta(content="a"), ERROR), "server", True),
+    (ended(delta("stop", content="a"), {**delta(), **ERROR}), "server", True),
+    (ended(delta("error", content="a")), "server", True),
+    (b'event: error\ndata: {"error": {"code": "tool_use_failed"}}\n\n', "bad_response", True),
+    (b'{"object": "error", "message": "no", "code": 400}', "bad_request", False),
+    (b'{"error": {"code": "content_filter", "message": "no"}}', "content_filter", False),
+    (b'{"choices": []}', "bad_response", False),
+    (b'{"hello": 1}', "bad_response", False),
+    (ended({"choices": [], "usage": USAGE}), "bad_response", False),
+    (ended(delta(content="a"))[:-14], "cut_stream", True),
+    (b'{"choices": "oops"}', "bad_response", False),
+    (json.dumps(delta("stop") | {"x": 1}).encode()[:-2] + DEEP, "bad_response", False),
+    (b'{"choices": [{"message": {"content": 5}}]}', "bad_response", False),
+]
 
 
 @pytest.mark.parametrize("end", [b"", b"data: [DONE]"])
@@ -493,7 +468,7 @@ def test_a_stream_has_ended_with_its_reason_or_with_its_mark(end: bytes) -> None
     assert reply.message.text == "a"
 
 
-TALK = events(
+TALK = ended(
     delta(role="assistant", reasoning="h—m"),
     delta(content="Grüße "),
     delta(content="an alle"),
@@ -504,39 +479,23 @@ TALK = events(
 )
 
 
-@given(st.integers(1, len(TALK)), st.sampled_from([b"\n", b"\r\n", b"\r"]))
-def test_cutting_a_stream_changes_nothing(size: int, end: bytes) -> None:
-    """The same pieces and the same reply, wherever the network cuts."""
-    assert read(TALK.replace(b"\n", end), size=size) == read(TALK)
+def strange(value: Any) -> Sequence[bytes]:
+    """Streams with `value` at every place where a value of any shape may stand."""
+    strangers: Sequence[Any] = (
+        value,
+        {"choices": value, "usage": value, "x_groq": value},
+        {"choices": [value]},
+        delta(value, tool_calls=value, content=value, reasoning_details=value),
+        delta(tool_calls=[value, {"index": 0, "function": value}]),
+    )
+    return [events(delta(content="a"), one, delta("stop")) for one in strangers]
 
 
 MEMBERS = (
     "arguments choices content delta error finish_reason function id index message name "
     "reasoning reasoning_details tool_calls type usage"
 )
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(MEMBERS.split()), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
-
-
-@given(JSON, st.integers(0, 4))
-def test_no_json_does_more_harm_than_to_be_refused(value: Any, place: int) -> None:
-    """Values of any shape, anywhere in a stream, give a reply or a typed failure."""
-    stranger = (
-        value,
-        {"choices": value, "usage": value, "x_groq": value},
-        {"choices": [value]},
-        delta(value, tool_calls=value, content=value, reasoning_details=value),
-        delta(tool_calls=[value, {"index": 0, "function": value}]),
-    )[place]
-    lines = map(json.dumps, (delta(content="a"), stranger, delta("stop")))
-    with suppress(ChatGeneratorError):
-        read("".join(f"data: {line}\n\n" for line in lines).encode())
+CODEC = Codec(answer, FAILURES, TALK, MEMBERS, strange)
 
 
 def test_a_reason_after_each_call_is_not_the_end() -> None:
@@ -544,7 +503,7 @@ def test_a_reason_after_each_call_is_not_the_end() -> None:
     first = delta("tool_calls", tool_calls=[call(index=0)])
     second = delta(tool_calls=[call('{"a":', id="c2", index=1)])
     data = "".join(f"data: {json.dumps(value)}\n\n" for value in (first, second)).encode()
-    assert failure_of(data).cause == "cut_stream"
+    assert failure_of(data, answer).cause == "cut_stream"
 
 
 @pytest.mark.parametrize(

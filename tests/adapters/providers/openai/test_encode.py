@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.openai.encode import request_body, wire_messages
 from detent.core.chat.messages import (
     ChatMessage,
@@ -232,7 +233,9 @@ def body_of(
 ) -> dict[str, Any]:
     """The body of a request with one message."""
     body: dict[str, Any] = json.loads(
-        request_body("m", [ChatMessage.from_user("Hi")], tools or [], options, stream=stream)
+        request_body(
+            ChatRequest("m", [ChatMessage.from_user("Hi")], tools or [], options, stream=stream)
+        )
     )
     return body
 
@@ -288,11 +291,11 @@ def test_what_cannot_be_sent_is_a_bad_request(
 ) -> None:
     """It is found before anything is sent."""
     with pytest.raises(ChatGeneratorError, match=text) as caught:
-        request_body("m", [message], [], options, stream=False)
+        request_body(ChatRequest("m", [message], [], options))
     assert caught.value.failure.cause == "bad_request"
 
 
 def test_text_that_is_no_unicode_is_sent_all_the_same() -> None:
     """A lone surrogate comes out of a broken file name, say."""
-    body = request_body("m", [ChatMessage.from_user("\ud800")], [], {}, stream=False)
+    body = request_body(ChatRequest("m", [ChatMessage.from_user("\ud800")], [], {}))
     assert json.loads(body)["messages"][0]["content"] == "\ud800"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.openai.encode import request_body
 from detent.adapters.providers.openai.profiles import (
     COMPATIBLE,
@@ -40,7 +41,7 @@ OWN = ToolCall("add", {}, "g6fVbXS8K")
 
 def body_of(profile: Profile, *messages: ChatMessage, **options: object) -> Json:
     """The body of a request to a server of this profile."""
-    body: Json = json.loads(request_body("m", messages, [], options, stream=False, profile=profile))
+    body: Json = json.loads(request_body(ChatRequest("m", messages, [], options), profile=profile))
     return body
 
 
@@ -204,4 +205,4 @@ def test_azure_has_two_paths_and_two_kinds_of_keys(
 ) -> None:
     """A dated version has the deployment in the path."""
     profile = azure("https://a.openai.azure.com/", "d", version, token=token)
-    assert (profile.home.base_url, profile.home.key_header) == (base_url, header)
+    assert (profile.endpoint.base_url, profile.endpoint.key_header) == (base_url, header)

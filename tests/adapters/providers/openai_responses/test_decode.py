@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.parts import Said, parts_of
@@ -17,8 +15,7 @@ from detent.adapters.providers.openai_responses.encode import wire_items
 from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.core.values.frozen import thaw
-from detent.ports.chat import ChatGeneratorError
-from tests.adapters.providers.http.folds import events, failure_of, fed
+from tests.adapters.providers.http.folds import Codec, Failures, events, fed
 
 Json = dict[str, Any]
 
@@ -393,77 +390,50 @@ REFUSED = {"status": "failed", "error": {"code": "invalid_prompt"}}
 FAILED = {"status": "failed", "error": {"code": "server_error", "message": "broke"}, "output": []}
 
 
-@pytest.mark.parametrize(
-    ("data", "cause", "retryable"),
-    [
-        (events(BEGUN, event("failed", response=FAILED)), "server", True),
-        (events(BEGUN, event("failed", response={**FAILED, "error": None})), "server", True),
-        (
-            events(
-                BEGUN, event("failed", response={**FAILED, "error": {"code": "invalid_prompt"}})
-            ),
-            "bad_request",
-            False,
-        ),
-        (events(BEGUN, {"type": "error", "code": "rate_limit_exceeded"}), "rate_limit", True),
-        (
-            events(BEGUN, {"type": "error", "error": {"code": "insufficient_quota"}}),
-            "rate_limit",
-            False,
-        ),
-        (json.dumps(FAILED).encode(), "server", True),
-        (b'{"error": {"code": "invalid_api_key"}}', "authentication", False),
-        (events(BEGUN, added(0, message()), delta("output_text", 0, "a")), "cut_stream", True),
-        (events(BEGUN), "cut_stream", True),
-        (b"", "cut_stream", True),
-        (b'{"hello": 1}', "bad_response", False),
-        (b'{"output": "text"}', "bad_response", False),
-        (b'{"output": [1]}', "bad_response", False),
-        (events(delta("function_call_arguments", 0, "a")), "cut_stream", True),
-    ],
-)
-def test_an_answer_that_is_none_is_a_typed_failure(
-    data: bytes, cause: str, *, retryable: bool
-) -> None:
-    """Errors under status 200, broken streams and other shapes."""
-    failure = failure_of(data, answer)
-    assert (failure.cause, failure.retryable) == (cause, retryable)
-
-
-@given(st.integers(1, 900), st.sampled_from([b"\n", b"\r\n"]))
-def test_cutting_a_stream_changes_nothing(size: int, end: bytes) -> None:
-    """The same pieces and the same reply, wherever the network cuts."""
-    data = events(*TALK, end="[DONE]")
-    assert fed(data.replace(b"\n", end), answer, size=size) == fed(data, answer)
-
-
-MEMBERS = "arguments call_id content delta error id name output status summary text type usage"
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.sampled_from(["message", "reasoning", "function_call", "x"]),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(MEMBERS.split()), inner, max_size=3)
+FAILURES: Failures = [
+    (events(BEGUN, event("failed", response=FAILED)), "server", True),
+    (events(BEGUN, event("failed", response={**FAILED, "error": None})), "server", True),
+    (
+        events(BEGUN, event("failed", response={**FAILED, "error": {"code": "invalid_prompt"}})),
+        "bad_request",
+        False,
     ),
-    max_leaves=12,
-)
+    (events(BEGUN, {"type": "error", "code": "rate_limit_exceeded"}), "rate_limit", True),
+    (
+        events(BEGUN, {"type": "error", "error": {"code": "insufficient_quota"}}),
+        "rate_limit",
+        False,
+    ),
+    (json.dumps(FAILED).encode(), "server", True),
+    (b'{"error": {"code": "invalid_api_key"}}', "authentication", False),
+    (events(BEGUN, added(0, message()), delta("output_text", 0, "a")), "cut_stream", True),
+    (events(BEGUN), "cut_stream", True),
+    (b"", "cut_stream", True),
+    (b'{"hello": 1}', "bad_response", False),
+    (b'{"output": "text"}', "bad_response", False),
+    (b'{"output": [1]}', "bad_response", False),
+    (events(delta("function_call_arguments", 0, "a")), "cut_stream", True),
+]
 
 
-@given(JSON, st.integers(0, 5))
-def test_no_json_does_more_harm_than_to_be_refused(value: Any, place: int) -> None:
-    """Values of any shape, anywhere in a stream, give a reply or a typed failure."""
-    stranger: Json = (
+def strange(value: Any) -> Sequence[bytes]:
+    """Streams with `value` at every place where a value of any shape may stand."""
+    strangers: Sequence[Any] = (
         {"type": value, "response": value},
         added(0, value),
         done(value, {"type": "message", "content": value}),
         event("output_text.delta", output_index=value, delta=value),
         event("completed", response=value),
         event("completed", response={"status": "completed", "output": [value]}),
-    )[place]
-    with suppress(ChatGeneratorError):
-        fed(events(BEGUN, stranger, TALK[-1]), answer)
+    )
+    return [events(BEGUN, one, TALK[-1]) for one in strangers]
+
+
+MEMBERS = (
+    "arguments call_id content delta error function_call id message name output reasoning status "
+    "summary text type usage"
+)
+CODEC = Codec(answer, FAILURES, events(*TALK, end="[DONE]"), MEMBERS, strange)
 
 
 def test_what_servers_leave_out_is_made_up_for() -> None:

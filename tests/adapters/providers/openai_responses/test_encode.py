@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
 from detent.adapters.providers.openai_responses.encode import request_body
 from detent.core.chat.messages import (
@@ -47,7 +48,9 @@ def body_of(
 ) -> dict[str, Any]:
     """The body of a request."""
     talk = messages or (ChatMessage.from_user("Hi"),)
-    made = request_body(model, talk, tools, options or {}, stream=stream, chained=chained)
+    made = request_body(
+        ChatRequest(model, talk, tools, options or {}, stream=stream), chained=chained
+    )
     body: dict[str, Any] = json.loads(made)
     return body
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Unpack
 
 from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
-from detent.adapters.providers.http.endpoints import Endpoint, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
-from detent.core.chat.messages import ChatMessage
-from detent.core.tools.tool import ToolSpec
+from detent.adapters.providers.http.adapter import (
+    Endpoint,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 
-HOME = Endpoint(
+ENDPOINT = Endpoint(
     "https://api.anthropic.com",
     ("ANTHROPIC_API_KEY",),
     "ANTHROPIC_BASE_URL",
@@ -58,25 +60,12 @@ class AnthropicChatGenerator(HttpChatGenerator):
         prompt_cache: CacheTime | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        self._prompt_cache: CacheTime | None = prompt_cache
         options["headers"] = {"anthropic-version": VERSION, **(options.get("headers") or {})}
-        super().__init__(model, HOME, api_base_url, api_key, **options)
-        self.schema_mode = "never" if BEFORE_SCHEMAS.match(model) else "always"
-
-    def _url(self, *, stream: bool) -> str:
-        return below(self._base_url, "/v1/messages")
-
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(
-            self.model, messages, tools, options, stream=stream, prompt_cache=self._prompt_cache
+        api = HttpApi(
+            ENDPOINT,
+            "/v1/messages",
+            partial(request_body, prompt_cache=prompt_cache),
+            MessageFold,
+            schema_mode="never" if BEFORE_SCHEMAS.match(model) else "always",
         )
-
-    def _fold(self) -> MessageFold:
-        return MessageFold()
+        super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

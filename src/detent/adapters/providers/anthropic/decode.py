@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from returns.result import Failure, Result, Success
+
 from detent.adapters.providers.anthropic.blocks import Block, given_only
 from detent.adapters.providers.anthropic.encode import PROVIDER
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer
+from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import BROKEN_OFF, decided_reason
 from detent.adapters.providers.http.parts import Part, assistant_message
-from detent.adapters.providers.http.wire import failed, first_count
+from detent.adapters.providers.http.wire import first_count
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ChatReply, FinishReason, StreamingChunk, Usage
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -41,12 +42,8 @@ class MessageFold:
         self._calls = 0
         self._over = False
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next event; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the event is an error.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next event; give what can be shown of it, or the error that it is."""
         match value.get("type"):
             case "content_block_delta":
                 return self._grow(value.get("index"), value.get("delta") or {})
@@ -59,31 +56,25 @@ class MessageFold:
             case "message_stop":
                 self._over = True
             case _ if value.get("error"):
-                raise error_in_answer(value)
+                return failure_in_answer(value)
             case kind if kind == "message" or "content" in value:
                 return self._begin(value)
             case _:
                 pass  # pings, ends of blocks and events that are not known yet
         return ()
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or is no message.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         raw = self._about.get("stop_reason")
-        if not (raw or ended or self._over):
-            text = "the answer was cut off before the model had finished"
-            raise failed("cut_stream", text, retryable=True)
-        if not self._about:
-            raise failed("bad_response", "the answer holds no message; check the base URL")
+        cut_off = not (raw or ended or self._over)
+        if cut_off or not self._about:
+            return Failure(unfinished("message", cut_off=cut_off))
         reason = FINISH_REASONS.get(str(raw), "other")
         blocks = [block for _, block in sorted(self._blocks.items())]
         cut = reason in BROKEN_OFF
         parts = [block.part(cut=cut and block is blocks[-1]) for block in blocks]
         reason = decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
-        return [StreamingChunk(finish_reason=reason)], self._reply(parts, reason)
+        return Success(self._reply(parts, reason))
 
     def _reply(self, parts: Sequence[Part], reason: FinishReason) -> ChatReply:
         container = (self._about.get("container") or {}).get("id")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
@@ -41,44 +42,34 @@ CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 
 
-def request_body(
-    model: str,
-    messages: Sequence[ChatMessage],
-    tools: Sequence[ToolSpec],
-    options: Mapping[str, object],
-    *,
-    stream: bool,
-    prompt_cache: CacheTime | None = None,
-) -> bytes:
+def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None) -> bytes:
     """The body of a request.
 
     Args:
-        model: the model's name.
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: further members of the body, as the API names them; they win over what is made
-            here, and None takes a member out. `max_completion_tokens`, `stop`, `tool_choice`,
-            `parallel_tool_calls` and `response_format` may be given as for Chat Completions;
-            `tools` are added to those of the agent.
-        stream: ask for the answer in pieces.
+        request: its options are further members of the body, as the API names them; they
+            win over what is made here, and None takes a member out.
+            `max_completion_tokens`, `stop`, `tool_choice`, `parallel_tool_calls` and
+            `response_format` may be given as for Chat Completions; `tools` are added to
+            those of the agent.
         prompt_cache: mark the instructions and the conversation so far to be kept that long.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
+    messages, options = request.messages, request.options
     instructions = [*takewhile(lambda message: message.role is ChatRole.SYSTEM, messages)]
     body: Json = {
-        "model": model,
+        "model": request.model,
         "max_tokens": DEFAULT_MAX_TOKENS,
         "system": [block for message in instructions for block in _said(message)],
         "messages": wire_messages(messages[len(instructions) :]),
         "container": _container(messages),
-        "stream": stream or None,
+        "stream": request.stream or None,
     }
     body |= {RENAMED.get(key, key): given for key, given in options.items() if key not in NEUTRAL}
     if isinstance(body.get("stop_sequences"), str):
         body["stop_sequences"] = [body["stop_sequences"]]
-    body["tools"] = [*map(_tool, tools), *_listed(options.get("tools"))]
+    body["tools"] = [*map(_tool, request.tools), *_listed(options.get("tools"))]
     body["tool_choice"] = _tool_choice(options) if body["tools"] else None
     body["output_config"] = _output_config(options)
     if prompt_cache is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Unpack
 from urllib.parse import quote
 
@@ -14,11 +14,15 @@ from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.bedrock.encode import CacheTime, request_body
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.bedrock.signing import Credentials, Scope, signed_headers
-from detent.adapters.providers.http.endpoints import Endpoint, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret, as_secret
-from detent.core.chat.messages import ChatMessage
-from detent.core.tools.tool import ToolSpec
+from detent.adapters.providers.http.adapter import (
+    Endpoint,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+    below,
+)
+from detent.adapters.providers.http.secrets import as_secret
 
 SERVICE = "bedrock"
 REGION_VARS = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -94,35 +98,24 @@ class BedrockChatGenerator(HttpChatGenerator):
         self._region = region or next(filter(None, map(os.environ.get, REGION_VARS)), None)
         if not self._region:
             raise ValueError("Bedrock needs a region: set AWS_REGION, or pass region='us-east-1'")
-        home = Endpoint(
+        endpoint = Endpoint(
             f"https://bedrock-runtime.{self._region}.amazonaws.com",
             () if access_key else ("AWS_BEARER_TOKEN_BEDROCK",),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
             needs_key=False,
         )
         self._access_key = access_key
-        self._prompt_cache: CacheTime | None = prompt_cache
-        super().__init__(model, home, api_base_url, api_key, **options)
+        api = HttpApi(
+            endpoint,
+            f"/model/{quote(model, safe='')}/converse",
+            partial(request_body, prompt_cache=prompt_cache),
+            partial(ConverseFold, model),
+            ConversePayloads,
+        )
+        super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
-        action = "converse-stream" if stream else "converse"
-        return below(self._base_url, f"/model/{quote(self.model, safe='')}/{action}")
-
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(messages, tools, options, prompt_cache=self._prompt_cache)
-
-    def _fold(self) -> ConverseFold:
-        return ConverseFold(self.model)
-
-    def _payloads(self) -> ConversePayloads:
-        return ConversePayloads()
+        return below(self._base_url, self.api.path + ("-stream" if stream else ""))
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         headers, secrets = super()._signed_headers(url, body)

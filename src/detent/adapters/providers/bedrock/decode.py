@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from returns.result import Failure, Result, Success
+
 from detent.adapters.providers.bedrock.blocks import Block
 from detent.adapters.providers.bedrock.encode import PROVIDER
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer
+from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import BROKEN_OFF, decided_reason
 from detent.adapters.providers.http.parts import assistant_message
-from detent.adapters.providers.http.wire import failed, first_count
+from detent.adapters.providers.http.wire import first_count
 from detent.core.chat.messages import ToolCall
-from detent.core.chat.replies import ChatReply, FinishReason, StreamingChunk, Usage
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -41,12 +42,8 @@ class ConverseFold:
         self._blocks: dict[int, Block] = {}
         self._calls = 0
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next event; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the event is an exception.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next event; give what can be shown of it, or the error that it is."""
         if more := value.get("contentBlockDelta"):  # as nearly all are
             index = more.get("contentBlockIndex", 0)
             block = self._blocks.get(index) or self._open(index, {})
@@ -61,23 +58,16 @@ class ConverseFold:
                 blocks = enumerate(content)
                 return [piece for at, block in blocks for piece in self._open(at, block).opened()]
             case {"error": _}:
-                raise error_in_answer(value)
+                return failure_in_answer(value)
             case _:
                 pass  # begin and end of messages and blocks, and events that are not known yet
         return ()
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or is no message.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         raw = self._about.get("stopReason")
-        if not raw and not ended:
-            text = "the answer was cut off before the model had finished"
-            raise failed("cut_stream", text, retryable=True)
         if not raw:
-            raise failed("bad_response", "the answer holds no message; check the base URL")
+            return Failure(unfinished("message", cut_off=not ended))
         reason = FINISH_REASONS.get(raw, "other")
         blocks = [block for _, block in sorted(self._blocks.items())]
         cut = reason in BROKEN_OFF
@@ -91,7 +81,7 @@ class ConverseFold:
             raw_finish_reason=raw,
             extra={key: said for key, said in self._about.items() if said and key not in NOT_EXTRA},
         )
-        return [StreamingChunk(finish_reason=reason)], reply
+        return Success(reply)
 
     def _open(self, index: int, start: Json) -> Block:
         block = self._blocks[index] = Block(start, self._calls)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
@@ -74,27 +75,20 @@ VIDEOS = {
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
-def request_body(
-    messages: Sequence[ChatMessage],
-    tools: Sequence[ToolSpec],
-    options: Mapping[str, object],
-    *,
-    prompt_cache: CacheTime | None = None,
-) -> bytes:
+def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None) -> bytes:
     """The body of a request.
 
     Args:
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: further members of the body, as the API names them; they win over what is made
-            here, and None takes a member out. Those of `INFERENCE`, `tool_choice` and
-            `response_format` may be given as for Chat Completions; `tools` are added to those of
-            the agent.
+        request: its options are further members of the body, as the API names them; they
+            win over what is made here, and None takes a member out. Those of `INFERENCE`,
+            `tool_choice` and `response_format` may be given as for Chat Completions;
+            `tools` are added to those of the agent.
         prompt_cache: mark the instructions and the conversation so far to be kept that long.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
+    messages, tools, options = request.messages, request.tools, request.options
     system = [block for message in messages if _is_system(message) for block in _said(message)]
     body: Json = {
         "system": system,

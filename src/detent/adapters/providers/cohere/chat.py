@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.cohere.encode import request_body
-from detent.adapters.providers.http.endpoints import Endpoint, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
-from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import SchemaMode
-from detent.core.tools.tool import ToolSpec
+from detent.adapters.providers.http.adapter import (
+    Endpoint,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 
-COHERE = Endpoint("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL")
+COHERE = HttpApi(
+    Endpoint("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
+    "/chat",
+    request_body,
+    ChatFold,
+    schema_mode="without_tools",
+)
 
 
 class CohereChatGenerator(HttpChatGenerator):
@@ -34,8 +40,6 @@ class CohereChatGenerator(HttpChatGenerator):
         ValueError: `api_base_url` is no HTTP URL.
     """
 
-    schema_mode: SchemaMode = "without_tools"
-
     def __init__(
         self,
         model: str,
@@ -44,20 +48,4 @@ class CohereChatGenerator(HttpChatGenerator):
         api_key: str | Secret | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        super().__init__(model, COHERE, api_base_url, api_key, **options)
-
-    def _url(self, *, stream: bool) -> str:
-        return below(self._base_url, "/chat")
-
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(self.model, messages, tools, options, stream=stream)
-
-    def _fold(self) -> ChatFold:
-        return ChatFold()
+        super().__init__(model, COHERE, api_base_url=api_base_url, api_key=api_key, **options)

@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from attrs import define, field
+from returns.result import Failure, Result, Success
 
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer, read_error
+from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
 from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Part, assistant_message
-from detent.adapters.providers.http.wire import failed, first_count, read_arguments
+from detent.adapters.providers.http.wire import first_count, read_arguments
 from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
+    ModelFailure,
     StreamingChunk,
     ToolCallDelta,
     Usage,
@@ -55,16 +56,12 @@ class ChatFold:
         self._citations: list[Json] = []
         self._calls: list[_Call] = []
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next value; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the value is an error of the provider.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next value; give what can be shown of it, or the error that it is."""
         about = value.get("delta") or value.get("response") or value
         message = about.get("message") or {}
         if isinstance(message, str):
-            raise error_in_answer(value)
+            return failure_in_answer(value)
         if "id" in value:
             self._id = str(value["id"] or "")
         self._usage = about.get("usage") or about.get("meta") or self._usage
@@ -73,23 +70,16 @@ class ChatFold:
         if reason := about.get("finish_reason"):
             self._finish = str(reason)
             if self._finish in BROKEN:
-                raise _broken(about)
+                return _broken(about)
         pieces = self._pieces(message, value.get("index"))
         if text := value.get("text"):  # of version 1, where it stands beside everything else
             pieces.append(self._say(text))
         return pieces
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or is none.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         if not (self._finish or self._over):
-            if self._spoken or not ended:
-                text = "the answer was cut off before the model had finished"
-                raise failed("cut_stream", text, retryable=True)
-            raise failed("bad_response", "the answer holds no message; check the base URL")
+            return Failure(unfinished("message", cut_off=self._spoken or not ended))
         reason = FINISH_REASONS.get(self._finish, "other")
         reason = decided_reason(reason, calls=bool(self._calls))
         reply = ChatReply(
@@ -99,7 +89,7 @@ class ChatFold:
             raw_finish_reason=self._finish,
             extra={"id": self._id, "usage": self._usage, "citations": self._citations},
         )
-        return [StreamingChunk(finish_reason=reason)], reply
+        return Success(reply)
 
     def _pieces(self, message: Json, index: int | None) -> list[StreamingChunk]:
         pieces: list[StreamingChunk] = []
@@ -169,12 +159,12 @@ def _listed(value: Any) -> Sequence[Json]:
     return (value,) if isinstance(value, dict) else value or ()
 
 
-def _broken(about: Json) -> Exception:
+def _broken(about: Json) -> ModelFailure:
     if read_error(about).message:
-        return error_in_answer(about)
+        return failure_in_answer(about)
     if about.get("finish_reason") == "TIMEOUT":
-        return failed("timeout", "the provider ran out of time", retryable=True)
-    return failed("server", "the provider broke off with an error", retryable=True)
+        return ModelFailure("timeout", "the provider ran out of time", retryable=True)
+    return ModelFailure("server", "the provider broke off with an error", retryable=True)
 
 
 def _usage(usage: Json) -> Usage:

@@ -5,9 +5,10 @@ Source: https://docs.cohere.com/reference/chat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import own_data
@@ -39,35 +40,28 @@ CHOICES = {"auto": None, "none": "NONE", "required": "REQUIRED"}
 WITHOUT_MEANING = ("parallel_tool_calls",)  # how many calls the model makes cannot be said here
 
 
-def request_body(
-    model: str,
-    messages: Sequence[ChatMessage],
-    tools: Sequence[ToolSpec],
-    options: Mapping[str, object],
-    *,
-    stream: bool,
-) -> bytes:
+def request_body(request: ChatRequest) -> bytes:
     """The body of a request.
 
     Args:
-        model: the model's name.
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: those of `RENAMED`, `tool_choice` and `response_format`, which are named as for
-            every provider, and members of the body, as the API names them. They win over what is
-            made here, and None takes a member out.
-        stream: ask for the answer in pieces.
+        request: its options are those of `RENAMED`, `tool_choice` and `response_format`,
+            which are named as for every provider, and members of the body, as the API names
+            them. They win over what is made here, and None takes a member out.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    given = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
-    chosen, choice = _chosen(tools, given.pop("tool_choice", None))
-    body: Json = {"model": model, "messages": [*wire_messages(messages)], "stream": stream}
+    rest = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
+    chosen, choice = _chosen(request.tools, rest.pop("tool_choice", None))
+    body: Json = {
+        "model": request.model,
+        "messages": [*wire_messages(request.messages)],
+        "stream": request.stream,
+    }
     body["tools"] = [function_tool(tool) for tool in chosen]
     body["tool_choice"] = choice if chosen else None
-    body["response_format"] = _response_format(given.pop("response_format", None))
-    body |= {RENAMED.get(name, name): value for name, value in given.items()}
+    body["response_format"] = _response_format(rest.pop("response_format", None))
+    body |= {RENAMED.get(name, name): value for name, value in rest.items()}
     if isinstance(body.get("stop_sequences"), str):
         body["stop_sequences"] = [body["stop_sequences"]]
     return sent(body, API)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from typing import Unpack
 from urllib.parse import quote
 
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import request_body
-from detent.adapters.providers.http.endpoints import Endpoint, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
-from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import SchemaMode
-from detent.core.tools.tool import ToolSpec
+from detent.adapters.providers.http.adapter import (
+    Endpoint,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+    below,
+)
 
 AI_STUDIO = Endpoint(
     "https://generativelanguage.googleapis.com/v1beta",
@@ -48,8 +49,6 @@ class GeminiChatGenerator(HttpChatGenerator):
         ValueError: `api_base_url` is no HTTP URL.
     """
 
-    schema_mode: SchemaMode = "without_tools"
-
     def __init__(
         self,
         model: str,
@@ -62,26 +61,14 @@ class GeminiChatGenerator(HttpChatGenerator):
     ) -> None:
         place = location or os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
         home = vertex(project, place) if project else AI_STUDIO
-        super().__init__(model, home, api_base_url, api_key, **options)
+        path = quote(model if "/" in model else f"models/{model}")
+        api = HttpApi(home, f"/{path}:", request_body, GenerateFold, schema_mode="without_tools")
+        super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
-        path = quote(self.model if "/" in self.model else f"models/{self.model}")
         if stream:
-            return below(self._base_url, f"/{path}:streamGenerateContent", "alt=sse")
-        return below(self._base_url, f"/{path}:generateContent")
-
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(messages, tools, options)
-
-    def _fold(self) -> GenerateFold:
-        return GenerateFold()
+            return below(self._base_url, f"{self.api.path}streamGenerateContent", "alt=sse")
+        return below(self._base_url, f"{self.api.path}generateContent")
 
 
 def vertex(project: str, location: str) -> Endpoint:

@@ -6,18 +6,18 @@ Source: https://ai.google.dev/api/generate-content#v1beta.GenerateContentRespons
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Never, TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import define, field
+from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.gemini.calls import PROVIDER, Call
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer
+from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
-from detent.adapters.providers.http.wire import failed, first_choice, first_count
+from detent.adapters.providers.http.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
-from detent.core.chat.replies import ChatReply, FinishReason, StreamingChunk, Usage
+from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -49,14 +49,10 @@ class GenerateFold:
         self._shown: set[bool] = set()  # whether a thought, and whether a text, was shown
         self._finish = ""
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next value; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the value is an error of the provider.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next value; give what can be shown of it, or the error that it is."""
         if value.get("error"):
-            raise error_in_answer(value)
+            return failure_in_answer(value)
         self._about.update(value)
         candidate = first_choice(value.get("candidates"))
         if candidate is None:
@@ -72,15 +68,11 @@ class GenerateFold:
             return self._piece(parts[0])
         return [piece for part in parts for piece in self._piece(part)]
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or holds no candidate.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         blocked = bool((self._about.get("promptFeedback") or {}).get("blockReason"))
         if not blocked and not (self._answered and (ended or self._finish)):
-            self._fail(ended=ended)
+            return Failure(unfinished("candidate", cut_off=not ended))
         parts = [part.made() if isinstance(part, _Text | Call) else part for part in self._parts]
         calls = any(isinstance(part, Call) for part in self._parts)
         reason = _finish_reason(self._finish, calls=calls, blocked=blocked)
@@ -93,7 +85,7 @@ class GenerateFold:
             raw_finish_reason=self._finish,
             extra=_without(self._about, NOT_EXTRA) | {"usage": usage},
         )
-        return [StreamingChunk(finish_reason=reason)], reply
+        return Success(reply)
 
     def _piece(self, part: Json) -> Sequence[StreamingChunk]:
         """Take in a part; give what can be shown of it."""
@@ -142,12 +134,6 @@ class GenerateFold:
         if thought:
             return (StreamingChunk(reasoning=text, start=start),)
         return (StreamingChunk(text, start=start),)
-
-    def _fail(self, *, ended: bool) -> Never:
-        if not ended:
-            text = "the answer was cut off before the model had finished"
-            raise failed("cut_stream", text, retryable=True)
-        raise failed("bad_response", "the answer holds no candidate; check the base URL")
 
 
 @define

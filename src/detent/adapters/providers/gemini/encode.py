@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.providers.gemini.calls import PROVIDER
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
@@ -48,38 +49,35 @@ WITHOUT_MEANING = ("parallel_tool_calls",)  # how many calls the model makes can
 NO_SIGNATURE = "skip_thought_signature_validator"
 
 
-def request_body(
-    messages: Sequence[ChatMessage], tools: Sequence[ToolSpec], options: Mapping[str, object]
-) -> bytes:
+def request_body(request: ChatRequest) -> bytes:
     """The body of a request.
 
     Args:
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: those of `GENERATION_CONFIG`, `tool_choice` and `response_format`, which are named
-            as for every provider, and members of the body, as the API names them. The latter win
-            over what is made here, `tools` and `generationConfig` are added to it, and None takes
-            a member out.
+        request: its options are those of `GENERATION_CONFIG`, `tool_choice` and
+            `response_format`, which are named as for every provider, and members of the
+            body, as the API names them. The latter win over what is made here, `tools` and
+            `generationConfig` are added to it, and None takes a member out.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    given = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
+    messages, tools, options = request.messages, request.tools, request.options
+    rest = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
     body: Json = {"contents": [*contents(messages)]}
     if texts := [text for message in messages for text in _instructions(message)]:
         body["systemInstruction"] = {"parts": [{"text": text} for text in texts]}
     functions = [{"functionDeclarations": [_function(tool) for tool in tools]}] if tools else []
-    choice = given.pop("tool_choice", None)
+    choice = rest.pop("tool_choice", None)
     if tools and choice is not None:
         body["toolConfig"] = {"functionCallingConfig": _calling(choice)}
-    config = _response_format(given.pop("response_format", None))
-    config |= {new: given.pop(name) for name, new in GENERATION_CONFIG.items() if name in given}
-    config |= _mapping(given.pop("generationConfig", None))
+    config = _response_format(rest.pop("response_format", None))
+    config |= {new: rest.pop(name) for name, new in GENERATION_CONFIG.items() if name in rest}
+    config |= _mapping(rest.pop("generationConfig", None))
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
     body["generationConfig"] = _without_none(config)
-    body["tools"] = [*functions, *_list(given.pop("tools", None))]
-    return sent(body | given, API)
+    body["tools"] = [*functions, *_list(rest.pop("tools", None))]
+    return sent(body | rest, API)
 
 
 def contents(messages: Iterable[ChatMessage]) -> Iterator[Json]:

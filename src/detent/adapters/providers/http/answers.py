@@ -1,7 +1,7 @@
 """Reading one HTTP answer: bytes go in as they come, pieces come out, and at the end the reply.
 
 Everything here is pure, so that both colours of the caller share it. What differs between providers
-is a `Fold` over the JSON values of the answer.
+is a `Fold` over the JSON values of the answer. What goes wrong is a value, too: the caller raises.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from attrs import evolve
+from returns.result import Failure, Result
 
-from detent.adapters.providers.http.failures import failure_of_status, request_id
+from detent.adapters.providers.http.failures import failure_of_status, request_id, unfinished
 from detent.adapters.providers.http.payloads import CutAnswerError, PayloadDecoder
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
-from detent.ports.chat import ChatGeneratorError
 
 MAX_ERROR_BYTES = 1024 * 1024
 EXCERPT_BYTES = 200
 SUCCESS = range(200, 300)
 NO_END = frozenset({"cut_stream", "bad_response"})
 
+Json: TypeAlias = Mapping[str, Any]
 Ending: TypeAlias = tuple[Sequence[StreamingChunk], ChatReply]
 """The last pieces of an answer, and the whole reply."""
 
@@ -29,21 +30,20 @@ MALFORMED = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class Fold(Protocol):
-    """A provider's way to read the JSON values of one answer, streamed or whole. Pure."""
+    """A provider's way to read the JSON values of one answer, streamed or whole. Pure.
 
-    def add(self, value: Mapping[str, object], /) -> Sequence[StreamingChunk]:
-        """Take in the next value; give what can be shown of it.
+    It trusts the shape of the values: what it raises for want of a member, or for one of another
+    type, is taken as a malformed answer.
+    """
 
-        Raises:
-            ChatGeneratorError: the value is an error of the provider.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next value; give what can be shown of it, or the error that it is."""
         ...
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply. `ended` says that the answer was one whole body, or had its end mark.
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply, or why there is none.
 
-        Raises:
-            ChatGeneratorError: the answer was cut off, or is none.
+        `ended` says that the answer was one whole body, or had its end mark.
         """
         ...
 
@@ -56,11 +56,11 @@ class Payloads(Protocol):
         """Whether the end mark, or the end of a whole body, has come."""
         ...
 
-    def feed(self, data: bytes, /) -> Iterable[Mapping[str, Any]]:
+    def feed(self, data: bytes, /) -> Iterable[Json]:
         """The values that are complete with `data`. Raises ValueError: they are none."""
         ...
 
-    def close(self) -> Iterable[Mapping[str, Any]]:
+    def close(self) -> Iterable[Json]:
         """The values that the end of the answer completes. Raises ValueError: they are none."""
         ...
 
@@ -88,12 +88,18 @@ class Answer:
         self._headers: Mapping[str, str] = {}
         self._error_body = bytearray()
         self._beginning = b""
+        self._failure: ModelFailure | None = None
         self._broken: ModelFailure | None = None
 
     @property
     def begun(self) -> bool:
         """Whether the head of the answer has come."""
         return self._status > 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether no further bytes can make a reply of it."""
+        return self._failure is not None
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Take in the status, and the headers by lower-case name."""
@@ -103,65 +109,71 @@ class Answer:
     def feed(self, data: bytes) -> Iterator[StreamingChunk]:
         """Take in the next bytes; give the pieces that they complete, all of which must be taken.
 
-        Raises:
-            ChatGeneratorError: the provider sent an error, or something that is no answer.
+        The pieces end early where the provider sends an error, or what is no answer.
         """
         if self._status not in SUCCESS:
             self._error_body += data[: MAX_ERROR_BYTES - len(self._error_body)]
-            return
+            return iter(())
         if len(self._beginning) < EXCERPT_BYTES:
             self._beginning += data[: EXCERPT_BYTES - len(self._beginning)]
-        try:
-            for value in self._payloads.feed(data):
-                yield from self._fold.add(value)
-        except ChatGeneratorError as error:
-            raise self._signed(error.failure) from None
-        except MALFORMED as error:
-            raise self._malformed(error) from error
+        return self._pieces(lambda: self._payloads.feed(data))
 
     def break_off(self, failure: ModelFailure) -> None:
         """No more bytes come, because of `failure`; it does no harm after the end of the answer."""
         self._broken = failure
 
-    def finish(self) -> Ending:
-        """The last pieces and the reply, when no more bytes come.
-
-        Raises:
-            ChatGeneratorError: there is none; its failure says why.
-        """
+    def finish(self) -> Result[Ending, ModelFailure]:
+        """The last pieces and the reply, when no more bytes come; or why there is no reply."""
         if self._status not in SUCCESS:
-            raise self._signed(
-                failure_of_status(self._status, self._headers, bytes(self._error_body))
-            )
-        try:
-            pieces = [piece for value in self._payloads.close() for piece in self._fold.add(value)]
-            last, reply = self._fold.finish(ended=self._payloads.ended)
-        except ChatGeneratorError as error:
-            if self._broken and error.failure.cause in NO_END:
-                raise ChatGeneratorError(self._broken) from None
-            raise self._signed(error.failure) from None
-        except MALFORMED as error:
-            if self._broken:
-                raise ChatGeneratorError(self._broken) from None
-            if isinstance(error, CutAnswerError):
-                failure = ModelFailure("cut_stream", str(error), retryable=True)
-                raise self._signed(failure) from None
-            raise self._malformed(error) from error
-        return [*pieces, *last], reply
+            body = bytes(self._error_body)
+            return Failure(self._signed(failure_of_status(self._status, self._headers, body)))
+        if self._failure is not None:
+            return Failure(self._signed(self._failure))
+        pieces = [*self._pieces(self._payloads.close)]
+        return self._reply().alt(self._cause).map(lambda reply: _ending(pieces, reply))
 
-    def _malformed(self, error: Exception) -> ChatGeneratorError:
+    def _pieces(self, values: Callable[[], Iterable[Json]]) -> Iterator[StreamingChunk]:
+        try:
+            for value in values():
+                pieces = self._fold.add(value)
+                if isinstance(pieces, ModelFailure):
+                    self._failure = pieces
+                    return
+                yield from pieces
+        except MALFORMED as error:
+            self._failure = self._malformed(error)
+
+    def _reply(self) -> Result[ChatReply, ModelFailure]:
+        if self._failure is not None:
+            return Failure(self._failure)
+        try:
+            return self._fold.finish(ended=self._payloads.ended)
+        except MALFORMED as error:
+            return Failure(self._malformed(error))
+
+    def _cause(self, failure: ModelFailure) -> ModelFailure:
+        """Why there is no reply: what broke the answer off, if all that is wrong is its end."""
+        if self._broken and failure.cause in NO_END:
+            return self._broken
+        return self._signed(failure)
+
+    def _malformed(self, error: Exception) -> ModelFailure:
+        if isinstance(error, CutAnswerError):
+            return unfinished("message", cut_off=True)
         expected = "expected a chat completion as JSON or as server-sent events"
         got = self._beginning.decode(errors="replace")
         text = f"{expected}, got {got!r}… ({error}); check that the base URL is that of an API"
-        return self._signed(ModelFailure("bad_response", text))
+        return ModelFailure("bad_response", text)
 
-    def _signed(self, failure: ModelFailure) -> ChatGeneratorError:
+    def _signed(self, failure: ModelFailure) -> ModelFailure:
         """The failure with whose it is, its status and its id, and with every secret taken out."""
-        return ChatGeneratorError(
-            evolve(
-                failure,
-                message=self._redact(f"{self._host}: {failure.message}"),
-                status=failure.status or self._status,
-                request_id=failure.request_id or request_id(self._headers),
-            )
+        return evolve(
+            failure,
+            message=self._redact(f"{self._host}: {failure.message}"),
+            status=failure.status or self._status,
+            request_id=failure.request_id or request_id(self._headers),
         )
+
+
+def _ending(pieces: Sequence[StreamingChunk], reply: ChatReply) -> Ending:
+    return [*pieces, StreamingChunk(finish_reason=reply.finish_reason)], reply

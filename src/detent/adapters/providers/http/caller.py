@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
+from returns.result import Failure
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.clients import AnyClient, Clients, reaches_out, require_httpx
@@ -94,6 +95,8 @@ class HttpCaller:
             for data in response.iter_bytes():
                 deadline.check()
                 _show(answer.feed(data), callback)
+                if answer.failed:
+                    break
         return _finished(answer, callback)
 
     async def call_async(
@@ -110,6 +113,8 @@ class HttpCaller:
                 async for data in response.aiter_bytes():
                     deadline.check()
                     _show(answer.feed(data), callback)
+                    if answer.failed:
+                        break
         return _finished(answer, callback)
 
     def _sent(self, request: Request, client: AnyClient) -> httpx.Request:
@@ -142,7 +147,10 @@ def _parsed(url: str) -> httpx.URL:
 
 
 def _finished(answer: Answer, callback: StreamingCallback | None) -> ChatReply:
-    pieces, reply = answer.finish()
+    result = answer.finish()
+    if isinstance(result, Failure):
+        raise ChatGeneratorError(result.failure())
+    pieces, reply = result.unwrap()
     _show(pieces, callback)
     return reply
 

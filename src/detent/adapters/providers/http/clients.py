@@ -73,10 +73,10 @@ class Clients:
     """
 
     def __init__(
-        self, given: httpx.Client | None = None, given_async: httpx.AsyncClient | None = None
+        self, client: httpx.Client | None = None, async_client: httpx.AsyncClient | None = None
     ) -> None:
-        self._given = given
-        self._given_async = given_async
+        self._user_client = client
+        self._user_async_client = async_client
         self._shelf: Shelf[Line] = Shelf()
         self._by_loop: dict[
             asyncio.AbstractEventLoop, tuple[Shelf[httpx.AsyncClient], AsyncGenerator[None]]
@@ -88,8 +88,8 @@ class Clients:
 
         Its connection is cut when the work on the call is stopped, unless it was given.
         """
-        if self._given is not None:
-            yield self._given
+        if self._user_client is not None:
+            yield self._user_client
             return
         import httpx
 
@@ -105,8 +105,8 @@ class Clients:
     @asynccontextmanager
     async def of_running_loop(self) -> AsyncGenerator[httpx.AsyncClient]:
         """A client for one call in the running event loop."""
-        if self._given_async is not None:
-            yield self._given_async
+        if self._user_async_client is not None:
+            yield self._user_async_client
             return
         import httpx
 
@@ -120,7 +120,7 @@ class Clients:
 
     def is_ours(self, client: AnyClient) -> bool:
         """Whether it was made here, and not given."""
-        return client is not self._given and client is not self._given_async
+        return client is not self._user_client and client is not self._user_async_client
 
     def close(self) -> None:
         """Close the blocking clients, busy ones after their call. A later call makes new ones."""

@@ -33,7 +33,7 @@ class Endpoint:
 
 
 def server_of(
-    home: Endpoint, api_base_url: str | None, api_key: str | Secret | None
+    endpoint: Endpoint, api_base_url: str | None, api_key: str | Secret | None
 ) -> tuple[str, Secret | None]:
     """The base URL to use, and the key for it.
 
@@ -43,28 +43,29 @@ def server_of(
     Raises:
         ValueError: the base URL is no HTTP URL.
     """
-    base_url = api_base_url or os.environ.get(home.base_url_var) or home.base_url
+    base_url = api_base_url or os.environ.get(endpoint.base_url_var) or endpoint.base_url
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise ValueError(f"api_base_url must be a URL such as {home.base_url!r}, got {base_url!r}")
-    if api_key is not None or not home.key_vars:
+        usual = endpoint.base_url
+        raise ValueError(f"api_base_url must be a URL such as {usual!r}, got {base_url!r}")
+    if api_key is not None or not endpoint.key_vars:
         return base_url, as_secret(api_key)
-    key = Secret.from_env_var(*home.key_vars)
-    at_home = is_at(home, base_url)
-    if at_home and home.needs_key:
+    key = Secret.from_env_var(*endpoint.key_vars)
+    is_own = is_at(endpoint, base_url)
+    if is_own and endpoint.needs_key:
         return base_url, key
-    is_set = any(map(os.environ.get, home.key_vars))
-    return base_url, key if is_set and (at_home or not api_base_url) else None
+    is_set = any(map(os.environ.get, endpoint.key_vars))
+    return base_url, key if is_set and (is_own or not api_base_url) else None
 
 
-def is_at(home: Endpoint, base_url: str) -> bool:
+def is_at(endpoint: Endpoint, base_url: str) -> bool:
     """Whether a URL leads to the provider's own server, or to one of its regions.
 
     >>> is_at(Endpoint("https://api.example.org"), "https://eu.api.example.org/v2")
     True
     """
     host = urlsplit(base_url).hostname or ""
-    domain = urlsplit(home.base_url).hostname or ""
+    domain = urlsplit(endpoint.base_url).hostname or ""
     return host == domain or host.endswith(f".{domain}")
 
 

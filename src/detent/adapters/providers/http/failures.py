@@ -10,7 +10,6 @@ from typing import TypeAlias
 from attrs import evolve, frozen
 
 from detent.core.chat.replies import FailureCause, ModelFailure
-from detent.ports.chat import ChatGeneratorError
 
 Verdict: TypeAlias = tuple[FailureCause, bool]
 """The cause, and whether the same request may succeed later."""
@@ -142,14 +141,20 @@ def read_error(body: object) -> ErrorText:
     )
 
 
-def error_in_answer(body: object) -> ChatGeneratorError:
+def failure_in_answer(body: object) -> ModelFailure:
     """The error that a provider sends under status 200, whole or in the middle of a stream."""
     error = read_error(body)
     cause, retryable = _verdict(error, error.status)
     text = f"the provider broke off with an error: {error.message or 'it does not say which'}"
-    return ChatGeneratorError(
-        ModelFailure(cause, text, retryable, error.retry_after_s, status=error.status)
-    )
+    return ModelFailure(cause, text, retryable, error.retry_after_s, status=error.status)
+
+
+def unfinished(what: str, *, cut_off: bool) -> ModelFailure:
+    """An answer that ended without a reply: it was `cut_off`, or never held a `what`."""
+    if cut_off:
+        text = "the answer was cut off before the model had finished"
+        return ModelFailure("cut_stream", text, retryable=True)
+    return ModelFailure("bad_response", f"the answer holds no {what}; check the base URL")
 
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelFailure:

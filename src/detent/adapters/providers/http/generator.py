@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from detent.adapters.providers.http.answers import Answer, Fold, Payloads
+from detent.adapters.providers.http.answers import Answer
+from detent.adapters.providers.http.api import ChatRequest, HttpApi
 from detent.adapters.providers.http.caller import (
     HttpCaller,
     Request,
@@ -15,8 +15,7 @@ from detent.adapters.providers.http.caller import (
     host_of,
 )
 from detent.adapters.providers.http.clients import Clients
-from detent.adapters.providers.http.endpoints import Endpoint, server_of
-from detent.adapters.providers.http.payloads import PayloadDecoder
+from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
@@ -48,14 +47,14 @@ class HttpOptions(TypedDict, total=False):
     async_http_client: httpx.AsyncClient | None
 
 
-class HttpChatGenerator(ABC):
+class HttpChatGenerator:
     """Answers conversations through one HTTP API, blocking or as a coroutine.
 
     Connections are pooled and reused; `close`, or a ``with`` block, closes them.
 
     Args:
         model: the model's name.
-        home: the provider's own server.
+        api: how the provider's API is spoken.
         api_base_url: another server, in place of the one that the environment names, or that.
         api_key: the key. By default the environment's, which goes to the provider and to the server
             that the environment names, not to one that `api_base_url` names.
@@ -69,7 +68,8 @@ class HttpChatGenerator(ABC):
     def __init__(
         self,
         model: str,
-        home: Endpoint,
+        api: HttpApi,
+        *,
         api_base_url: str | None = None,
         api_key: str | Secret | None = None,
         **options: Unpack[HttpOptions],
@@ -81,15 +81,22 @@ class HttpChatGenerator(ABC):
                 f"beside its own it has {known}; what goes into requests is generation_kwargs"
             )
         self.model = model
-        self.home = home
-        self._base_url, self._key = server_of(home, api_base_url, api_key)
+        self.api = api
+        self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
 
-    schema_mode: SchemaMode = "never"
-    """When the provider holds the model's answer to the JSON Schema of a `response_format`."""
+    @property
+    def endpoint(self) -> Endpoint:
+        """The provider's own server."""
+        return self.api.endpoint
+
+    @property
+    def schema_mode(self) -> SchemaMode:
+        """When the provider holds the model's answer to the schema of a `response_format`."""
+        return self.api.schema_mode
 
     def options_as_data(self) -> dict[str, object]:
         """The options that are data: where it is, which variable has its key, what it sends.
@@ -97,48 +104,29 @@ class HttpChatGenerator(ABC):
         Raises:
             SecretError: its key is a value, or its address may hold one.
         """
-        told: dict[str, object] = {}
-        is_elsewhere = self._base_url != self.home.base_url
+        data: dict[str, object] = {}
+        is_elsewhere = self._base_url != self.endpoint.base_url
         if self._options:
-            told["generation_kwargs"] = thaw(self._options)
+            data["generation_kwargs"] = thaw(self._options)
         if is_elsewhere:
             if {"@", "?"} & set(self._base_url):
                 raise SecretError(
                     f"the api_base_url of {type(self).__name__} has a user or a query in it, which "
                     "may be a key and is not written; give the key by Secret.from_env_var"
                 )
-            told["api_base_url"] = self._base_url
-        if self._key is not None and (is_elsewhere or self._key.env_vars != self.home.key_vars):
+            data["api_base_url"] = self._base_url
+        if self._key is not None and (is_elsewhere or self._key.env_vars != self.endpoint.key_vars):
             if not self._key.env_vars:
                 raise SecretError(
                     f"the key of {type(self).__name__} is a value, which is not written; make it "
                     "with Secret.from_env_var"
                 )
-            told["api_key"] = {"env_vars": list(self._key.env_vars)}
-        return told
+            data["api_key"] = {"env_vars": list(self._key.env_vars)}
+        return data
 
-    @abstractmethod
     def _url(self, *, stream: bool) -> str:
         """Where a request goes."""
-
-    @abstractmethod
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        """The body of a request; `options` are those of the generator and of the call."""
-
-    @abstractmethod
-    def _fold(self) -> Fold:
-        """How one answer is read."""
-
-    def _payloads(self) -> Payloads:
-        """How the bytes of one answer are framed."""
-        return PayloadDecoder()
+        return below(self._base_url, self.api.path)
 
     def run(
         self,
@@ -175,7 +163,7 @@ class HttpChatGenerator(ABC):
         stream: bool,
     ) -> tuple[Request, Answer]:
         options = self._options | dict(generation_kwargs or {})
-        body = self._body(messages, tools, options, stream=stream)
+        body = self.api.encode(ChatRequest(self.model, messages, tools, options, stream=stream))
         url = self._url(stream=stream)
         try:
             headers, secrets = self._signed_headers(url, body)
@@ -183,10 +171,10 @@ class HttpChatGenerator(ABC):
             text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
             raise ChatGeneratorError(ModelFailure("authentication", text)) from error
         answer = Answer(
-            self._fold(),
+            self.api.decode(),
             host_of(url),
             redact=lambda text: redacted(text, secrets),
-            payloads=self._payloads(),
+            payloads=self.api.payloads(),
         )
         return Request(url, headers, body), answer
 
@@ -202,13 +190,13 @@ class HttpChatGenerator(ABC):
             secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
         if self._key is not None:
             secrets.append(self._key.reveal())
-            name, before = self.home.key_header
+            name, before = self.endpoint.key_header
             headers[name] = before + secrets[-1]
         return headers, secrets
 
     def about_key(self) -> str:
         """Whether there is a key for a call, and which variables may hold it; never the key."""
-        names = " or ".join(self.home.key_vars)
+        names = " or ".join(self.endpoint.key_vars)
         try:
             _, secrets = self._signed_headers(self._url(stream=False), b"")
         except SecretError as error:

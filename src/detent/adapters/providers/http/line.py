@@ -39,14 +39,14 @@ class Line:
                 socket.socket.shutdown(self._stream.get_extra_info("socket"), socket.SHUT_RDWR)
 
     def _trace(self, request: httpx.Request) -> None:
-        if can_be_stopped():  # being told takes httpx a twentieth of the time of a call
+        if can_be_stopped():  # to be told takes httpx a twentieth of the time of a call
             request.extensions["trace"] = self._follow
 
     def _answered(self, response: httpx.Response) -> None:
         self._stream = response.extensions.get("network_stream")
 
-    def _follow(self, step: str, told: Mapping[str, Any]) -> None:
+    def _follow(self, step: str, info: Mapping[str, Any]) -> None:
         if step.endswith(CONNECTED):
-            self._stream = told["return_value"]
+            self._stream = info["return_value"]
             if self.is_cut:
                 self.cut()

@@ -86,5 +86,5 @@ def sent(body: Mapping[str, object], api: str) -> bytes:
     Raises:
         ChatGeneratorError: it is not JSON; the message says that it is for `api`.
     """
-    given = {name: value for name, value in body.items() if value not in ABSENT}
-    return json_text(given, api).encode()
+    present = {name: value for name, value in body.items() if value not in ABSENT}
+    return json_text(present, api).encode()

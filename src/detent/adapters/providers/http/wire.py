@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Never
 
 from detent.core.chat.messages import is_deep
-from detent.core.chat.replies import FailureCause, ModelFailure
+from detent.core.chat.replies import ModelFailure
 from detent.ports.chat import ChatGeneratorError
 
 # json.dumps would make an encoder for each text, which takes as long as writing a short request.
@@ -28,12 +28,8 @@ def json_text(value: object, api: str) -> str:
 
 def cannot_send(api: str, what: str) -> ChatGeneratorError:
     """The error for something in a request that `api` does not take."""
-    return failed("bad_request", f"the request cannot be written: {api} takes no {what}")
-
-
-def failed(cause: FailureCause, text: str, *, retryable: bool = False) -> ChatGeneratorError:
-    """An answer that is none, as an error."""
-    return ChatGeneratorError(ModelFailure(cause, text, retryable=retryable))
+    text = f"the request cannot be written: {api} takes no {what}"
+    return ChatGeneratorError(ModelFailure("bad_request", text))
 
 
 def read_arguments(text: str, *, cut: bool) -> Mapping[str, Any] | None:

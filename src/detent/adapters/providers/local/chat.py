@@ -11,6 +11,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
+from returns.result import Failure
+
 from detent.adapters.providers.local.decode import Received, Seen, pieces, receive, see, whole_reply
 from detent.adapters.providers.local.encode import Request, cannot, chat_request
 from detent.adapters.providers.local.fetching import fetch
@@ -72,8 +74,8 @@ class LocalChatGenerator:
     def options_as_data(self) -> dict[str, object]:
         """The options that are data: what it may hold, and how it writes."""
         threads = None if self._threads is None else self._threads.reading
-        given = {"threads": threads, "generation_kwargs": thaw(self._options) or None}
-        return {"n_ctx": self._n_ctx} | {k: v for k, v in given.items() if v is not None}
+        optional = {"threads": threads, "generation_kwargs": thaw(self._options) or None}
+        return {"n_ctx": self._n_ctx} | {k: v for k, v in optional.items() if v is not None}
 
     def warm_up(self, on_progress: OnProgress | None = None) -> None:
         """Fetch the weights if they are not here, and load them.
@@ -230,12 +232,18 @@ class _Reading:
         """The whole reply, or the exception that stopped it."""
         if self._error is not None:
             raise self._error
-        reply = whole_reply(self._received, self._request, model)
+        result = whole_reply(self._received, self._request, model)
+        if isinstance(result, Failure):
+            raise ChatGeneratorError(result.failure())
+        reply = result.unwrap()
         self._tell(StreamingChunk(finish_reason=reply.finish_reason))
         return reply
 
     def _take_in(self, event: Mapping[str, Any]) -> None:
-        self._received = receive(self._received, event)
+        received = receive(self._received, event)
+        if isinstance(received, ModelFailure):
+            raise ChatGeneratorError(received)
+        self._received = received
         seen = see(self._received, self._request.form)
         for piece in pieces(self._seen, seen):
             self._tell(piece)

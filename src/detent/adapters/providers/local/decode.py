@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import evolve, frozen
+from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.local.encode import Form, Request
 from detent.core.chat.messages import ChatMessage, ToolCall
@@ -24,7 +25,6 @@ from detent.core.chat.replies import (
     ToolCallDelta,
     Usage,
 )
-from detent.ports.chat import ChatGeneratorError
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 CAUSES: Mapping[str, FailureCause] = {
@@ -77,14 +77,10 @@ class Seen:
     whole: bool = False
 
 
-def receive(received: Received, event: Mapping[str, Any]) -> Received:
-    """`received` with one more event.
-
-    Raises:
-        ChatGeneratorError: the event is an error.
-    """
+def receive(received: Received, event: Mapping[str, Any]) -> Received | ModelFailure:
+    """`received` with one more event, or the error that the event is."""
     if error := event.get("error"):
-        raise _refused(error)
+        return _refusal(error)
     if usage := event.get("usage"):
         cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
         counted = Usage(usage["prompt_tokens"], usage["completion_tokens"], cached)
@@ -134,27 +130,27 @@ def pieces(before: Seen, after: Seen) -> Iterator[StreamingChunk]:
             yield StreamingChunk(tool_calls=(delta,), index=index)
 
 
-def whole_reply(received: Received, request: Request, model: str) -> ChatReply:
+def whole_reply(
+    received: Received, request: Request, model: str
+) -> Result[ChatReply, ModelFailure]:
     """The reply that has come to its end.
 
     A reply that was cut off by `max_tokens` is one, too: its text ends early, or its last call is
-    unreadable.
-
-    Raises:
-        ChatGeneratorError: it is not at its end, is not what was asked for, or has filled the
-            model's context in the middle of a call.
+    unreadable. None is one that is not what was asked for, or has filled the model's context in the
+    middle of a call.
     """
     if not received.finish_reason:
-        raise _failure("cut_stream", "the reply was broken off")
+        return Failure(ModelFailure("cut_stream", "the reply was broken off"))
     seen = see(received, request.form)
     cut = received.finish_reason == "length"
     if cut and seen.calls and received.usage.output_tokens < request.max_tokens:
-        raise _failure("context_length", "the model's context was full before a call was whole")
+        text = "the model's context was full before a call was whole"
+        return Failure(ModelFailure("context_length", text))
     if not (seen.whole or (cut and (seen.calls or seen.content))):
-        raise _unreadable(received.text)
+        return Failure(_unreadable(received.text))
     calls = [_made(*call) for call in seen.calls]
     reason = FINISH_REASONS.get(received.finish_reason, "other")
-    return ChatReply(
+    reply = ChatReply(
         ChatMessage.from_assistant(
             None if calls else seen.content, tool_calls=calls, reasoning=seen.reasoning or None
         ),
@@ -163,6 +159,7 @@ def whole_reply(received: Received, request: Request, model: str) -> ChatReply:
         model=model,
         raw_finish_reason=received.finish_reason,
     )
+    return Success(reply)
 
 
 def _is_whole(text: str, form: Form) -> bool:
@@ -202,27 +199,23 @@ def _paired(text: str) -> str:
     return _HALF_PAIR.sub("\ufffd", text)
 
 
-def _refused(error: Mapping[str, Any]) -> ChatGeneratorError:
+def _refusal(error: Mapping[str, Any]) -> ModelFailure:
     cause = CAUSES.get(error.get("type", ""), "server")
     if cause == "context_length":
         text = (
             f"the conversation has {error.get('n_prompt_tokens')} tokens and the model's context "
             f"{error.get('n_ctx')}: make it shorter, or give the generator a larger n_ctx"
         )
-        return _failure(cause, text)
-    return _failure(cause, f"llama.cpp refused the request: {error.get('message')}")
+        return ModelFailure(cause, text)
+    return ModelFailure(cause, f"llama.cpp refused the request: {error.get('message')}")
 
 
-def _unreadable(text: str) -> ChatGeneratorError:
+def _unreadable(text: str) -> ModelFailure:
     # llama.cpp drops a grammar that it cannot read, and says nothing.
     held = text.lstrip()[:1] in {"", "{", "["}
     why = "max_tokens is too small" if held else "a JSON Schema in the request makes no grammar"
     begins = text[:EXCERPT_CHARACTERS]
-    return _failure(
+    return ModelFailure(
         "bad_response",
         f"the reply is not of the form that was asked for: {why}; it begins {begins!r}",
     )
-
-
-def _failure(cause: FailureCause, text: str) -> ChatGeneratorError:
-    return ChatGeneratorError(ModelFailure(cause, text))

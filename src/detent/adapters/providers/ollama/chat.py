@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from detent.adapters.providers.http.endpoints import Endpoint, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Endpoint,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 from detent.adapters.providers.ollama.decode import ChatFold
 from detent.adapters.providers.ollama.encode import request_body
-from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import SchemaMode
-from detent.core.tools.tool import ToolSpec
 
 DEFAULT_HOST = "localhost:11434"
 
@@ -36,8 +36,6 @@ class OllamaChatGenerator(HttpChatGenerator):
         ValueError: `api_base_url` is no HTTP URL.
     """
 
-    schema_mode: SchemaMode = "without_tools"
-
     def __init__(
         self,
         model: str,
@@ -48,21 +46,6 @@ class OllamaChatGenerator(HttpChatGenerator):
     ) -> None:
         host = os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         base_url = host if "://" in host else f"http://{host}"
-        home = Endpoint(base_url, ("OLLAMA_API_KEY",), needs_key=False)
-        super().__init__(model, home, api_base_url, api_key, **options)
-
-    def _url(self, *, stream: bool) -> str:
-        return below(self._base_url, "/api/chat")
-
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(self.model, messages, tools, options, stream=stream)
-
-    def _fold(self) -> ChatFold:
-        return ChatFold()
+        endpoint = Endpoint(base_url, ("OLLAMA_API_KEY",), needs_key=False)
+        api = HttpApi(endpoint, "/api/chat", request_body, ChatFold, schema_mode="without_tools")
+        super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

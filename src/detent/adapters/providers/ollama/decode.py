@@ -9,14 +9,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer
+from returns.result import Failure, Result, Success
+
+from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.wire import failed, first_count, read_arguments
+from detent.adapters.providers.http.wire import first_count, read_arguments
 from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
+    ModelFailure,
     StreamingChunk,
     ToolCallDelta,
     Usage,
@@ -44,14 +46,10 @@ class ChatFold:
         self._thinking: list[str] = []
         self._calls: list[ToolCall] = []
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next value; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the value is an error of the server.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next value; give what can be shown of it, or the error that it is."""
         if value.get("error"):
-            raise error_in_answer(value)
+            return failure_in_answer(value)
         self._last = value
         message = value.get("message") or {}
         pieces: list[StreamingChunk] = []
@@ -65,18 +63,15 @@ class ChatFold:
             pieces.append(StreamingChunk(tool_calls=tuple(map(self._call, wires))))
         return pieces
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or is none.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         if not self._last.get("done"):
-            self._fail()
+            cut_off = "message" in self._last or not self._last
+            return Failure(unfinished("message", cut_off=cut_off))
         raw = str(self._last.get("done_reason") or "")
         reason = decided_reason(FINISH_REASONS.get(raw, "other"), calls=bool(self._calls))
-        said = {name: said for name, said in self._last.items() if name not in NOT_EXTRA}
-        usage = {name: number for name, number in said.items() if name.endswith(USAGE_SUFFIXES)}
+        about = {name: value for name, value in self._last.items() if name not in NOT_EXTRA}
+        usage = {name: number for name, number in about.items() if name.endswith(USAGE_SUFFIXES)}
         thought = ReasoningContent("".join(self._thinking), {PROVIDER: {}})
         reply = ChatReply(
             ChatMessage.from_assistant(
@@ -90,9 +85,10 @@ class ChatFold:
             ),
             model=str(self._last.get("model") or ""),
             raw_finish_reason=raw,
-            extra={name: one for name, one in said.items() if name not in usage} | {"usage": usage},
+            extra={name: one for name, one in about.items() if name not in usage}
+            | {"usage": usage},
         )
-        return [StreamingChunk(finish_reason=reason)], reply
+        return Success(reply)
 
     def _call(self, wire: Json) -> ToolCallDelta:
         """Take in a call; each comes whole."""
@@ -107,9 +103,3 @@ class ChatFold:
         )
         self._calls.append(call)
         return ToolCallDelta(len(self._calls) - 1, call.tool_name, text, call.id)
-
-    def _fail(self) -> None:
-        if "message" in self._last or not self._last:
-            text = "the answer was cut off before the model had finished"
-            raise failed("cut_stream", text, retryable=True)
-        raise failed("bad_response", "the answer holds no message; check the base URL")

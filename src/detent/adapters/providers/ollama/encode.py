@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool
 from detent.adapters.providers.http.neutral import sent, wanted_schema
 from detent.adapters.providers.http.parts import own_data
@@ -42,37 +43,31 @@ MODEL_OPTIONS = {
 WITHOUT_MEANING = ("parallel_tool_calls",)  # how many calls the model makes cannot be said here
 
 
-def request_body(
-    model: str,
-    messages: Sequence[ChatMessage],
-    tools: Sequence[ToolSpec],
-    options: Mapping[str, object],
-    *,
-    stream: bool,
-) -> bytes:
+def request_body(request: ChatRequest) -> bytes:
     """The body of a request.
 
     Args:
-        model: the model's name.
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: those of `MODEL_OPTIONS`, `tool_choice` ("auto" or "none") and `response_format`,
-            which are named as for every provider, and members of the body, as the API names them.
-            The latter win over what is made here, and None takes a member out.
-        stream: ask for the answer in pieces.
+        request: its options are those of `MODEL_OPTIONS`, `tool_choice` ("auto" or "none")
+            and `response_format`, which are named as for every provider, and members of the
+            body, as the API names them. The latter win over what is made here, and None
+            takes a member out.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    given = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
-    chosen = _chosen(tools, given.pop("tool_choice", None))
-    body: Json = {"model": model, "messages": [*wire_messages(messages)], "stream": stream}
+    rest = {name: value for name, value in request.options.items() if name not in WITHOUT_MEANING}
+    chosen = _chosen(request.tools, rest.pop("tool_choice", None))
+    body: Json = {
+        "model": request.model,
+        "messages": [*wire_messages(request.messages)],
+        "stream": request.stream,
+    }
     body["tools"] = [function_tool(tool) for tool in chosen]
-    body["format"] = _format(given.pop("response_format", None))
-    own = {new: given.pop(name) for name, new in MODEL_OPTIONS.items() if name in given}
-    own |= _mapping(given.pop("options", None))
+    body["format"] = _format(rest.pop("response_format", None))
+    own = {new: rest.pop(name) for name, new in MODEL_OPTIONS.items() if name in rest}
+    own |= _mapping(rest.pop("options", None))
     body["options"] = {name: value for name, value in own.items() if value is not None}
-    return sent(body | given, API)
+    return sent(body | rest, API)
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:

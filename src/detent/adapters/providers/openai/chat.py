@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Unpack
 
-from detent.adapters.providers.http.endpoints import below, is_at
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import HttpApi, HttpChatGenerator, HttpOptions, Secret
+from detent.adapters.providers.http.endpoints import is_at
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import request_body
 from detent.adapters.providers.openai.profiles import COMPATIBLE, OPENAI, Profile
-from detent.core.chat.messages import ChatMessage
-from detent.core.tools.tool import ToolSpec
 
 
 class OpenAIChatGenerator(HttpChatGenerator):
@@ -44,24 +41,14 @@ class OpenAIChatGenerator(HttpChatGenerator):
         profile: Profile | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        super().__init__(model, (profile or OPENAI).home, api_base_url, api_key, **options)
-        self.profile = profile or (OPENAI if is_at(self.home, self._base_url) else COMPATIBLE)
-        self.schema_mode = self.profile.schema_mode
+        api = api_of(profile or OPENAI)
+        super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
+        if profile is None and not is_at(self.endpoint, self._base_url):
+            self.api = api_of(COMPATIBLE)
 
-    def _url(self, *, stream: bool) -> str:
-        return below(self._base_url, "/chat/completions")
 
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(
-            self.model, messages, tools, options, stream=stream, profile=self.profile
-        )
-
-    def _fold(self) -> ChatFold:
-        return ChatFold()
+def api_of(profile: Profile) -> HttpApi:
+    """Chat Completions as a server of this profile speaks them."""
+    encode = partial(request_body, profile=profile)
+    mode = profile.schema_mode
+    return HttpApi(profile.endpoint, "/chat/completions", encode, ChatFold, schema_mode=mode)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Never, TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import define, field
+from returns.result import Failure, Result, Success
 
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer, read_error
-from detent.adapters.providers.http.wire import failed, first_choice, first_count, read_arguments
+from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
+from detent.adapters.providers.http.wire import first_choice, first_count, read_arguments
 from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
+    ModelFailure,
     StreamingChunk,
     ToolCallDelta,
     Usage,
@@ -58,14 +59,10 @@ class ChatFold:
         self._details: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next value; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the value is an error of the provider.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next value; give what can be shown of it, or the error that it is."""
         if value.get("error"):
-            raise error_in_answer(value)
+            return failure_in_answer(value)
         self._about.update(value)
         if usage := value.get("usage"):
             self._usage = usage
@@ -81,14 +78,10 @@ class ChatFold:
             self._over = False  # Together gives a reason after each call
         return self._pieces(delta) if delta else ()
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or holds no choice.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         if not self._chosen or not (ended or self._over) or self._finish == "error":
-            self._fail(ended=ended)
+            return Failure(self._failure(ended=ended))
         calls = self._made_calls()
         refusal = "".join(self._refusal)
         text = "".join(self._text) or refusal or None
@@ -103,7 +96,7 @@ class ChatFold:
             raw_finish_reason=str(self._finish),
             extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA},
         )
-        return [StreamingChunk(finish_reason=reason)], reply
+        return Success(reply)
 
     def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
         if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
@@ -196,15 +189,12 @@ class ChatFold:
             extra["reasoning_details"] = self._details
         return ReasoningContent("".join(self._reasoning), extra) if extra else None
 
-    def _fail(self, *, ended: bool) -> Never:
+    def _failure(self, *, ended: bool) -> ModelFailure:
         if self._finish == "error":
-            raise failed("server", "the provider broke off with an error", retryable=True)
-        if not ended:
-            text = "the answer was cut off before the model had finished"
-            raise failed("cut_stream", text, retryable=True)
-        if read_error(self._about).message:
-            raise error_in_answer(self._about)
-        raise failed("bad_response", "the answer holds no choice; check the base URL")
+            return ModelFailure("server", "the provider broke off with an error", retryable=True)
+        if ended and read_error(self._about).message:
+            return failure_in_answer(self._about)
+        return unfinished("choice", cut_off=not ended)
 
 
 @define

@@ -6,9 +6,10 @@ Source: https://platform.openai.com/docs/api-reference/chat/create
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
 from detent.adapters.providers.http.parts import own_data
 from detent.adapters.providers.http.wire import cannot_send, json_text
@@ -23,7 +24,6 @@ from detent.core.chat.messages import (
     ToolCall,
     ToolCallResult,
 )
-from detent.core.tools.tool import ToolSpec
 
 Json: TypeAlias = dict[str, Any]
 
@@ -34,36 +34,25 @@ CHOICES = frozenset({"auto", "none", "required"})
 AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
 
 
-def request_body(
-    model: str,
-    messages: Sequence[ChatMessage],
-    tools: Sequence[ToolSpec],
-    options: Mapping[str, object],
-    *,
-    stream: bool,
-    profile: Profile = COMPATIBLE,
-) -> bytes:
+def request_body(request: ChatRequest, *, profile: Profile = COMPATIBLE) -> bytes:
     """The body of a request.
 
     Args:
-        model: the model's name.
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: further members of the body, as the API names them; they win over what is made
-            here, and None takes a member out. A `tool_choice` may be the bare name of a tool.
-        stream: ask for the answer in pieces, and for the usage at their end.
+        request: its options are further members of the body, as the API names them; they
+            win over what is made here, and None takes a member out. A `tool_choice` may be
+            the bare name of a tool.
         profile: what the server wants otherwise.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    wire = profile.rewritten(wire_messages(messages, profile.replays))
-    body: Json = {"model": model, "messages": [*wire]}
-    if tools:
-        body["tools"] = [function_tool(tool) for tool in tools]
-    if stream:
+    wire = profile.rewritten(wire_messages(request.messages, profile.replays))
+    body: Json = {"model": request.model, "messages": [*wire]}
+    if request.tools:
+        body["tools"] = [function_tool(tool) for tool in request.tools]
+    if request.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    body |= {profile.renamed.get(name, name): value for name, value in options.items()}
+    body |= {profile.renamed.get(name, name): value for name, value in request.options.items()}
     if not body.get("tools"):
         body |= dict.fromkeys(ONLY_WITH_TOOLS)
     choice = body.get("tool_choice")

@@ -24,7 +24,7 @@ class Profile:
     """One server, or one kind of server.
 
     Attributes:
-        home: where it is, and the environment variables that hold its key or name another place.
+        endpoint: where it is, and the variables that hold its key or name another place.
         renamed: members of the request that have another name here, by their usual one.
         replays: members of an assistant's message in which the server takes its reasoning back.
             Strict servers refuse those that they do not know.
@@ -32,7 +32,7 @@ class Profile:
         schema_mode: when it holds answers to the JSON Schema of a `response_format`.
     """
 
-    home: Endpoint
+    endpoint: Endpoint
     renamed: Mapping[str, str] = field(factory=dict)
     replays: frozenset[str] = REASONING_MEMBERS
     rewrites: tuple[Rewrite, ...] = ()
@@ -122,7 +122,7 @@ OPENAI = Profile(
     replays=frozenset(),
     schema_mode="always",
 )
-COMPATIBLE = Profile(OPENAI.home)
+COMPATIBLE = Profile(OPENAI.endpoint)
 MISTRAL = Profile(
     Endpoint("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
     renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
@@ -192,9 +192,9 @@ def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool 
     base_url = endpoint.rstrip("/") + (dated if api_version else "/openai/v1")
     key_vars = ("AZURE_OPENAI_AD_TOKEN",) if token else ("AZURE_OPENAI_API_KEY",)
     key_header = BEARER if token else ("api-key", "")
-    home = Endpoint(base_url, key_vars, key_header=key_header)
+    resource = Endpoint(base_url, key_vars, key_header=key_header)
     return Profile(
-        home,
+        resource,
         renamed={} if "" < api_version < LONGER_NAMES else OPENAI.renamed,
         replays=frozenset(),
         schema_mode="always",

@@ -10,8 +10,7 @@ import os
 from functools import partial
 from typing import Unpack
 
-from detent.adapters.providers.http.generator import HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import HttpOptions, Secret
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.adapters.providers.openai.profiles import (
     DEEPSEEK,

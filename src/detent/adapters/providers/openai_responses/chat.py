@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Unpack
 
-from detent.adapters.providers.http.endpoints import Endpoint, below
-from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.http.adapter import (
+    Endpoint,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import request_body
-from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import SchemaMode
-from detent.core.tools.tool import ToolSpec
 
-HOME = Endpoint("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
+ENDPOINT = Endpoint("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
 
 
 class OpenAIResponsesChatGenerator(HttpChatGenerator):
@@ -40,8 +41,6 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
         ValueError: `api_base_url` is no HTTP URL.
     """
 
-    schema_mode: SchemaMode = "always"
-
     def __init__(
         self,
         model: str,
@@ -51,23 +50,6 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
         chained: bool = False,
         **options: Unpack[HttpOptions],
     ) -> None:
-        self._chained = chained
-        super().__init__(model, HOME, api_base_url, api_key, **options)
-
-    def _url(self, *, stream: bool) -> str:
-        return below(self._base_url, "/responses")
-
-    def _body(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSpec],
-        options: Mapping[str, object],
-        *,
-        stream: bool,
-    ) -> bytes:
-        return request_body(
-            self.model, messages, tools, options, stream=stream, chained=self._chained
-        )
-
-    def _fold(self) -> ResponseFold:
-        return ResponseFold()
+        encode = partial(request_body, chained=chained)
+        api = HttpApi(ENDPOINT, "/responses", encode, ResponseFold, schema_mode="always")
+        super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

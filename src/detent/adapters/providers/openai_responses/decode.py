@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from detent.adapters.providers.http.answers import Ending
-from detent.adapters.providers.http.failures import error_in_answer
+from returns.result import Failure, Result, Success
+
+from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
-from detent.adapters.providers.http.wire import failed, first_count, read_arguments
+from detent.adapters.providers.http.wire import first_count, read_arguments
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.chat.messages import ReasoningContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
+    ModelFailure,
     StreamingChunk,
     ToolCallDelta,
     Usage,
@@ -52,12 +54,8 @@ class ResponseFold:
         self._begun: set[int] = set()  # the items of which something was shown
         self._text_at: tuple[object, ...] = ()  # which text is going on
 
-    def add(self, value: Json, /) -> Sequence[StreamingChunk]:
-        """Take in the next event; give what can be shown of it.
-
-        Raises:
-            ChatGeneratorError: the event is an error.
-        """
+    def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in the next event; give what can be shown of it, or the error that it is."""
         kind = value.get("type")
         if kind in TEXTS or kind in THOUGHTS:
             return self._grown(value, thought=kind in THOUGHTS)
@@ -73,25 +71,19 @@ class ResponseFold:
             case {"output": _} | {"object": "response"}:
                 return self._tell(value)
             case _ if kind == "error" or value.get("error"):
-                raise error_in_answer(value)
+                return failure_in_answer(value)
             case _:
                 return ()  # progress, and events that are not known yet
 
-    def finish(self, *, ended: bool) -> Ending:
-        """The reply, and the piece that says why it ended.
-
-        Raises:
-            ChatGeneratorError: the answer was cut off before its end, or is no response.
-        """
+    def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
+        """The reply; a failure where the answer was cut off before its end, or is none."""
         status = str(self._response.get("status") or "")
-        if not ended and (not status or status in UNDER_WAY):
-            text = "the answer was cut off before the model had finished"
-            raise failed("cut_stream", text, retryable=True)
-        if not self._response:
-            raise failed("bad_response", "the answer holds no response; check the base URL")
+        cut_off = not ended and (not status or status in UNDER_WAY)
+        if cut_off or not self._response:
+            return Failure(unfinished("response", cut_off=cut_off))
         parts = self._parts(cut=status == "incomplete")
         reason = self._reason(status, parts)
-        return [StreamingChunk(finish_reason=reason)], self._reply(parts, status, reason)
+        return Success(self._reply(parts, status, reason))
 
     def _parts(self, *, cut: bool) -> list[Part]:
         """The parts of the message: the ChatGPT backend tells them in the items alone."""
@@ -107,26 +99,30 @@ class ResponseFold:
         return decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
 
     def _reply(self, parts: Sequence[Part], status: str, reason: FinishReason) -> ChatReply:
-        told = self._response
-        kept = {"id": told["id"]} if told.get("id") and told.get("store") is not False else None
+        response = self._response
+        kept = (
+            {"id": response["id"]}
+            if response.get("id") and response.get("store") is not False
+            else None
+        )
         refusal = "".join(map(_refused, parts))
         return ChatReply(
             assistant_message(PROVIDER, parts, kept),
             finish_reason=reason,
-            usage=_usage(told.get("usage") or {}),
-            model=str(told.get("model") or ""),
+            usage=_usage(response.get("usage") or {}),
+            model=str(response.get("model") or ""),
             raw_finish_reason=status,
             extra={
                 name: said
-                for name, said in {**told, "refusal": refusal}.items()
+                for name, said in {**response, "refusal": refusal}.items()
                 if said and name not in NOT_EXTRA
             },
         )
 
-    def _tell(self, response: Json) -> Sequence[StreamingChunk]:
+    def _tell(self, response: Json) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the whole response, which is told as it begins and as it ends."""
         if response.get("error") or response.get("status") == "failed":
-            raise error_in_answer(response)
+            return failure_in_answer(response)
         self._response = response
         if self._items:
             return ()

@@ -6,10 +6,11 @@ Source: https://platform.openai.com/docs/api-reference/responses/create
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from typing import Any, TypeAlias
 
+from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
@@ -40,43 +41,33 @@ RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_outp
 ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls")
 
 
-def request_body(
-    model: str,
-    messages: Sequence[ChatMessage],
-    tools: Sequence[ToolSpec],
-    options: Mapping[str, object],
-    *,
-    stream: bool,
-    chained: bool = False,
-) -> bytes:
+def request_body(request: ChatRequest, *, chained: bool = False) -> bytes:
     """The body of a request.
 
     Args:
-        model: the model's name.
-        messages: the conversation, oldest first.
-        tools: what the model may call.
-        options: further members of the body, as the API names them; they win over what is made
-            here, and None takes a member out. `max_tokens`, `tool_choice` and `response_format` may
-            have the form of Chat Completions; `tools` are added to those of the agent.
-        stream: ask for the answer in pieces.
+        request: its options are further members of the body, as the API names them; they
+            win over what is made here, and None takes a member out. `max_tokens`,
+            `tool_choice` and `response_format` may have the form of Chat Completions;
+            `tools` are added to those of the agent.
         chained: let the server keep the conversation, and send what came after its last answer.
 
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
+    messages, options = request.messages, request.options
     previous = _last_answer(messages) if chained else None
     fresh = messages if previous is None else messages[previous + 1 :]
     body: Json = {
-        "model": model,
+        "model": request.model,
         "input": [*wire_items(fresh)],
         "store": chained,
-        "include": [ENCRYPTED_REASONING] if _reasons(model) else None,
-        "stream": stream or None,
+        "include": [ENCRYPTED_REASONING] if _reasons(request.model) else None,
+        "stream": request.stream or None,
     }
     if previous is not None:
         body["previous_response_id"] = own_data(PROVIDER, messages[previous].meta)["id"]
     body |= {RENAMED.get(name, name): value for name, value in options.items()}
-    body["tools"] = [*map(_tool, tools), *(body.get("tools") or ())]
+    body["tools"] = [*map(_tool, request.tools), *(body.get("tools") or ())]
     body["tool_choice"] = _tool_choice(body.get("tool_choice"))
     body["text"] = _text_options(body)
     unsent = {"response_format", *(() if body["tools"] else ONLY_WITH_TOOLS)}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import httpx
-import pytest
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.parts import Opaque
@@ -14,24 +13,13 @@ from detent.adapters.providers.openai_responses.chat import OpenAIResponsesChatG
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import PROVIDER
 from detent.core.chat.messages import ImageContent
-from detent.core.chat.replies import ModelFailure
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs
-
-pytestmark = needs_records
+from tests.adapters.providers.http.recorded import Reader, Record, summed
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of
 
 UNSUMMED = "a thought that has no summary is a thought"
 READER = Reader(
     lambda: Answer(ResponseFold(), "recorded", redact=str),
+    summed("total_tokens"),
     no_answer={
         "a7bc5b40ace8888b": "rate_limit",  # the quota is used up
         "0bebfb3d9ed14249": "cut_stream",  # a stream without a byte in it
@@ -43,32 +31,6 @@ READER = Reader(
         "64c42ef6b23b236d": "pieces and whole text differ; the record is made up",
     },
 )
-
-
-def test_every_record_is_decoded_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, refusal, calls, reasoning, status and usage, from bytes cut at random places."""
-    check("openai_responses", READER, capsys)
-
-
-def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte("openai_responses", READER)
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "openai_responses")
-
-
-def test_every_usage_has_the_common_shape() -> None:
-    """Input and output add up to the provider's total; cached and reasoning are within them."""
-    for record in records("openai_responses"):
-        _, reply = decoded(record, READER)
-        if isinstance(reply, ModelFailure) or not record["expected"]["usage"]:
-            continue
-        assert reply.usage.total_tokens == record["expected"]["usage"]["total_tokens"]
-        assert reply.usage.cached_tokens <= reply.usage.input_tokens
-        assert reply.usage.reasoning_tokens <= reply.usage.output_tokens
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -129,7 +91,11 @@ def generator(record: Record, client: httpx.Client) -> OpenAIResponsesChatGenera
     )
 
 
-def test_the_requests_of_every_run_are_those_recorded() -> None:
-    """Texts, calls, results, thoughts and what is encrypted of them, in order."""
-    known = {"run_df8b453d1535": "the client rewrote a search for tools and left out what it found"}
-    check_runs("openai_responses", Api(generator, items, tools), known)
+API = Api(
+    generator,
+    items,
+    tools,
+    known={
+        "run_df8b453d1535": "the client rewrote a search for tools and left out what it found",
+    },
+)

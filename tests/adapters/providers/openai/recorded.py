@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
-import pytest
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
@@ -21,20 +20,8 @@ from detent.adapters.providers.openai.profiles import (
     short_call_id,
 )
 from detent.core.chat.messages import FileContent, ImageContent
-from detent.core.chat.replies import ModelFailure
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs
-
-pytestmark = needs_records
+from tests.adapters.providers.http.recorded import Reader, Record, summed
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of
 
 PROFILES = {
     "openai_chat": OPENAI,
@@ -45,41 +32,13 @@ PROFILES = {
 }
 READER = Reader(
     lambda: Answer(ChatFold(), "recorded", redact=str),
+    summed("total_tokens"),
     no_answer={
         "3ed6b81ca14903f3": "cut_stream",  # a stream without a byte in it
         "42532734af153b08": "bad_response",  # the echo of a test server
         "abc6a8ae806014ca": "bad_response",  # Groq: an error event ends the stream
     },
 )
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_every_record_is_decoded_as_expected(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, refusal, calls, reasoning, reason and usage, from bytes cut at random places."""
-    check(name, READER, capsys)
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_cutting_a_stream_after_each_byte_changes_nothing(name: str) -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte(name, READER)
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_every_usage_has_the_common_shape(name: str) -> None:
-    """Input and output add up to the provider's total; cached and reasoning are within them."""
-    for record in records(name):
-        _, reply = decoded(record, READER)
-        if isinstance(reply, ModelFailure) or not record["expected"]["usage"]:
-            continue
-        assert reply.usage.total_tokens == record["expected"]["usage"]["total_tokens"]
-        assert reply.usage.cached_tokens <= reply.usage.input_tokens
-        assert reply.usage.reasoning_tokens <= reply.usage.output_tokens
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "openai_chat", "groq", "mistral", "openrouter")
 
 
 def items(body: Mapping[str, Any]) -> Iterator[Item]:
@@ -153,9 +112,3 @@ def api(profile: Profile) -> Api:
 
     # Records hold ids that were redacted, and are not those that Mistral issued.
     return Api(generator, items, tools, same_id=short_call_id if profile is MISTRAL else str)
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_the_requests_of_every_run_are_those_recorded(name: str) -> None:
-    """Texts, calls, results and thoughts, in order."""
-    check_runs(name, api(PROFILES[name]))

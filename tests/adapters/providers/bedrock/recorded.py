@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import httpx
-import pytest
 
 from detent.adapters.providers.bedrock.chat import BedrockChatGenerator
 from detent.adapters.providers.bedrock.decode import ConverseFold
@@ -16,25 +15,14 @@ from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.parts import Opaque
 from detent.core.chat.messages import FileContent, ImageContent
-from detent.core.chat.replies import ModelFailure
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs
-
-pytestmark = needs_records
+from tests.adapters.providers.http.recorded import Reader, Record, summed
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of
 
 PDF = "application/pdf"
 AT_AMAZON = "a tool that runs at Amazon is not a call for us to run"
 READER = Reader(
     lambda: Answer(ConverseFold(), "recorded", redact=str, payloads=ConversePayloads()),
+    summed("totalTokens"),
     better={
         "cedaeb62cec1b393": "text with citations is text",
         "5490daea57699db2": AT_AMAZON,
@@ -43,31 +31,6 @@ READER = Reader(
         "e39f81c6886efaed": AT_AMAZON,
     },
 )
-
-
-def test_every_record_is_decoded_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, calls, reasoning, reason and usage, from bytes cut at random places."""
-    check("bedrock_converse", READER, capsys)
-
-
-def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte("bedrock_converse", READER)
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "bedrock_converse")
-
-
-def test_every_usage_has_the_common_shape() -> None:
-    """Input and output add up to the provider's total; what was cached is part of the input."""
-    for record in records("bedrock_converse"):
-        _, reply = decoded(record, READER)
-        if isinstance(reply, ModelFailure) or not record["expected"]["usage"]:
-            continue
-        assert reply.usage.total_tokens == record["expected"]["usage"]["totalTokens"]
-        assert reply.usage.cached_tokens <= reply.usage.input_tokens
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -123,6 +86,4 @@ def generator(record: Record, client: httpx.Client) -> BedrockChatGenerator:
     )
 
 
-def test_the_requests_of_every_run_are_those_recorded() -> None:
-    """Texts, calls, results, thoughts and signatures, in order."""
-    check_runs("bedrock_converse", Api(generator, items, tools))
+API = Api(generator, items, tools)

@@ -7,30 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
-import pytest
 from attrs import evolve
 
 from detent.adapters.providers.gemini.chat import GeminiChatGenerator
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.messages import Content, FileContent, ImageContent, ToolCall
-from detent.core.chat.replies import ModelFailure
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs, payload_of
-
-pytestmark = needs_records
+from tests.adapters.providers.http.recorded import Reader, Record, summed
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of, payload_of
 
 READER = Reader(
     lambda: Answer(GenerateFold(), "recorded", redact=str),
+    summed("totalTokenCount"),
     no_answer={
         "8cdfb23f2d7acc7e": "cut_stream",  # events without empty lines between and after them
     },
@@ -38,33 +26,6 @@ READER = Reader(
         "4e7de9e72bcb6ab2": "arguments in pieces: two calls, where the other reader saw eight",
     },
 )
-
-
-def test_every_record_is_decoded_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, calls, reasoning, reason and usage, from bytes cut at random places."""
-    check("gemini", READER, capsys)
-
-
-def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte("gemini", READER)
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "gemini")
-
-
-def test_every_usage_has_the_common_shape() -> None:
-    """Input and output add up to the provider's total; cached and reasoning are within them."""
-    for record in records("gemini"):
-        _, reply = decoded(record, READER)
-        if isinstance(reply, ModelFailure):
-            continue
-        total = (record["expected"]["usage"] or {}).get("totalTokenCount")
-        assert total in {None, reply.usage.total_tokens}, record["id"]
-        assert reply.usage.cached_tokens <= reply.usage.input_tokens
-        assert reply.usage.reasoning_tokens <= reply.usage.output_tokens
 
 
 RAW = {"args", "response", "parameters", "parameters_json_schema", "parametersJsonSchema"}
@@ -145,8 +106,11 @@ def signed(part: Content, signature: str) -> Content:
     return evolve(part, extra={"gemini": {"thoughtSignature": signature}})
 
 
-def test_the_requests_of_every_run_are_those_recorded() -> None:
-    """Texts, calls, results, thoughts and signatures, in order."""
-    api = Api(generator, items, tools, issues_ids=False, signed=signed)
-    known = {"run_02a50cb0aa1b": "the client put the sources into what a tool of Google gave"}
-    check_runs("gemini", api, known)
+API = Api(
+    generator,
+    items,
+    tools,
+    issues_ids=False,
+    signed=signed,
+    known={"run_02a50cb0aa1b": "the client put the sources into what a tool of Google gave"},
+)

@@ -1,4 +1,4 @@
-"""Deciding: what a human says about a run in a journal, from any process."""
+"""Decisions of humans about a run in a journal, from any process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from detent.core.run.events import Event
     from detent.core.run.grants import Grant
     from detent.core.run.run import Run
+    from detent.core.run.spec import AgentSpec
 
 TRIES = 20
 """So often decisions are written again, when other processes write to the same run."""
@@ -18,7 +19,7 @@ TRIES = 20
 Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
 
 
-class Deciding:
+class RunDecisions:
     """What an agent with a journal lets humans do with its runs while nobody drives them."""
 
     _assembly: Assembly[Any]
@@ -32,7 +33,7 @@ class Deciding:
         """
         from detent.core.control.pending import pending
 
-        spec, run = self._found(run_id)
+        spec, run = self._load(run_id)
         return pending(spec, run)
 
     def decide(self, run_id: str, *decisions: ToolExecutionDecision) -> tuple[PendingCall, ...]:
@@ -50,13 +51,13 @@ class Deciding:
         """
         from detent.core.control.pending import decided_run, pending
 
-        for one in decisions:
-            if not one.digest:
+        for decision in decisions:
+            if not decision.digest:
                 raise ValueError(
-                    f"a decision about {one.tool_name!r} in a journal needs the digest of what was "
-                    "shown: make it of a call of agent.pending(run_id)"
+                    f"a decision about {decision.tool_name!r} in a journal needs the digest of "
+                    "what was shown: make it of a call of agent.pending(run_id)"
                 )
-        now, spec = self._assembly.clock.now(), self._found(run_id)[0]
+        now, spec = self._assembly.clock.now(), self._load(run_id)[0]
         return pending(
             spec, self._write(run_id, lambda run: decided_run(spec, run, decisions, now))
         )
@@ -70,8 +71,8 @@ class Deciding:
 
         from detent.core.machine.delegation import runs_in
 
-        runs = runs_in(self._found(run_id)[1])
-        return tuple(evolve(one, path=path) for path, run in runs for one in run.grants)
+        runs = runs_in(self._load(run_id)[1])
+        return tuple(evolve(grant, path=path) for path, run in runs for grant in run.grants)
 
     def revoke(self, run_id: str, grant: Grant, *, by: str | None = None) -> None:
         """Write to the journal that a confirmation counts for no further calls.
@@ -85,7 +86,7 @@ class Deciding:
 
         event = wrap_event(grant.path, GrantRevoked(grant.ref, by, self._assembly.clock.now()))
 
-        def revoked(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
+        def revoke(run: Run[Any]) -> tuple[Run[Any], Sequence[Event]]:
             after = (
                 step(self._assembly.spec, run, event) if grant.path in dict(runs_in(run)) else run
             )
@@ -93,31 +94,31 @@ class Deciding:
                 raise ValueError(f"run {run_id!r} has no grant of the call {tuple(grant.ref)}")
             return after, [event]
 
-        self._write(run_id, revoked)
+        self._write(run_id, revoke)
 
-    def _found(self, run_id: str) -> tuple[Any, Run[Any]]:
-        from detent.adapters.agent.selection import up_to_date
+    def _load(self, run_id: str) -> tuple[AgentSpec[Any], Run[Any]]:
+        from detent.adapters.agent.selection import refresh
         from detent.adapters.drivers.recording import loaded
 
-        ours = self._assembly
-        spec = up_to_date(ours.spec, ours.tools)
-        return spec, loaded(ours.kept(), spec, run_id).run
+        assembly = self._assembly
+        spec = refresh(assembly.spec, assembly.tools)
+        return spec, loaded(assembly.required_journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
         """Read, change and append, again where somebody was faster."""
-        from detent.adapters.agent.selection import up_to_date
+        from detent.adapters.agent.selection import refresh
         from detent.adapters.drivers.recording import Recorder, loaded
         from detent.ports.journal import JournalConflictError
 
-        ours = self._assembly
-        spec, journal = up_to_date(ours.spec, ours.tools), ours.kept()
+        assembly = self._assembly
+        spec, journal = refresh(assembly.spec, assembly.tools), assembly.required_journal
         for left in reversed(range(TRIES)):
             at = loaded(journal, spec, run_id)
             run, events = change(at.run)
             try:
                 if events:
                     happened = [(event, run) for event in events]  # one mark, of the last, for all
-                    Recorder(journal, spec, ours.clock.now, at)(happened)
+                    Recorder(journal, spec, assembly.clock.now, at)(happened)
             except JournalConflictError:
                 if not left:
                     raise

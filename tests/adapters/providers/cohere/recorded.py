@@ -6,61 +6,31 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
-import pytest
 
 from detent.adapters.providers.cohere.chat import CohereChatGenerator
 from detent.adapters.providers.cohere.decode import ChatFold
 from detent.adapters.providers.http.answers import Answer
 from detent.core.chat.messages import ImageContent
-from detent.core.chat.replies import ModelFailure, Usage
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs, payload_of
+from detent.core.chat.replies import Usage
+from tests.adapters.providers.http.recorded import Reader, Record
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of, payload_of
 
-pytestmark = needs_records
+
+def usage(told: Mapping[str, Any], counted: Usage) -> None:
+    """Images are part of the input, and what was thought part of the output."""
+    tokens = told["tokens"]
+    read = tokens["input_tokens"] + tokens.get("image_tokens", 0)
+    thought = tokens.get("reasoning_tokens", 0)
+    assert counted == Usage(read, tokens["output_tokens"], told.get("cached_tokens", 0), thought)
+
 
 READER = Reader(
     lambda: Answer(ChatFold(), "recorded", redact=str),
+    usage,
     no_answer={
         "2efa235994e2aba1": "bad_response",  # the model made a call that is none
     },
 )
-
-
-def test_every_record_is_decoded_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, calls, reasoning, reason and usage, from bytes cut at random places."""
-    check("cohere", READER, capsys)
-
-
-def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte("cohere", READER)
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "cohere")
-
-
-def test_every_usage_has_the_common_shape() -> None:
-    """Images are part of the input, and what was thought part of the output."""
-    for record in records("cohere"):
-        _, reply = decoded(record, READER)
-        if isinstance(reply, ModelFailure) or not (told := record["expected"]["usage"]):
-            continue
-        tokens = told["tokens"]
-        read = tokens["input_tokens"] + tokens.get("image_tokens", 0)
-        thought = tokens.get("reasoning_tokens", 0)
-        cached = told.get("cached_tokens", 0)
-        assert reply.usage == Usage(read, tokens["output_tokens"], cached, thought)
 
 
 def items(body: Mapping[str, Any]) -> Iterator[Item]:
@@ -112,6 +82,4 @@ def generator(record: Record, client: httpx.Client) -> CohereChatGenerator:
     return CohereChatGenerator(record["model"], api_key="k", http_client=client)
 
 
-def test_the_requests_of_every_run_are_those_recorded() -> None:
-    """Texts, calls, results and thoughts, in order."""
-    check_runs("cohere", Api(generator, items, tools))
+API = Api(generator, items, tools)

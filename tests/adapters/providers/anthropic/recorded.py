@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import httpx
-import pytest
 
 from detent.adapters.providers.anthropic.chat import AnthropicChatGenerator
 from detent.adapters.providers.anthropic.decode import MessageFold
@@ -14,23 +13,21 @@ from detent.adapters.providers.anthropic.encode import PROVIDER
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.parts import Opaque
 from detent.core.chat.messages import ImageContent
-from detent.core.chat.replies import ModelFailure
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs
+from detent.core.chat.replies import Usage
+from tests.adapters.providers.http.recorded import Reader, Record
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of
 
-pytestmark = needs_records
+
+def usage(told: Mapping[str, Any], counted: Usage) -> None:
+    """What was cached is part of the input."""
+    counts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    assert counted.input_tokens == sum(told.get(name) or 0 for name in counts)
+    assert counted.output_tokens == told["output_tokens"]
+
 
 READER = Reader(
     lambda: Answer(MessageFold(), "recorded", redact=str),
+    usage,
     no_answer={
         "b0b1307bf2941766": "bad_response",  # a version of a skill, no message
     },
@@ -38,35 +35,6 @@ READER = Reader(
         "2c61028f568037ba": "fifteen answers in one: what was shown of the first is not taken back",
     },
 )
-
-
-def test_every_record_is_decoded_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, calls, thinking, reason and usage, from bytes cut at random places."""
-    check("anthropic", READER, capsys)
-
-
-def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte("anthropic", READER)
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "anthropic")
-
-
-def test_every_usage_has_the_common_shape() -> None:
-    """What was cached is part of the input, and what was thought part of the output."""
-    for record in records("anthropic"):
-        _, reply = decoded(record, READER)
-        if isinstance(reply, ModelFailure):
-            continue
-        told = record["expected"]["usage"]
-        counts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        assert reply.usage.input_tokens == sum(told.get(name) or 0 for name in counts)
-        assert reply.usage.output_tokens == told["output_tokens"]
-        assert reply.usage.cached_tokens <= reply.usage.input_tokens
-        assert reply.usage.reasoning_tokens <= reply.usage.output_tokens
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -130,6 +98,4 @@ def generator(record: Record, client: httpx.Client) -> AnthropicChatGenerator:
     return AnthropicChatGenerator(record["model"], api_key="k", http_client=client)
 
 
-def test_the_requests_of_every_run_are_those_recorded() -> None:
-    """Texts, calls, results, thoughts and signatures, in order."""
-    check_runs("anthropic", Api(generator, items, tools))
+API = Api(generator, items, tools)

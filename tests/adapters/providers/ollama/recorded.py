@@ -6,53 +6,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
-import pytest
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.ollama.chat import OllamaChatGenerator
 from detent.adapters.providers.ollama.decode import ChatFold
 from detent.core.chat.messages import ImageContent
-from detent.core.chat.replies import ModelFailure, Usage
-from tests.adapters.providers.http.recorded import (
-    Reader,
-    Record,
-    check,
-    check_byte_by_byte,
-    check_documented_errors,
-    decoded,
-    needs_records,
-    records,
-)
-from tests.adapters.providers.http.replayed import Api, Item, arguments_of, check_runs
-
-pytestmark = needs_records
-
-READER = Reader(lambda: Answer(ChatFold(), "recorded", redact=str))
+from detent.core.chat.replies import Usage
+from tests.adapters.providers.http.recorded import Reader, Record
+from tests.adapters.providers.http.replayed import Api, Item, arguments_of
 
 
-def test_every_record_is_decoded_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, calls, reasoning, reason and usage, from bytes cut at random places."""
-    check("ollama", READER, capsys)
-
-
-def test_cutting_a_stream_after_each_byte_changes_nothing() -> None:
-    """The same pieces and the same reply."""
-    check_byte_by_byte("ollama", READER)
-
-
-def test_every_documented_error_is_worth_another_try_or_not() -> None:
-    """Whether it is, is documented too."""
-    check_documented_errors(READER, "ollama")
-
-
-def test_every_usage_has_the_common_shape() -> None:
+def usage(told: Mapping[str, Any], counted: Usage) -> None:
     """A prompt that was cached is not counted."""
-    for record in records("ollama"):
-        _, reply = decoded(record, READER)
-        if not isinstance(reply, ModelFailure):
-            told = record["expected"]["usage"] or {}
-            counts = (told.get("prompt_eval_count") or 0, told.get("eval_count") or 0)
-            assert reply.usage == Usage(*counts)
+    assert counted == Usage(told.get("prompt_eval_count") or 0, told.get("eval_count") or 0)
+
+
+READER = Reader(lambda: Answer(ChatFold(), "recorded", redact=str), usage)
 
 
 def items(body: Mapping[str, Any]) -> Iterator[Item]:
@@ -85,6 +54,4 @@ def generator(record: Record, client: httpx.Client) -> OllamaChatGenerator:
     return OllamaChatGenerator(record["model"], http_client=client)
 
 
-def test_the_requests_of_every_run_are_those_recorded() -> None:
-    """Texts, calls, results and thoughts, in order."""
-    check_runs("ollama", Api(generator, items, tools, issues_ids=False))
+API = Api(generator, items, tools, issues_ids=False)

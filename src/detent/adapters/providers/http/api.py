@@ -1,0 +1,55 @@
+"""One API over HTTP, as a value: where it is, how a request is written, how an answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import field, frozen
+
+from detent.adapters.providers.http.answers import Fold, Payloads
+from detent.adapters.providers.http.endpoints import Endpoint
+from detent.adapters.providers.http.payloads import PayloadDecoder
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import SchemaMode
+from detent.core.tools.tool import ToolSpec
+
+
+@frozen
+class ChatRequest:
+    """What a model is asked.
+
+    Attributes:
+        model: the model's name.
+        messages: the conversation, oldest first.
+        tools: what the model may call.
+        options: further members of the request: those of the generator, and of the call.
+        stream: whether the answer is wanted in pieces.
+    """
+
+    model: str
+    messages: Sequence[ChatMessage]
+    tools: Sequence[ToolSpec] = ()
+    options: Mapping[str, object] = field(factory=dict)
+    stream: bool = field(default=False, kw_only=True)
+
+
+@frozen
+class HttpApi:
+    """How one API is spoken. All of it is pure.
+
+    Attributes:
+        endpoint: the provider's own server.
+        path: where requests go, below the address of the server.
+        encode: writes the body of a request; raises ChatGeneratorError for what cannot be sent.
+        decode: makes what folds the JSON values of one answer.
+        payloads: makes what takes the JSON values out of the bytes of one answer.
+        schema_mode: when the provider holds the model's answer to the JSON Schema of a
+            `response_format`.
+    """
+
+    endpoint: Endpoint
+    path: str
+    encode: Callable[[ChatRequest], bytes]
+    decode: Callable[[], Fold]
+    payloads: Callable[[], Payloads] = PayloadDecoder
+    schema_mode: SchemaMode = "never"

@@ -1,0 +1,130 @@
+"""Wording: every sentence that the agent itself tells a model. To change one, change it here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import frozen
+
+TASK = "What to do, with everything that must be known for it."
+"""Of the one parameter of a tool that is an agent."""
+
+FINAL_ANSWER = "Give your final answer. Call it once, when you know everything that it asks for."
+"""Of the tool by which a model answers in the wanted type."""
+
+CANCELLED, OUT_OF_TIME = "the run was cancelled", "the run's time was up"
+
+
+def tool_not_found(name: str, offered: Iterable[str]) -> str:
+    """The model has called what is not there."""
+    return f"Tool '{name}' not found. Available tools: {', '.join(offered)}"
+
+
+def tool_not_run(name: str, why: str) -> str:
+    """A call was refused before its tool began."""
+    return f"Tool '{name}' was not run: {why}"
+
+
+def tool_raised(name: str, arguments: Mapping[str, object], error: str) -> str:
+    """A tool began, and failed. `arguments` are masked, `error` is redacted."""
+    return f"Failed to invoke Tool `{name}` with parameters {arguments}. Error: {error}"
+
+
+def tool_too_slow(name: str, seconds: float | None) -> str:
+    """Nobody waits for a tool any longer."""
+    return f"Tool '{name}' gave no answer within {seconds} s"
+
+
+def tool_was_running(name: str, why: str) -> str:
+    """The run ended in the middle of a tool."""
+    return f"Tool '{name}' was running when {why}. Its outcome is unknown."
+
+
+def outcome_unknown(name: str, why: str) -> str:
+    """A tool's process ended, and the tool says that the model is to know."""
+    return f"The outcome of tool '{name}' is unknown: {why}. Do not assume either."
+
+
+def result_unusable(name: str, error: str) -> str:
+    """A tool's wiring could make nothing of its result."""
+    return f"The result of tool '{name}' could not be used: {error}"
+
+
+def result_left_out(name: str, length: int) -> str:
+    """An old and long result is not sent again; its length in characters."""
+    return f"[The result of tool '{name}' is left out here: {length:,} characters.]"
+
+
+def result_not_stored(name: str, error: str) -> str:
+    """The state did not take a tool's result."""
+    return f"The result of tool '{name}' was not stored: {error}"
+
+
+def agent_was_at_work(name: str, why: str) -> str:
+    """The run ended while another agent worked on a call."""
+    return f"Agent '{name}' was at work when {why}. It gave no answer."
+
+
+def agent_without_answer(name: str, why: str) -> str:
+    """An agent that works for this one has ended without an answer."""
+    return f"Agent '{name}' gave no answer: {why}"
+
+
+def arguments_unreadable(why: str) -> str:
+    """The model's arguments of its answer are no JSON object."""
+    return f"The arguments are not a JSON object: {why}"
+
+
+def answer_unusable(why: str) -> str:
+    """An answer that was given by a tool call is not of the wanted type."""
+    return f"This answer cannot be used: {why}"
+
+
+def answer_wanted_again(why: str, tool_name: str | None) -> str:
+    """An answer in words is not of the wanted type; the tool to give it by, if there is one."""
+    how = f"by calling the tool {tool_name!r}" if tool_name is not None else "as one JSON object"
+    return f"Your answer cannot be used: {why}. Give it {how}."
+
+
+@frozen
+class Wording:
+    """What the model is told of a human's decision, as templates.
+
+    Attributes:
+        reject: for a rejected call; may name ``{tool_name}``.
+        modify: for a modified call; may name ``{tool_name}`` and ``{final_tool_params}``.
+        feedback: follows where the human gave some; may name ``{feedback}``.
+
+    Raises:
+        ValueError: a template names something else.
+    """
+
+    reject: str = "Tool execution for '{tool_name}' was rejected by the user."
+    modify: str = (
+        "The parameters for tool '{tool_name}' were updated by the user to:\n{final_tool_params}"
+    )
+    feedback: str = "With user feedback: {feedback}"
+
+    def __attrs_post_init__(self) -> None:
+        self.rejected("", "x")
+        self.modified("", "", "x")
+
+    def rejected(self, tool_name: str, feedback: str | None) -> str:
+        """What is said of a rejected call."""
+        return self._with_feedback(_filled(self.reject, tool_name=tool_name), feedback)
+
+    def modified(self, tool_name: str, arguments: str, feedback: str | None) -> str:
+        """What is said of a modified call."""
+        text = _filled(self.modify, tool_name=tool_name, final_tool_params=arguments)
+        return self._with_feedback(text, feedback)
+
+    def _with_feedback(self, text: str, feedback: str | None) -> str:
+        return f"{text} {_filled(self.feedback, feedback=feedback)}" if feedback else text
+
+
+def _filled(template: str, **values: str) -> str:
+    try:
+        return template.format(**values)
+    except (LookupError, ValueError, AttributeError) as error:
+        names = ", ".join(f"{{{name}}}" for name in values)
+        raise ValueError(f"the template {template!r} may name {names}: {error!r}") from error
