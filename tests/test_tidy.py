@@ -25,6 +25,7 @@ LIBRARIES_OF_CORE = {
     "attrs",
     "cattrs",
     "docstring_parser",
+    "jsonschema_rs",
     "returns",
     "typeguard",
     "typing_extensions",
