@@ -140,9 +140,9 @@ BUGS = (
     Bug(
         "a checkpoint misses how often tools were called",
         Edit(
-            "core/storage/journal.py",
-            "text_of(run, Run, spec)",
-            "text_of(type(run)(run.id, run.state, run.phase, run.turn, run.usage), Run, spec)",
+            "core/storage/checkpoints.py",
+            "data_of(run, Run, spec)",
+            "data_of(type(run)(run.id, run.state, run.phase, run.turn, run.usage), Run, spec)",
         ),
     ),
     Bug(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve, frozen
+from cattrs import IterableValidationError, IterableValidationNote
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ from detent import (
     TextContent,
     ToolCall,
 )
-from detent.core.codec.own_values import dump, load
+from detent.core.codec.own_values import dump, load, told_of
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.events import (
     AnswerRejected,
@@ -383,3 +384,14 @@ def test_an_agent_that_is_not_there_is_said() -> None:
         dump(inside, HappenedInside, spec)
     with pytest.raises(StoredDataError, match=r"no agent 'ask'; it has \[\]"):
         load(dump(inside), HappenedInside, spec)
+
+
+def test_a_fault_too_deep_to_be_followed_is_said_to_be_one() -> None:
+    """To say where it is would end the process."""
+    error: Exception = ValueError("no")
+    group: Any = IterableValidationError  # pyright does not see its own constructor
+    for _ in range(5000):
+        error.add_note(IterableValidationNote("inside", 0, object))
+        error = group("an item", [error], list)
+
+    assert told_of(error) == "it is nested too deeply"

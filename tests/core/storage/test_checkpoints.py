@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from detent import ChatMessage, State, StoredDataError
 from detent.core.state.handlers import replace_values
 from detent.core.state.state import lists_in
-from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, checkpoint_text, joined
+from detent.core.storage.checkpoints import (
+    NO_CHECKPOINT,
+    Known,
+    checkpoint_text,
+    joined,
+    start_text,
+)
 from detent.core.storage.journal import FORMAT
 from detent.core.storage.snapshot import passing_snapshot, run_of
 from detent.machine import AgentSpec, Run, Write, start
@@ -142,3 +148,8 @@ def test_any_data_gives_a_typed_error_or_a_run(change: dict[str, Any]) -> None:
             run_of(SPEC, passing_snapshot(found[1]))
     except StoredDataError:
         pass
+
+
+def test_the_start_of_a_run_is_a_snapshot() -> None:
+    """It is the first thing that a journal keeps of it."""
+    assert run_of(SPEC, passing_snapshot(json.loads(start_text(SPEC, START)))) == START

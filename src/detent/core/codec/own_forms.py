@@ -7,7 +7,7 @@ does not fit exactly is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from enum import Enum
@@ -165,7 +165,7 @@ def inside(value: Any) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _agent_called(name: str | None) -> Iterator[None]:
+def _agent_called(name: str | None) -> Generator[None, None, None]:
     agent = AGENT.get()
     if name is not None and agent is not None:
         if name not in agent.agents:
