@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DISTRIBUTIONS_MAX = 6
+DISTRIBUTIONS_MAX = 7
 LIST_INSTALLED = """
 import importlib.metadata, detent
 print(*sorted(each.name for each in importlib.metadata.distributions()))

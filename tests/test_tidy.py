@@ -25,6 +25,7 @@ LIBRARIES_OF_CORE = {
     "attrs",
     "cattrs",
     "docstring_parser",
+    "jsonschema_rs",
     "returns",
     "typeguard",
     "typing_extensions",
@@ -34,6 +35,7 @@ PURE = {
     *("__future__", "abc", "base64", "binascii", "bisect", "collections", "copy", "dataclasses"),
     *("datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
     *("heapq", "inspect", "itertools", "json", "keyword", "math", "numbers", "operator", "re"),
+    *("contextlib", "contextvars"),  # what is only so within a block: no state outlives it
     *("reprlib", "statistics", "string", "textwrap", "types", "typing", "unicodedata"),
 }
 PURE_PARTS = {
@@ -45,8 +47,8 @@ IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),
     *("now", "today", "utcnow"),
 }
-MAKES_FUNCTIONS = {"fast_values", "record"}
-"""Modules of the core that put functions together from text, as attrs does it."""
+MAKES_FUNCTIONS = {"fast_values"}
+"""The one module of the core that puts functions together from text, as attrs does it."""
 
 SHAPELESS_MODULE = re.compile(r"^(base|common|context|helpers?|managers?|misc|utils?)$")
 SHAPELESS_CLASS = re.compile(r"(Context|Engine|Helper|Impl|Manager|Utils?)$")

@@ -6,30 +6,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 from attrs import field, frozen
 
 from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
 
-Body: TypeAlias = str | Mapping[str, Any] | Callable[[], str]
-"""What is kept: plain JSON, its text, or what gives the text, ever the same, once it is needed."""
+Body: TypeAlias = str | Mapping[str, Any]
+"""What is kept: plain JSON, or its text."""
 
 
 def _text_of(body: Body) -> str:
-    if isinstance(body, str):
-        return body
-    return _IN_JSON.encode(body) if isinstance(body, Mapping) else body()
+    return body if isinstance(body, str) else _IN_JSON.encode(body)
 
 
 def _data_of(body: Body) -> Mapping[str, Any]:
     if isinstance(body, Mapping):
         return body
     try:
-        data = json.loads(_text_of(body))
+        data = json.loads(body)
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
@@ -195,27 +193,6 @@ class Journal(Protocol):
             JournalError: it cannot be deleted.
         """
         ...
-
-
-@runtime_checkable
-class Counted(Protocol):
-    """What a journal can have besides: how long a run is, without reading it."""
-
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run.
-
-        Raises:
-            JournalError: it cannot be read.
-            JournalDamagedError: some that were written are not there.
-        """
-        ...
-
-
-def length_of(journal: Journal, run_id: str) -> int:
-    """How many entries a run has. A journal that cannot say has to read them. Raises as above."""
-    if isinstance(journal, Counted):
-        return journal.length(run_id)
-    return sum(1 for _ in journal.read(run_id))
 
 
 def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, Any]]]:

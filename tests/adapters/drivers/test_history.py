@@ -121,87 +121,28 @@ def test_a_run_is_tried_again_with_another_model_and_state(runs: Runs[Any]) -> N
     assert runs.at("r") == before
 
 
-class Watched(MemoryJournal):
-    """Notes from where on runs are read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads: list[int] = []
-
-    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
-        """As any other."""
-        self.reads.append(start)
-        return super().read(run_id, start)
-
-
-def watched() -> tuple[Runs[Any], list[int]]:
-    """The runs of a journal with one run, and what is read from then on."""
-    journal = Watched()
-    agent = agent_of(journal=journal)
-    agent.run("look", run_id="r")
-    return Runs(journal, agent.spec), journal.reads
-
-
-@pytest.mark.parametrize("length", [None, 5])
-def test_a_fork_is_read_when_somebody_goes_on_with_it(length: int | None) -> None:
-    """However long the run is: until then it costs nothing. What comes after is not in it."""
-    runs, reads = watched()
-    messages = runs.at("r", length).messages
-    reads.clear()
-
-    fork = runs.fork("r", length)
-    ended = runs.list()[0].length
-    assert reads == [ended - 1]
-    runs.journal.append("r", [Entry(ended, 1.0, "Stopped", "done", {"held": []})])
-    assert fork.messages == tuple(messages)
-    assert fork.run_id not in ("r", runs.fork("r").run_id)
-
-    reads.clear()
-    assert agent_of("stopped").run(snapshot=fork).messages[: len(messages)] == messages
-    assert reads == []
-
-
-def test_a_fork_of_a_run_that_was_begun_anew_is_none_of_the_new_one() -> None:
-    """An id can be used again once its run is deleted."""
-    runs, _ = watched()
-    fork = runs.fork("r", 3)
-
+def test_a_fork_is_what_the_run_was(runs: Runs[Any]) -> None:
+    """What comes after, and whether the run is still there, is nothing to it."""
+    messages = runs.at("r", 5).messages
+    fork = runs.fork("r", 5)
     runs.delete("r")
-    agent_of(journal=runs.journal).run("look again", run_id="r")
 
-    with pytest.raises(RunNotFoundError, match="deleted since"):
-        agent_of().run(snapshot=fork)
+    assert fork.messages == tuple(messages)
+    assert fork.run_id != "r"
+    assert agent_of("stopped").run(snapshot=fork).messages[: len(messages)] == messages
+    with pytest.raises(RunNotFoundError):
+        runs.fork("r", 5)
 
 
-def test_the_agent_of_a_fork_goes_on_with_the_run_itself() -> None:
-    """As with its snapshot, and in its journal."""
-    runs, _ = watched()
-    agent = Agent(
-        chat_generator=ScriptedChatGenerator(*[answer] * 9),
-        tools=[look],
-        state_schema={"seen": {"type": list[int]}},
-        journal=runs.journal,
-    )
-    own = Runs(runs.journal, agent.spec)
+def test_a_fork_goes_on_in_the_journal(runs: Runs[Any]) -> None:
+    """As a snapshot, or as its text."""
+    agent = agent_of("stopped", journal=runs.journal)
 
-    direct = agent.run(snapshot=own.fork("r", 4))
-    by_text = agent.run(snapshot=own.fork("r", 4).to_json())
+    direct = agent.run(snapshot=runs.fork("r", 4))
+    by_text = agent_of("stopped", journal=runs.journal).run(snapshot=runs.fork("r", 4).to_json())
 
     assert (direct.messages, direct.state) == (by_text.messages, by_text.state)
-    assert own.replay(direct.run_id).messages == direct.messages
-
-
-def test_a_fork_of_nothing_is_refused_at_once() -> None:
-    """By whatever number of entries; one that is deleted before it is read, when it is read."""
-    runs, _ = watched()
-    for length in (None, 0, 3):
-        with pytest.raises(RunNotFoundError):
-            runs.fork("none", length)
-
-    fork = runs.fork("r", 3)
-    runs.delete("r")
-    with pytest.raises(RunNotFoundError):
-        agent_of().run(snapshot=fork)
+    assert runs.replay(direct.run_id).messages == direct.messages
 
 
 def test_a_fork_of_more_than_there_is_has_all(runs: Runs[Any]) -> None:

@@ -29,7 +29,6 @@ from detent.core.control.breakpoints import break_every_step
 from detent.journals import DirectoryJournal, Entry, Journal, JournalDamagedError
 from detent.machine import ManualClock
 from detent.models import ChatReply
-from detent.ports.journal import Checkpoint
 
 KILOBYTE = 1000
 
@@ -245,7 +244,7 @@ def test_entries_that_make_no_run_are_an_error(change: Any, told: str) -> None:
 
 
 def test_a_store_in_memory_says_what_one_on_disk_says(tmp_path: Path) -> None:
-    """Although most of it is written only now that it is read."""
+    """Byte for byte."""
     memory, disk = MemoryJournal(), DirectoryJournal(tmp_path)
     for journal in (memory, disk):
         agent_of(journal, 60, 5).run("go", run_id="r")
@@ -256,26 +255,8 @@ def test_a_store_in_memory_says_what_one_on_disk_says(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(memory.read("r"))) == memory.read("r")  # noqa: S301 - ours
 
 
-def test_a_store_in_memory_writes_what_is_read_once() -> None:
-    """And nothing before it is read: who reads it has its text, as of any other store."""
-    written: list[str] = []
-
-    def text() -> str:
-        written.append("now")
-        return '{"n":1}'
-
-    journal = MemoryJournal()
-    journal.append("r", [Entry(0, 1.0, "Odd", "running", text)], Checkpoint(1, text))
-    assert (journal.length("r"), len(journal.runs()), written) == (1, 1, [])
-
-    for _ in range(2):
-        (entry,), (checkpoint,) = journal.read("r"), journal.checkpoints("r")
-        assert entry.body == checkpoint.body == '{"n":1}'
-    assert written == ["now", "now"]
-
-
 def test_what_cannot_be_stored_is_refused_at_once() -> None:
-    """Also by a store that would write it only when it is read."""
+    """Also by a store in memory, which need not write anything."""
 
     class Careless:
         """A model whose reply has no text in JSON."""

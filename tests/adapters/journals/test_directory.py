@@ -50,7 +50,7 @@ def test_each_line_is_an_append(tmp_path: Path) -> None:
 
     head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
 
-    assert head.items() >= {"detent": "journal", "layout": 2, "end": f"{size(path):012}"}.items()
+    assert head.items() >= {"detent": "journal", "layout": 1, "end": f"{size(path):012}"}.items()
     found = [[entry["position"] for entry in line["entries"]] for line in lines]
     assert found == [[0], [1], [2], [3, 4]]
     assert [line["after"] for line in lines] == [
@@ -157,7 +157,7 @@ def test_a_checkpoint_that_cannot_be_written_is_lost(tmp_path: Path) -> None:
     "line", [b"{}\n", b"[]\n", b"[3]\n", b"no\n", b"\xff\n", b'[{"position": 7}]\n', b"[" * 9999]
 )
 def test_a_damaged_line_is_an_error(line: bytes, tmp_path: Path) -> None:
-    """Never a shorter run, and never anything else; also in a file of layout 1."""
+    """Never a shorter run, and never anything else; also where the head is gone."""
     journal, path = filled(tmp_path)
     whole = path.read_bytes()
     for start in (b"", whole[:HEAD_BYTES]):
@@ -219,50 +219,33 @@ def test_a_damaged_run_is_listed_as_such(tmp_path: Path) -> None:
     assert caught.value.whole == 2
 
 
-def test_a_file_of_a_later_layout_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_layout_is_refused(tmp_path: Path) -> None:
     """It is not damaged."""
     journal, path = filled(tmp_path)
     whole = path.read_bytes()
-    path.write_bytes(line_of({"detent": "journal", "layout": 3}) + whole[HEAD_BYTES:])
+    path.write_bytes(line_of({"detent": "journal", "layout": 2}) + whole[HEAD_BYTES:])
 
-    with pytest.raises(JournalError, match=r"has layout 3, .* a later one wrote it"):
+    with pytest.raises(JournalError, match=r"has layout 2, .* version of Detent that wrote it"):
         list(journal.read("a"))
 
 
-def test_a_file_of_layout_1_gets_checksums_from_now_on(tmp_path: Path) -> None:
-    """Its old lines have none, and count as they did."""
-    old = b"".join(json.dumps([vars_of(entry)]).encode() + b"\n" for entry in entries(0, 2))
-    (tmp_path / "a.jsonl").write_bytes(old + b'[{"posi')
-    journal = DirectoryJournal(tmp_path)
-    assert list(journal.read("a")) == entries(0, 2)
-
-    journal.append("a", entries(2, 1))
-    journal.append("a", entries(3, 1), Checkpoint(4, {}))
-    journal.append("a", entries(4, 1))
-
-    assert list(journal.read("a")) == entries(0, 5)
-    path = tmp_path / "a.jsonl"
+def test_a_file_that_was_cut_off_before_a_checkpoint_is_damaged(tmp_path: Path) -> None:
+    """The checkpoint says where the entries behind it begin, and there is nothing."""
+    journal, path = filled(tmp_path)
     whole = path.read_bytes()
-    assert whole.startswith(old)
-    path.write_bytes(whole[:-12] + b"x" + whole[-11:])
-    with pytest.raises(JournalDamagedError, match="line 5"):
-        list(journal.read("a"))
-    path.write_bytes(whole[: len(old)])
-    assert journal.checkpoints("a") == [Checkpoint(4, {})]
+    journal.append("a", entries(3, 1), Checkpoint(4, {}))
+    path.write_bytes(whole)
+
+    assert journal.checkpoints("a")[-1] == Checkpoint(4, {})
     with pytest.raises(JournalDamagedError, match="cut off"):
         list(journal.read("a", 4))
-
-
-def vars_of(entry: Entry) -> dict[str, Any]:
-    """An entry as layout 1 has it."""
-    return {name: getattr(entry, name) for name in ("position", "at", "kind", "status", "data")}
 
 
 def test_a_head_that_is_being_written_is_read_again(tmp_path: Path) -> None:
     """What a reader saw of it may be neither the old one nor the new one."""
     _, path = filled(tmp_path)
     with path.open("rb") as file:
-        place = _Place(3, size(path), None)
+        place = _Place(3, size(path), FIRST)
         _require_all(file, "a", path, 10**9, place)
         path.write_bytes(_head(10**9) + path.read_bytes()[HEAD_BYTES:])
         with pytest.raises(JournalDamagedError, match="cut off"):

@@ -93,10 +93,11 @@ def test_what_was_sealed_for_one_run_counts_for_no_other() -> None:
         list(sealed_in(inside).checkpoints("b"))
 
 
-def test_what_earlier_versions_sealed_is_read() -> None:
-    """They sealed the data alone."""
+def test_data_that_does_not_say_where_it_belongs_is_refused() -> None:
+    """It would be read wherever somebody puts it."""
     inside = MemoryJournal()
     data = {"sealed": b64encode(turned(b'{"n": 0}')).decode()}
     inside.append("a", [evolve(FIRST, data=data)])
 
-    assert list(sealed_in(inside).read("a")) == [FIRST]
+    with pytest.raises(JournalDamagedError, match="run 'a'"):
+        list(sealed_in(inside).read("a"))

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from detent import Agent, AgentSnapshot, MemoryJournal, Reply, tool
 from detent.adapters.drivers.recording import loaded
-from detent.core.codec import open_values, records, shapes, values
+from detent.core.codec import open_values, own_values, values
 from detent.core.errors import DetentError, StoredDataError
-from detent.core.storage import checkpoints, snapshot, upgrades
+from detent.core.storage import checkpoints, snapshot
 from detent.core.storage.snapshot import get_tool_calls_and_descriptions_from_snapshot, run_of
 from detent.journals import Checkpoint, Entry
 from detent.machine import Write
@@ -58,13 +58,12 @@ def agent() -> Agent[Any]:
 
 @cache
 def texts() -> tuple[str, ...]:
-    """What releases have stored: snapshots, and the data of entries and checkpoints."""
+    """What has been stored: snapshots, and the data of entries and checkpoints."""
     found: list[Any] = []
-    for path in sorted(STORED.glob("runs_*/*")):
+    for path in sorted(STORED.iterdir()):
         for line in path.read_text().splitlines():
             stored = json.loads(line)
-            lines = stored.get("entries", stored) if isinstance(stored, dict) else stored
-            found += [one["data"] for one in lines] if isinstance(lines, list) else [stored]
+            found += [one["data"] for one in stored["entries"]] if "entries" in stored else [stored]
     return tuple(json.dumps(one.get("data", one)) for one in found)
 
 
@@ -98,8 +97,8 @@ HOSTILE: tuple[Any, ...] = (
     *([], {}, [[]], deep(90), {"$type": "os.system"}, {"$type": "int", "value": "0x" + "f" * 9999}),
     *({"$type": "timedelta", "value": 10**30}, {"$type": "Decimal", "value": "1e999999999"}),
     *({"$type": "bytes", "value": 3}, {"$type": "date", "value": "x"}, {"$type": ["a"]}),
-    *({"$type": "dict", "value": [[[], 1]]}, {"$type": "set", "value": [[1]]}, {"is": "Done"}),
-    *({"$type": "str", "value": '\\ud800"'}, {"$type": "as in format 1", "value": 1, "as": "key"}),
+    *({"$type": "dict", "value": [[[], 1]]}, {"$type": "set", "value": [[1]]}),
+    {"$type": "str", "value": '\\ud800"'},
 )
 
 
@@ -135,8 +134,8 @@ def test_a_value_at_any_place_gives_a_typed_error_or_a_run(
     "value", [10**4000, "x" * 100_000, None, [[]], {"$type": "x"}], ids=range(5)
 )
 def test_a_value_at_each_place_gives_a_typed_error_or_a_run(value: Any) -> None:
-    """At every single one of the newest format."""
-    for whole in map(json.loads, texts()[-12:]):
+    """At every single one."""
+    for whole in map(json.loads, texts()):
         for place in places(whole):
             read(changed(whole, place, value))
 
@@ -175,7 +174,7 @@ def fuzz(seconds: int) -> None:
     with TemporaryDirectory() as corpus:
         for number, text in enumerate(texts()):
             Path(corpus, str(number)).write_text(text)
-        for module in (checkpoints, open_values, records, shapes, snapshot, values, upgrades):
+        for module in (checkpoints, open_values, own_values, snapshot, values):
             for function in vars(module).values():
                 if isinstance(function, FunctionType) and function.__module__ == module.__name__:
                     function.__code__ = atheris.instrument_func(function).__code__  # pyright: ignore[reportAttributeAccessIssue]  # it is made at run time
@@ -193,7 +192,7 @@ def fuzz_one(data: bytes) -> None:
 
 
 def fuzz_at_random(seconds: int) -> None:
-    """Hostile values at some places of what releases have stored."""
+    """Hostile values at some places of what has been stored."""
     dice, end, count = Random(), monotonic() + seconds, 0  # noqa: S311 - no secret
     while monotonic() < end:
         data = json.loads(dice.choice(texts()))

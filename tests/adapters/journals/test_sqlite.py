@@ -50,8 +50,10 @@ def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute("UPDATE entries SET data = ?, crc32 = NULL", (text,))
-        db.execute("UPDATE snapshots SET data = ?, crc32 = NULL", (text,))
+        entry_sum = sqlite._checksum("a", 0, 100.0, "Kind0", "running", text)
+        db.execute("UPDATE entries SET data = ?, crc32 = ?", (text, entry_sum))
+        kept_sum = sqlite._checkpoint_checksum("a", 1, text)
+        db.execute("UPDATE snapshots SET data = ?, crc32 = ?", (text, kept_sum))
     db.close()
 
     (entry,), (checkpoint,) = journal.read("a"), journal.checkpoints("a")
@@ -66,8 +68,10 @@ def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute("UPDATE entries SET data = x'00', crc32 = NULL")
-        db.execute("UPDATE snapshots SET data = x'00', crc32 = NULL")
+        entry_sum = sqlite._checksum("a", 0, 100.0, "Kind0", "running", b"\0")
+        db.execute("UPDATE entries SET data = x'00', crc32 = ?", (entry_sum,))
+        kept_sum = sqlite._checkpoint_checksum("a", 1, None)
+        db.execute("UPDATE snapshots SET data = x'00', crc32 = ?", (kept_sum,))
     db.close()
 
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):
@@ -133,62 +137,6 @@ def test_a_row_that_is_gone_is_an_error(tmp_path: Path) -> None:
         list(journal.read("a"))
 
 
-OLD = """
-CREATE TABLE entries (
-    run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
-    status TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run_id, position)
-);
-CREATE TABLE snapshots (
-    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL,
-    PRIMARY KEY (run_id, position)
-);
-INSERT INTO entries VALUES ('a', 0, 100.0, 'Kind0', 'running', '{"n":0}');
-INSERT INTO entries VALUES ('a', 1, 101.0, 'Kind1', 'running', '{"n":1}');
-INSERT INTO snapshots VALUES ('a', 2, '{"n":2}');
-"""
-CHECKED = """
-ALTER TABLE entries ADD COLUMN crc32 INTEGER;
-ALTER TABLE snapshots ADD COLUMN crc32 INTEGER;
-CREATE TABLE lengths (run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
-UPDATE entries SET crc32 = 1256679014 WHERE position = 0;
-UPDATE entries SET crc32 = 1471277309 WHERE position = 1;
-UPDATE snapshots SET crc32 = 3824032930;
-INSERT INTO lengths VALUES ('a', 2);
-"""
-"""As the next version wrote it."""
-
-
-def test_a_file_of_an_earlier_version_gets_checksums_from_now_on(tmp_path: Path) -> None:
-    """What it has is read as before."""
-    with sqlite3.connect(tmp_path / "x.db") as db:
-        db.executescript(OLD)
-    db.close()
-    journal = SQLiteJournal(tmp_path / "x.db")
-
-    assert list(journal.read("a")) == entries(0, 2)
-    assert journal.checkpoints("a") == [Checkpoint(2, {"n": 2})]
-    assert [(run.status, run.length) for run in journal.runs()] == [("running", 2)]
-    journal.append("a", entries(2, 1), Checkpoint(3, {"n": 3}))
-    assert list(SQLiteJournal(tmp_path / "x.db").read("a")) == entries(0, 3)
-    assert len(journal.checkpoints("a")) == 2
-
-
-def test_the_checksums_of_an_earlier_version_are_known(tmp_path: Path) -> None:
-    """And find what has changed."""
-    with sqlite3.connect(tmp_path / "x.db") as db:
-        db.executescript(OLD + CHECKED)
-    journal = SQLiteJournal(tmp_path / "x.db")
-
-    assert list(journal.read("a")) == entries(0, 2)
-    journal.append("a", entries(2, 1))
-    assert list(journal.read("a")) == entries(0, 3)
-    with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute("UPDATE entries SET at = 7 WHERE position = 1")
-    db.close()
-    with pytest.raises(JournalDamagedError, match="entry 1 of run 'a' is not what was"):
-        list(journal.read("a"))
-
-
 def test_what_stands_in_most_rows_takes_little_room(tmp_path: Path) -> None:
     """A letter, which no kind is taken for, and which can be damaged as well."""
     journal = SQLiteJournal(tmp_path / "x.db")
@@ -233,15 +181,12 @@ def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"no", compress(bytes(2**26 + 1)), compress(b"\xff")])
 def test_a_checkpoint_that_cannot_be_unpacked_is_damaged(data: bytes, tmp_path: Path) -> None:
-    """Or would be larger than any that is packed; one of an earlier version is as it is."""
+    """Or would be larger than any that is packed."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {"n": 1}))
-    set_to = "UPDATE snapshots SET data = ?, crc32 = NULL"
+    checksum = sqlite._checkpoint_checksum("a", 1, None)
     with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute(set_to, ('{"n":1}',))
-    assert journal.checkpoints("a") == [Checkpoint(1, {"n": 1})]
-    with sqlite3.connect(tmp_path / "x.db") as db:
-        db.execute(set_to, (data,))
+        db.execute("UPDATE snapshots SET data = ?, crc32 = ?", (data, checksum))
     db.close()
 
     with pytest.raises(JournalDamagedError, match="run 'a' is damaged"):

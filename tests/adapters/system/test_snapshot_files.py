@@ -14,8 +14,6 @@ from detent.core.control.breakpoints import break_every_step
 from detent.core.errors import StoredDataError
 from detent.core.storage.snapshot import AgentSnapshot
 
-STORED = Path(__file__).parents[1] / "journals" / "stored"
-
 
 def stopped() -> AgentSnapshot:
     agent = Agent(chat_generator=ScriptedChatGenerator())
@@ -58,18 +56,3 @@ def test_a_file_that_is_no_snapshot_is_named(
     monkeypatch.setattr(snapshots, "LARGEST_BYTES", 0)
     with pytest.raises(StoredDataError, match="no snapshot is that large"):
         load_snapshot(path)
-
-
-@pytest.mark.parametrize("path", sorted(STORED.glob("*.json")), ids=lambda path: path.stem)
-def test_a_stored_snapshot_of_each_format_is_read(path: Path) -> None:
-    """What a release has written, every later one goes on with."""
-    agent = Agent(
-        chat_generator=ScriptedChatGenerator("done"), state_schema={"seen": {"type": list[int]}}
-    )
-
-    result = agent.run(snapshot=load_snapshot(path))
-
-    assert result.text == "done"
-    assert result["seen"] == [1, 2]
-    assert result.messages[2].tool_call_results[0].text == "looked"
-    assert result.token_usage.total_tokens == 12

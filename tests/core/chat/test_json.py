@@ -10,11 +10,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent import ChatMessage, TextContent, ToolCall, UnstorableError
-from detent.core.chat.json import conversation_from_json, conversation_text
+from detent import ChatMessage, StoredDataError, TextContent, ToolCall, UnstorableError
+from detent.core.chat.json import conversation_data, messages_from_json
 from detent.core.chat.messages import ToolCallResult
-from detent.core.codec.records import dump
-from detent.core.codec.shapes import RefusedError
+from detent.core.codec.own_values import dump
 from detent.core.values.frozen import FrozenDict
 
 CALLS = [ToolCall("pay", {"n": 1}, "c1"), ToolCall("look", id="c2"), ToolCall("look", id="c3")]
@@ -34,18 +33,23 @@ MESSAGES = [
 ]
 
 
+def in_json(messages: list[ChatMessage]) -> Any:
+    """As they come back from a file."""
+    return json.loads(json.dumps(conversation_data(messages)))
+
+
 @given(st.lists(st.sampled_from(MESSAGES), max_size=12))
 def test_any_conversation_comes_back(messages: list[ChatMessage]) -> None:
     """Also one that no model has ever had: answers in another order, twice, or to nothing."""
-    assert conversation_from_json(json.loads(conversation_text(messages))) == messages
+    assert [*messages_from_json(in_json(messages))] == messages
 
 
 def test_an_answer_does_not_repeat_its_call() -> None:
     """Its place says which one it is of; one out of place is written in full."""
     messages = [ASKED, ANSWERS[0], ANSWERS[2], ANSWERS[2]]
-    told = json.loads(conversation_text(messages))
+    told = in_json(messages)
 
-    assert conversation_from_json(told) == messages
+    assert [*messages_from_json(told)] == messages
     assert told[1:] == [{"result": "0"}, dump(ANSWERS[2]), {"result": "2"}]
 
 
@@ -65,10 +69,10 @@ def test_an_answer_says_its_result_and_whether_it_is_an_error(
 ) -> None:
     """And nothing else."""
     messages = [ASKED, answer]
-    text = conversation_text(messages)
+    data = in_json(messages)
 
-    assert json.loads(text)[1] == told
-    assert conversation_from_json(json.loads(text)) == messages
+    assert data[1] == told
+    assert [*messages_from_json(data)] == messages
 
 
 @pytest.mark.parametrize(
@@ -83,14 +87,14 @@ def test_an_answer_says_its_result_and_whether_it_is_an_error(
 )
 def test_what_is_no_conversation_is_refused(data: Any, told: str) -> None:
     """The error says where."""
-    with pytest.raises(RefusedError, match=told):
-        conversation_from_json(data)
+    with pytest.raises(StoredDataError, match=told):
+        messages_from_json(data, place="data")
 
 
 def test_what_cannot_be_stored_is_refused_with_its_place() -> None:
     """As everywhere."""
     odd = ChatMessage.from_assistant("x", meta={"f": len})
-    with pytest.raises(RefusedError, match=r"cannot be stored: .* @ data\[1\]\.meta"):
-        conversation_text([MESSAGES[0], odd])
+    with pytest.raises(UnstorableError, match=r"message 1: .* cannot be stored: .* @ data\.meta"):
+        conversation_data([MESSAGES[0], odd])
     with pytest.raises(UnstorableError):
         dump(odd)

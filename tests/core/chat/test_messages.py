@@ -196,7 +196,7 @@ def test_a_message_goes_through_json(message: ChatMessage) -> None:
 
 def test_what_is_no_message_is_refused() -> None:
     """And so is one that JSON has no form of."""
-    with pytest.raises(StoredDataError, match="'role' is missing"):
+    with pytest.raises(StoredDataError, match=r"it is missing @ data\.role"):
         ChatMessage.from_dict({"content": []})
     with pytest.raises(UnstorableError):
         ChatMessage.from_user("hi", meta={"it": 1j}).to_dict()

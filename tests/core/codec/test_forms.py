@@ -24,11 +24,11 @@ from detent.core.codec.forms import (
     LOCAL_PATH,
     SCALARS,
     class_of,
-    is_native,
     is_storable,
     mentioned,
     plain_type,
 )
+from detent.core.codec.json_text import is_native
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.frozen import FrozenDict, FrozenSet
 from detent.core.values.shared_list import SharedList

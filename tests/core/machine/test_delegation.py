@@ -42,7 +42,7 @@ from detent.core.run.spec import DEPTH_MAX, Delegate
 from detent.core.storage.journal import (
     event_from_json,
     event_to_json,
-    mark_of,
+    progress_mark,
     run_from_json,
     run_to_json,
     status_of,
@@ -358,8 +358,8 @@ def test_another_process_takes_up_the_agents_too() -> None:
     run = step(OUTER, run, wrap_event((AT,), ModelReplied(1, 1, said(ToolCall("look", {}, "x")))))
     run = step(OUTER, run, wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
     again = step(OUTER, run, Resumed("p"))
-    assert "Running" in mark_of(run)
-    assert "Delegated(turn 1 Acting 2 messages Ready)" in mark_of(again)
+    assert "Running" in progress_mark(run)
+    assert "Delegated(1 Acting 2 Ready)" in progress_mark(again)
 
 
 def test_time_matters_where_an_agent_inside_has_only_so_much() -> None:

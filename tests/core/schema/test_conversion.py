@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from math import inf
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
 from uuid import UUID
 
@@ -173,7 +174,7 @@ class Parcel(Generic[T]):
         ("soon", datetime | str, "soon"),
         (1.5, Decimal, Decimal("1.5")),
         ("1.50", Decimal, Decimal("1.50")),
-        (1.5, timedelta, timedelta(seconds=1.5)),
+        ("PT1.5S", timedelta, timedelta(seconds=1.5)),
         ("YQ==", bytes, b"a"),
         ("a/b", PurePosixPath, PurePosixPath("a/b")),
         ({"x": 1}, Point, Point(1)),
@@ -211,7 +212,7 @@ def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected
             Search,
             "'it.limit' cannot be used: must be at least 1, got 0",
         ),
-        (1e300, timedelta, "'it' cannot be used: OverflowError: "),
+        ("P1Y", timedelta, "'it' cannot be used: 'P1Y' is no duration as in P1DT12H30M5S"),
         ({"x": 0}, Point, "'it' cannot be used: 0 is not positive"),
         ([{"x": 1}, {"y": 1}], list[Point], "'it[1].x' cannot be used: is missing"),
         ({"point": {"x": "1"}}, Stop, "'it.point.x' cannot be used: must be integer, got \"1\""),
@@ -256,7 +257,8 @@ def test_a_tool_may_change_what_it_was_given() -> None:
         (Hotel(stars=1), {"stars": 1}),
         (Colour.RED, "red"),
         (datetime(2026, 1, 31, tzinfo=UTC), "2026-01-31T00:00:00+00:00"),
-        (timedelta(minutes=1), 60.0),
+        (timedelta(minutes=1), "PT60S"),
+        (MappingProxyType({"a": 1}), {"a": 1}),
         (b"a", "YQ=="),
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (Decimal("1.50"), "1.50"),

@@ -136,12 +136,13 @@ def test_the_quick_look_agrees_with_the_thorough_one(
     ("value", "declared", "expected"),
     [
         ("a", int, "got str: 'a'"),
-        (["a", 1], list[str], "item 1 of list is not an instance of str, got int: 1"),
-        ({"a": [1, None]}, dict[str, list[int]],
-         "item 1 of value of key 'a' of dict is not an instance of int, got NoneType: None"),
+        (["a", 1], list[str], "item 1 of list is not an instance of str, got list: ['a', 1]"),
+        ({"a": [None]}, dict[str, list[int]],
+         "item 0 of value of key 'a' of dict is not an instance of int, got dict: {'a': [None]}"),
         ("a", int | None, "str did not match any element in the union, got str: 'a'"),
         ([{"name": "a", "age": "b"}], list[Entry],
-         "value of key 'age' of item 0 of list is not an instance of int, got str: 'b'"),
+         ("value of key 'age' of item 0 of list is not an instance of int, "
+          "got list: [{'age': 'b', 'name': 'a'}]")),
         ({}, Entry, 'dict is missing required key(s): "name", got dict: {}'),
     ],
 )  # fmt: skip  # type and expectation belong on one line

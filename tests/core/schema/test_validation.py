@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from detent.core.schema.accepted_keywords import schema_faults
-from detent.core.schema.keywords import Place
-from detent.core.schema.validation import _expected, faults, resolved
+from detent.core.schema.validation import faults, resolved
 from detent.core.values.frozen import freeze
 
 NAMES = st.sampled_from(["a", "b", "ab"])
@@ -102,6 +101,7 @@ def test_frozen_values_are_read_as_plain_ones(schema: Any, value: object) -> Non
 
 PAGE = {"type": "object", "properties": {"page": {"type": "integer"}}, "required": ["page"]}
 WORD = {"type": "string"}
+LINEAR = "a regular expression without look-around and back-references"
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,11 @@ WORD = {"type": "string"}
         ({"prefixItems": [WORD], "items": False}, ["a", 1], "'x[1]' must be left out"),
         ({"uniqueItems": True}, [1, 1.0], "'x' must not have an item twice"),
         ({"minItems": 1}, [], "'x' must have at least 1 items, got 0"),
-        ({"contains": WORD}, [1], "'x' must have at least 1 items that are a string, got 0"),
+        ({"contains": WORD}, [1], "'x' must have at least 1 items that are a string, got [1]"),
         (
             {"contains": {"$ref": "#/$defs/small"}, "maxContains": 1},
             [1, 2],
-            "'x' must have at most 1 items that are an integer, got 2",
+            "'x' must have at most 1 items that are an integer, got [1, 2]",
         ),
         ({"properties": {"page": False}}, {"page": 1}, "'x.page' must be left out"),
         (
@@ -193,9 +193,9 @@ def test_every_fault_is_told() -> None:
     """A model can mend all of them at once."""
     schema = {"properties": {"a": WORD, "b": WORD}, "required": ["a", "b", "c"]}
     assert list(faults({"a": 1, "b": 2}, schema)) == [
+        "'c' is missing",
         "'a' must be a string, got 1",
         "'b' must be a string, got 2",
-        "'c' is missing",
     ]
 
 
@@ -226,8 +226,10 @@ def test_what_would_do_is_told_in_words() -> None:
 
 def test_what_its_schema_says_is_the_last_word() -> None:
     """Of an option that says nothing which a sentence could be made of."""
-    told = _expected({"anyOf": [{"type": "integer"}, {"minLength": 3}]}, Place({}))
-    assert told == "an integer or what its schema says"
+    either = {"anyOf": [{"type": "integer"}, {"minLength": 3}]}
+    assert faults(1, {"not": either}) == [
+        "the arguments must not be an integer or what its schema says, got 1"
+    ]
     enough = {"contains": {"type": "integer"}, "minContains": 1, "maxContains": 2}
     assert list(faults([1, "a"], enough)) == []
 
@@ -239,3 +241,61 @@ def test_what_would_do_is_found_behind_references() -> None:
         "$defs": {"n": {"type": "integer"}},
     }
     assert list(faults(1, schema)) == ["the arguments must not be an integer or null, got 1"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        (
+            {"enum": [1, 2], "minimum": 5, "items": {"type": "null"}},
+            3,
+            ["the arguments must be 1 or 2, got 3"],
+        ),
+        (
+            {"items": {"type": "integer", "minimum": 5}},
+            ["a", 3],
+            ["'[0]' must be an integer, got \"a\"", "'[1]' must be at least 5, got 3"],
+        ),
+        (
+            {"type": "string", "format": "date"},
+            5,
+            ["the arguments must be a date as in 2026-01-31, got 5"],
+        ),
+        ({"format": "email"}, "x", ['the arguments must be in the format email, got "x"']),
+        (
+            {"format": "regex"},
+            "(?=a)",
+            [f'the arguments must be {LINEAR}, got "(?=a)"'],
+        ),
+        (
+            {"type": "string", "$ref": "#/$defs/n", "$defs": {"n": {"minLength": 2}}},
+            1,
+            ["the arguments must be a string, got 1"],
+        ),
+        (
+            {"propertyNames": {"anyOf": [{"const": "a"}, {"const": "b"}]}},
+            {"c": 1},
+            ['\'c (the name)\' must be "a" or "b", got "c"'],
+        ),
+        (
+            {"items": {"propertyNames": {"maxLength": 1}}},
+            [{"ab": 1}],
+            ["'[0].ab (the name)' must have at most 1 characters, got 2"],
+        ),
+        (
+            {"dependentRequired": {"a": ["c"], "b": ["c"]}},
+            {"b": 1},
+            ["'c' is missing, and 'b' needs it"],
+        ),
+        (
+            {"anyOf": [{"allOf": [{"type": "null"}]}, {"minLength": 2, "enum": [7]}, False]},
+            "x",
+            ['the arguments must be null or 7 or what its schema says, got "x"'],
+        ),
+    ],
+)
+def test_only_what_helps_is_told(
+    schema: dict[str, object], value: object, expected: list[str]
+) -> None:
+    """What follows from another fault is not, nor what the library has no better word for."""
+    assert faults(value, schema) == expected

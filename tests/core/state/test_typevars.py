@@ -37,7 +37,7 @@ def test_what_a_program_imports_first_does_not_load_the_machine() -> None:
     }
     ours = {
         "detent.core.machine.step",
-        "detent.core.codec.records",
+        "detent.core.codec.own_values",
         "detent.core.schema.from_types",
         "detent.adapters.agent.assembly",
     }

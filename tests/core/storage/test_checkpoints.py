@@ -13,8 +13,8 @@ from detent import ChatMessage, State, StoredDataError
 from detent.core.state.handlers import replace_values
 from detent.core.state.state import lists_in
 from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, checkpoint_text, joined
+from detent.core.storage.journal import FORMAT
 from detent.core.storage.snapshot import passing_snapshot, run_of
-from detent.core.storage.upgrades import FORMAT
 from detent.machine import AgentSpec, Run, Write, start
 
 SPEC = AgentSpec(State({"seen": {"type": list[int]}, "note": {"type": str}}))

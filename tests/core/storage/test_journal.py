@@ -18,11 +18,9 @@ from detent.core.storage.journal import (
     event_of,
     event_text,
     event_to_json,
-    mark_of,
+    progress_mark,
     run_from_json,
     run_to_json,
-    short_mark,
-    short_mark_of,
     status_of,
 )
 from detent.core.tools.tool import by_name
@@ -181,8 +179,7 @@ def test_a_run_says_how_far_it_is() -> None:
     assert status_of(START) == status_of(ACTING) == "running"
     assert status_of(step(SPEC, ACTING, CancelRequested("enough"))) == "done"
     assert status_of(step(SPEC, START, ModelFailed(1, 1, ModelFailure("bug", "")))) == "failed"
-    assert mark_of(ACTING) == "turn 1 Acting 1 messages Ready Ready"
-    assert short_mark(mark_of(ACTING)) == short_mark_of(ACTING) == "1 Acting 1 Ready Ready"
+    assert progress_mark(ACTING) == "1 Acting 1 Ready Ready"
 
 
 def test_a_run_waits_while_nothing_but_a_human_is_waited_for() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from detent import State, StoredDataError, Tool, UnstorableError
 from detent.core.state.handlers import merge_lists, replace_values
-from detent.core.storage.writes import write_from_json, write_text
+from detent.core.storage.writes import write_from_json, write_to_json
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, Write
 
@@ -43,7 +43,7 @@ SPEC = AgentSpec(
 )
 def test_a_write_comes_back_with_its_handler(write: Write, name: str | None) -> None:
     """Which is stored by name."""
-    data = json.loads(write_text(SPEC, write))
+    data = json.loads(json.dumps(write_to_json(SPEC, write)))
 
     assert data.get("handler") == name
     assert write_from_json(SPEC, data) == write
@@ -52,7 +52,7 @@ def test_a_write_comes_back_with_its_handler(write: Write, name: str | None) -> 
 def test_a_handler_that_nobody_declares_is_refused() -> None:
     """Another process could not find it."""
     with pytest.raises(UnstorableError, match="handler that no tool and no key declares"):
-        write_text(SPEC, Write("text", "a", lambda old, new: new))
+        write_to_json(SPEC, Write("text", "a", lambda old, new: new))
 
 
 @pytest.mark.parametrize("data", [3, {}, {"key": "a"}, {"key": 1, "value": 2}])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from returns.result import Failure, Success
+
 from detent.core.chat.messages import ToolCall
 from detent.core.state.state import State
-from detent.core.tools.arguments import argument_faults, without_hidden
+from detent.core.tools.arguments import argument_faults, read_arguments, without_hidden
 from detent.core.tools.decorator import tool
+from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 
 
@@ -31,8 +34,8 @@ def test_each_fault_of_the_arguments_is_one_sentence() -> None:
     call = ToolCall("search", {"limit": "3", "querry": "cats"})
     assert argument_faults(call, search) == [
         "'limit' must be an integer, got \"3\"",
-        "'query' is missing",
         "'querry' is not known; did you mean 'query'?",
+        "'query' is missing",
     ]
     assert argument_faults(ToolCall("search", {"query": "cats"}), search) == []
 
@@ -49,3 +52,13 @@ def test_a_hand_written_schema_is_checked_like_any_other() -> None:
     assert argument_faults(ToolCall("t", {"n": 0, "more": 1}), made) == [
         "'n' must be at least 1, got 0"
     ]
+
+
+def test_a_call_is_read_or_there_is_a_fault_for_the_model() -> None:
+    """Nothing is raised: what a model sends is no error of the program."""
+    call = ToolCall("search", {"query": "cats"})
+    assert read_arguments(call, search) == Success(call)
+    text = "Tool 'search' was not run: 'query' must be a string, got 1"
+    wrong = read_arguments(ToolCall("search", {"query": 1}), search)
+    assert wrong == Failure(ToolFault("invalid_arguments", text))
+    assert str(wrong.failure().cause) == "'query' must be a string, got 1"

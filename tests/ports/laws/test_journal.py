@@ -20,7 +20,6 @@ from detent.ports.journal import (
     Entry,
     JournalConflictError,
     StoredRun,
-    length_of,
     require_next,
 )
 from detent.ports.laws.journal import (
@@ -28,7 +27,6 @@ from detent.ports.laws.journal import (
     MakeJournal,
     a_deleted_run_is_gone,
     check_journal,
-    entries,
     many_writers_lose_nothing,
 )
 
@@ -95,11 +93,6 @@ def half(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None)
     append(run_id, new, checkpoint)
 
 
-def early(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None) -> None:
-    """A function is no JSON."""
-    append(run_id, [evolve(one, data={}) if callable(one.body) else one for one in new], checkpoint)
-
-
 def renamed(runs: Any) -> list[StoredRun]:
     """An id is what a file can be called."""
     return [evolve(one, run_id=one.run_id.replace("/", "_")) for one in runs()]
@@ -116,14 +109,12 @@ BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
     ({"read": lambda read, _, start=0: read("a", start)}, "a run that is not there has no entries"),
     ({"append": shared}, "an append at any place but the end is refused"),
     ({"append": half}, "a refused append changes nothing"),
-    ({"append": early}, "a text may be given as a function"),
     ({"append": raising}, r"Entries come back equal and in order.*\(KeyError: 'a'\)"),
     ({"checkpoints": lambda of, run_id: []}, "a checkpoint comes back as it was"),
     ({"checkpoints": lambda of, run_id: of(run_id)[-1:]}, "all checkpoints come in order"),
     ({"runs": lambda runs: runs()[::-1]}, "runs are listed with length, status and time"),
     ({"runs": lambda runs: [evolve(one, length=1) for one in runs()]}, "runs are listed with"),
     ({"runs": renamed}, "any text can be the id"),
-    ({"length": lambda length, run_id: 3}, "a run is as long as what is read of it"),
 )
 
 
@@ -176,22 +167,6 @@ def test_a_store_whose_writers_race_is_found_out() -> None:
     journal = Racing()
     with pytest.raises(AssertionError, match="exactly one wins"):
         many_writers_lose_nothing(lambda: journal)
-
-
-def test_a_store_that_cannot_say_how_long_a_run_is_need_not() -> None:
-    """It is read, then; one that can is asked."""
-
-    class Plain:
-        def __init__(self) -> None:
-            inner = MemoryJournal()
-            self.append, self.read = inner.append, inner.read
-            self.checkpoints, self.runs, self.delete = inner.checkpoints, inner.runs, inner.delete
-
-    journal = Plain()
-    check_journal(lambda: journal)
-    journal.append("a", entries(0, 2))
-    assert length_of(journal, "a") == 2
-    assert length_of(Broken(length=lambda length, run_id: 7), "a") == 7
 
 
 def test_entries_must_follow_each_other() -> None:

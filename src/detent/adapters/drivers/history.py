@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Generic
 
 from attrs import field, frozen
 
-from detent.adapters.drivers.recording import FORGOTTEN, RunNotFoundError, loaded
+from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.adapters.system.chance import SystemChance
 from detent.core.chat.messages import ChatMessage
 from detent.core.machine.recovery import rebound, unconfirmed
@@ -17,18 +16,15 @@ from detent.core.machine.turns import next_turn
 from detent.core.run.run import Acting, Done, Run, evolve
 from detent.core.run.spec import AgentSpec
 from detent.core.state.keys import Write
-from detent.core.state.state import initial_writes, lists_in
-from detent.core.state.stored import state_parts
+from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
-from detent.core.storage.snapshot import AgentSnapshot, unread_snapshot
+from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chance import Chance
 from detent.ports.journal import (
     Entry,
     Journal,
     JournalConflictError,
-    JournalDamagedError,
     StoredRun,
-    length_of,
 )
 
 ENDED = frozenset({"done", "failed"})
@@ -86,9 +82,7 @@ class Runs(Generic[S]):
         judged anew.
 
         Any agent with the same tools and state goes on with it, one with another model as well:
-        ``agent.run(snapshot=runs.fork("run-1", 5))``. When nothing is given that must fit the run,
-        it is read once somebody goes on with the fork or looks at it, and not before: until then,
-        it must not be deleted.
+        ``agent.run(snapshot=runs.fork("run-1", 5))``.
 
         Args:
             run_id: the run to begin from; it stays as it is.
@@ -101,14 +95,10 @@ class Runs(Generic[S]):
             StateError: `state` has an unknown key or a value of the wrong type.
             UnstorableError: something in `messages` or `state` cannot be written as JSON.
             RunNotFoundError: there is no such run.
-            StoredDataError: what is stored is damaged, or these rules make another run of it. It is
-                raised when the run is read.
+            StoredDataError: what is stored is damaged, or these rules make another run of it.
         """
-        new_id = self.chance.new_id()
-        if not messages and not state and (last := self._last(run_id, length)):
-            wanted = last.position + 1 if length is None else length
-            return unread_snapshot(self.spec, partial(self._late, run_id, wanted, new_id, last))
-        run = self._copy(run_id, length, new_id)
+        run = unconfirmed(self.spec, self.at(run_id, length))
+        run = rebound(self.spec, run, self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(
@@ -116,30 +106,9 @@ class Runs(Generic[S]):
                 "where the model is to be asked, or without messages"
             )
         written = run.state.update(writes)
-        state_parts(written, lists_in(run.state))  # what is new can be stored
         goes_on = messages and isinstance(run.phase, Done)
         run = next_turn(run, written) if goes_on else evolve(run, state=written)
-        return unread_snapshot(self.spec, lambda: run)
-
-    def _last(self, run_id: str, length: int | None) -> Entry | None:
-        """The run's last entry, if it has as many as wanted; None when only reading can tell."""
-        with suppress(JournalDamagedError):
-            there = length_of(self.journal, run_id)
-            if 0 < (there if length is None else length) <= there:
-                return next(iter(self.journal.read(run_id, there - 1)), None)
-        return None
-
-    def _late(self, run_id: str, length: int, new_id: str, last: Entry) -> Run[S]:
-        """The copy, if the run is still the one that has been forked."""
-        if next(iter(self.journal.read(run_id, last.position)), None) != last:
-            raise RunNotFoundError(
-                f"the journal has no run {run_id!r} any more as it was when it was forked: it has "
-                "been deleted since"
-            )
-        return self._copy(run_id, length, new_id)
-
-    def _copy(self, run_id: str, length: int | None, new_id: str) -> Run[S]:
-        return rebound(self.spec, unconfirmed(self.spec, self.at(run_id, length)), new_id)
+        return snapshot_of(self.spec, run)
 
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.

@@ -8,32 +8,29 @@ from typing import Any, Generic
 
 from attrs import evolve, frozen
 
-from detent.core.codec.json_text import TAG, encoded, quoted
+from detent.core.codec.json_text import encoded, quoted
 from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import Effect, EffectKey
-from detent.core.run.events import Event, ModelReplied, Resumed, ToolStarted
+from detent.core.run.events import Event, ModelReplied, ToolStarted
 from detent.core.run.run import Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
-from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, Written, begun, checkpoint, joined
-from detent.core.storage.journal import (
-    event_from_json,
-    event_of,
-    event_text,
-    short_mark,
-    short_mark_of,
-    status_of,
+from detent.core.storage.checkpoints import (
+    NO_CHECKPOINT,
+    Known,
+    checkpoint_text,
+    joined,
+    start_text,
 )
+from detent.core.storage.journal import event_of, event_text, progress_mark, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
     run_of,
 )
-from detent.core.storage.storable import is_storable
-from detent.core.storage.upgrades import FORMAT, upgraded_events
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -76,14 +73,13 @@ class RunExistsError(JournalConflictError):
 class Loaded(Generic[S]):
     """A run from a journal, how many entries it has, and the places where it had stopped.
 
-    `known` is its last checkpoint, `format` that of the entries so far.
+    `known` is its last checkpoint.
     """
 
     run: Run[S]
     length: int
     passed: tuple[EffectKey, ...] = ()
     known: Known = NO_CHECKPOINT
-    format: object = FORMAT
 
 
 class Recorder:
@@ -114,7 +110,7 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, begun(self._spec, run))])
+            self._append(run, [(STARTED, start_text(self._spec, run))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -124,7 +120,7 @@ class Recorder:
         while marked and type(happened[marked][0]) is ToolStarted:
             marked -= 1  # of a start, only one thing can come
         new = [
-            (type(event).__name__, self._written(event, after if place == marked else None))
+            (type(event).__name__, self._text(event, after if place == marked else None))
             for place, (event, after) in enumerate(happened)
         ]
         run = happened[-1][1]
@@ -132,8 +128,8 @@ class Recorder:
         if not self._is_due(run, position - self._known.position):
             self._append(run, new)
             return
-        written, rest = checkpoint(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, written))
+        text, rest = checkpoint_text(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, text))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -144,12 +140,12 @@ class Recorder:
         """
         return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
-    def _written(self, event: Event, after: Run[Any] | None) -> Written:
-        """The text of an event, or what gives it later: a store in memory may never need it."""
-        mark = None if after is None or type(event) is ToolStarted else short_mark_of(after)
-        if is_storable(self._spec, event):
-            return _Unwritten(self._spec, event, mark)
-        return _text(self._spec, event, mark)
+    def _text(self, event: Event, after: Run[Any] | None) -> str:
+        """An event, with the mark of the run after it behind it."""
+        text = event_text(self._spec, event)
+        if after is None or type(event) is ToolStarted:
+            return text
+        return f'{text[:-1]},"mark":{quoted(progress_mark(after))}}}'
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
@@ -161,7 +157,7 @@ class Recorder:
     def _append(
         self,
         run: Run[Any],
-        new: Sequence[tuple[str, Written]],
+        new: Sequence[tuple[str, str]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
         at, status = self._now(), status_of(run)
@@ -171,28 +167,6 @@ class Recorder:
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
-
-
-class _Unwritten:
-    """Gives the text of an event. It stays in memory: for the collector, a partial would be two."""
-
-    __slots__ = ("_event", "_mark", "_spec")
-
-    def __init__(self, spec: AgentSpec[Any], event: Event, mark: str | None) -> None:
-        self._spec = spec
-        self._event = event
-        self._mark = mark
-
-    def __call__(self) -> str:
-        return _text(self._spec, self._event, self._mark)
-
-
-def _text(spec: AgentSpec[Any], event: Event, mark: str | None) -> str:
-    """An event, with the mark behind it. Who goes on with a run of an older Detent says so."""
-    text = event_text(spec, event)
-    if mark is not None:
-        text = f'{text[:-1]},"mark":{quoted(mark)}}}'
-    return f'{text[:-1]},"format":{FORMAT}}}' if isinstance(event, Resumed) else text
 
 
 def loaded(
@@ -239,7 +213,7 @@ def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loade
     """The run in a checkpoint, or in the first entry; `position` entries led to it."""
     snapshot = passing_snapshot(data)
     run = run_of(spec, snapshot)
-    return Loaded(run, position, snapshot.held, format=data.get("format"))
+    return Loaded(run, position, snapshot.held)
 
 
 def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
@@ -253,7 +227,7 @@ def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, A
 
 def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Loaded[S]:
     """The run after more entries."""
-    run, length, passed, format_ = now.run, now.length, now.passed, now.format
+    run, length, passed = now.run, now.length, now.passed
     for entry, data in with_data(more):
         if entry.position != length:
             raise JournalDamagedError(
@@ -266,53 +240,40 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
             passed = tuple(map(key_from_json, _held(data)))
         else:
             passed = ()
-            run, format_ = _after(spec, run, entry, data, format_)
-    return Loaded(run, length, passed, now.known, format_)
+            run = _after(spec, run, entry, data)
+    return Loaded(run, length, passed, now.known)
 
 
-def _after(
-    spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any], format_: object
-) -> tuple[Run[S], object]:
-    """The run one entry later, and the format from then on."""
+def _after(spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]) -> Run[S]:
+    """The run one entry later."""
     try:
-        events, mark, format_ = events_of(spec, entry.kind, data, format_)
-        after = run
-        for event in events:
-            after = step(spec, after, event)
+        event, mark = marked_event(spec, entry.kind, data)
+        after = step(spec, run, event)
     except DetentError as error:
         raise StoredDataError(
             f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) cannot be followed: "
             f"{error}"
         ) from error
-    is_same = after is not run if mark is None else mark == short_mark_of(after)
-    if not is_same and (mark is not None or format_ == FORMAT):
+    is_same = after is not run if mark is None else mark == progress_mark(after)
+    if not is_same:
         raise StoredDataError(
             f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
             f"{mark or 'another place'!r:.200}, and with this agent at "
-            f"{short_mark_of(after)!r}: the agent's rules have "
-            f"changed since{_lack(spec, events[0])}"
+            f"{progress_mark(after)!r}: the agent's rules have "
+            f"changed since{_lack(spec, event)}"
         )
-    return after, format_
+    return after
 
 
-def events_of(
-    spec: AgentSpec[Any], kind: str, data: Mapping[str, Any], format_: object
-) -> tuple[list[Event], str | None, object]:
-    """The events in an entry's data, the mark behind them, and the format from then on.
-
-    `format_` is that so far.
+def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tuple[Event, object]:
+    """The event in an entry's data, and the mark behind it, or None.
 
     Raises:
         StoredDataError: there is none, or it names what this agent does not have.
     """
     rest = dict(data)
-    mark, format_ = rest.pop("mark", None), rest.pop("format", format_)
-    if type(format_) is int and format_ == FORMAT:
-        events = [event_of(spec, kind, rest)]
-    else:
-        stored = upgraded_events({TAG: kind, **rest}, format_)
-        events = [event_from_json(spec, one) for one in stored]
-    return events, None if mark is None else short_mark(str(mark)), format_
+    mark = rest.pop("mark", None)
+    return event_of(spec, kind, rest), mark
 
 
 def _lack(spec: AgentSpec[Any], event: Event) -> str:

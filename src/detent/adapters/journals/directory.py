@@ -40,21 +40,21 @@ from detent.ports.journal import (
 
 LINES = ".jsonl"
 CHECKPOINTS = ".checkpoints"
-LAYOUT = 2
-"""In 1 there was no head, and a line was an array of entries."""
+LAYOUT = 1
 HEAD_BYTES = 72
-OLD = (b"[{", b'{"position":')
-"""How lines of layout 1 begin: entries and checkpoints."""
 FIRST = f"{0:08x}"
 """What a line names as the checksum of the one before, when there is none."""
 
 
 class _Place(NamedTuple):
-    """Where a line ends: behind how many entries and bytes, and its checksum if that is known."""
+    """Where a line ends: behind how many entries and bytes, and its checksum."""
 
     length: int
     offset: int
-    checksum: str | None
+    checksum: str
+
+
+START = _Place(0, HEAD_BYTES, FIRST)
 
 
 class DirectoryJournal:
@@ -89,10 +89,9 @@ class DirectoryJournal:
                 sync_directory(self._path)
             offset = end.offset + len(text)
             with suppress(OSError):  # the entries are safe, and what follows may be lost
-                if _has_head(file):
-                    write(file, 0, _head(offset))
+                write(file, 0, _head(offset))
                 if checkpoint is not None:
-                    self._keep(run_id, checkpoint, offset, checksum_of(line))
+                    self._keep(run_id, checkpoint, offset, line)
 
     @contextmanager
     def _writing(self, run_id: str, position: int) -> Generator[tuple[FileIO, Path], None, None]:
@@ -116,21 +115,9 @@ class DirectoryJournal:
             with path.open("rb") as file:
                 place = self._places.get(run_id)
                 if place is None or place.length > start:
-                    place = _start(file)
+                    place = START
                 for _, found in _read(file, run_id, path, place):
                     yield from (entry for entry in found if entry.position >= start)
-
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run.
-
-        Raises:
-            JournalError: it cannot be read.
-            JournalDamagedError: some that were written are not there.
-        """
-        path = self._file(run_id, LINES)
-        with _told("read", path), suppress(FileNotFoundError), path.open("rb") as file:
-            return _ending(file, run_id, path)[0].length
-        return 0
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
@@ -141,12 +128,14 @@ class DirectoryJournal:
         return [self._checkpoint(run_id, line) for line in lines if line.endswith(b"\n")]
 
     def _checkpoint(self, run_id: str, line: bytes) -> Checkpoint:
-        match json_of(line) if checksum_of(line) or line.startswith(OLD) else None:
-            case {"position": int(position), "offset": int(offset), "data": dict(data), **rest}:
-                after = rest.get("after")
-                self._places[run_id] = _Place(
-                    position, offset, after if isinstance(after, str) else None
-                )
+        match json_of(line) if checksum_of(line) else None:
+            case {
+                "position": int(position),
+                "offset": int(offset),
+                "after": str(after),
+                "data": dict(data),
+            }:
+                self._places[run_id] = _Place(position, offset, after)
                 return Checkpoint(position, data)
             case _:
                 raise JournalDamagedError(
@@ -154,9 +143,9 @@ class DirectoryJournal:
                     "without, which is slower"
                 )
 
-    def _keep(self, run_id: str, checkpoint: Checkpoint, end: int, after: str | None) -> None:
-        """Write down a checkpoint, and where the entries behind it begin."""
-        at = {"position": checkpoint.position, "offset": end, "after": after}
+    def _keep(self, run_id: str, checkpoint: Checkpoint, end: int, line: bytes) -> None:
+        """Write down a checkpoint, and where the entries behind it begin: behind this line."""
+        at = {"position": checkpoint.position, "offset": end, "after": checksum_of(line)}
         with writing(self._file(run_id, CHECKPOINTS), create=True) as file:
             extend(file, last_line(file)[0], line_of({**at, "data": checkpoint.data}))
 
@@ -200,23 +189,18 @@ def _head(end: int) -> bytes:
     return line_of({"detent": "journal", "layout": LAYOUT, "end": f"{end:012}"})
 
 
-def _has_head(file: IO[bytes]) -> bool:
-    file.seek(0)
-    return file.read(2) not in (b"", b"[{")
-
-
 def _safe(file: IO[bytes], path: Path) -> int:
     """Up to where the file was on the disk for sure; without its head, all whole lines count."""
     file.seek(0)
     start = file.read(4 * HEAD_BYTES)
     head = start[: start.find(b"\n") + 1]  # that of a later layout may be longer
     match json_of(head) if checksum_of(head) else None:
-        case {"layout": 2, "end": str(end)}:
+        case {"layout": 1, "end": str(end)}:
             return int(end)
         case {"layout": int(layout)}:
             raise JournalError(
-                f"the journal {path} has layout {layout}, and this Detent knows those up to "
-                f"{LAYOUT}: a later one wrote it"
+                f"the journal {path} has layout {layout}, and this Detent knows layout {LAYOUT}: "
+                "use the version of Detent that wrote it"
             )
         case _:
             return last_line(file)[0]
@@ -226,38 +210,37 @@ def _ending(file: IO[bytes], run_id: str, path: Path) -> tuple[_Place, Entry | N
     """Where the last whole line ends, and its last entry, if there is one."""
     end, line = last_line(file)
     if end >= _safe(file, path):
-        if not line or (_has_head(file) and end == HEAD_BYTES):
+        if end in {0, HEAD_BYTES}:
             return _Place(0, end, FIRST), None
         with suppress(ValueError):
-            last = _entries(line, None)[-1]
-            return _Place(last.position + 1, end, checksum_of(line) or FIRST), last
-    start = _start(file)  # something is wrong: find out what, line by line
-    *_, (place, found) = ((start, list[Entry]()), *_read(file, run_id, path, start))
+            checksum, entries = _entries(line, None)
+            return _Place(entries[-1].position + 1, end, checksum), entries[-1]
+    *_, (place, found) = (  # something is wrong: find out what, line by line
+        (START, list[Entry]()),
+        *_read(file, run_id, path, START),
+    )
     return place, found[-1] if found else None
-
-
-def _start(file: IO[bytes]) -> _Place:
-    return _Place(0, HEAD_BYTES if _has_head(file) else 0, FIRST)
 
 
 def _read(
     file: IO[bytes], run_id: str, path: Path, place: _Place
 ) -> Iterator[tuple[_Place, list[Entry]]]:
     """The lines behind a place: where each ends, and its entries."""
+    if place == START and not file.seek(0, os.SEEK_END):
+        return  # a crash, or another process, has just made the file
     safe = _safe(file, path)
     file.seek(place.offset)
     for line in file:
         if not line.endswith(b"\n"):
             break
         try:
-            found = _entries(line, place)
+            checksum, found = _entries(line, place)
         except ValueError as why:
             file.seek(0)
             number = 1 + file.read(place.offset).count(b"\n")
             told = f"the journal {path} is damaged in line {number}: {why}"
             raise JournalDamagedError(told, run_id, place.length) from None
-        end = place.offset + len(line)
-        place = _Place(place.length + len(found), end, checksum_of(line) or FIRST)
+        place = _Place(place.length + len(found), place.offset + len(line), checksum)
         yield place, found
     _require_all(file, run_id, path, safe, place)
 
@@ -283,26 +266,24 @@ def _shown(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _entries(line: bytes, place: _Place | None) -> list[Entry]:
-    """The entries in a line that begins at a place, which may not be known.
+def _entries(line: bytes, place: _Place | None) -> tuple[str, list[Entry]]:
+    """The checksum of a line that begins at a place, which may not be known, and its entries.
 
     Raises:
         ValueError: there are none; the message says why.
     """
-    before = None if place is None else place.checksum
-    found = json_of(line)
-    if checksum_of(line):
-        if not isinstance(found, dict) or before not in (None, found.get("after")):
-            raise ValueError("it does not follow the line before")
-        found = found.get("entries")
-    elif not line.startswith(OLD) or before not in (None, FIRST):
+    checksum, found = checksum_of(line), json_of(line)
+    if checksum is None or not isinstance(found, dict):
         raise ValueError("its checksum is not that of what stands in it")
-    if not isinstance(found, list) or not found:
-        raise ValueError("it is no array of entries")
-    entries = [_entry(one) for one in found]
+    if place is not None and place.checksum != found.get("after"):
+        raise ValueError("it does not follow the line before")
+    listed = found.get("entries")
+    if not isinstance(listed, list) or not listed:
+        raise ValueError("it has no array of entries")
+    entries = [_entry(one) for one in listed]
     if place is not None and entries[0].position != place.length:
         raise ValueError(f"entry {entries[0].position} stands where {place.length} should")
-    return entries
+    return checksum, entries
 
 
 def _entry(found: object) -> Entry:

@@ -15,7 +15,6 @@ from detent.ports.journal import (
     Journal,
     JournalDamagedError,
     StoredRun,
-    length_of,
 )
 
 
@@ -47,10 +46,6 @@ class EncryptedJournal:
         """As the port says."""
         for entry in self.journal.read(run_id, start):
             yield evolve(entry, data=self._unsealed(run_id, entry, entry.position))
-
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run. Raises as the journal does."""
-        return length_of(self.journal, run_id)
 
     def checkpoints(self, run_id: str) -> Iterator[Checkpoint]:
         """As the port says."""
@@ -90,6 +85,6 @@ def _of(run_id: str, kept: Entry | Checkpoint) -> str:
 
 def _data(text: str, place: str) -> Mapping[str, Any]:
     found, _, data = text.rpartition("\n")
-    if found not in ("", place):  # earlier versions left it out
-        raise ValueError(f"it belongs to {found}")
+    if found != place:
+        raise ValueError(f"it belongs to {found!r}, and stands at {place}")
     return Checkpoint(0, data).data

@@ -13,15 +13,13 @@ from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 Kept = TypeVar("Kept", Entry, Checkpoint)
 
 
-def _written(one: Kept) -> Kept:
-    return one if type(one.body) is str else evolve(one, data=one.text)
+def _in_text(kept: Kept) -> Kept:
+    """What is kept shares nothing with whoever wrote it; a text cannot be changed."""
+    return kept if type(kept.body) is str else evolve(kept, data=kept.text)
 
 
 class MemoryJournal:
-    """Keeps everything until the process ends, and shares none of it with anybody.
-
-    What its writer can write out at any time stays unwritten until it is read.
-    """
+    """Keeps everything until the process ends, and shares none of it with anybody."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -32,9 +30,7 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [one if callable(one.body) else _written(one) for one in entries]
-        if checkpoint is not None and not callable(checkpoint.body):
-            checkpoint = _written(checkpoint)
+        new = [_in_text(entry) for entry in entries]
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
@@ -43,26 +39,17 @@ class MemoryJournal:
             else:
                 kept.extend(new)
             if checkpoint is not None:
-                self._checkpoints.setdefault(run_id, []).append(checkpoint)
+                self._checkpoints.setdefault(run_id, []).append(_in_text(checkpoint))
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
-            kept = self._entries.get(run_id, [])
-            kept[start:] = map(_written, kept[start:])
-            return kept[start:]
-
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run."""
-        with self._lock:
-            return len(self._entries.get(run_id, []))
+            return self._entries.get(run_id, [])[start:]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:
-            kept = self._checkpoints.get(run_id, [])
-            kept[:] = map(_written, kept)
-            return kept[:]
+            return self._checkpoints.get(run_id, [])[:]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""

@@ -86,15 +86,6 @@ class PostgresJournal:
             Entry(position, at, kind, status, data) for position, at, kind, status, data in rows
         ]
 
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run.
-
-        Raises:
-            JournalError: it cannot be read.
-        """
-        with self._transaction("read") as db:
-            return _first(db.execute(LENGTH, (run_id,)).fetchone())
-
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._transaction("read") as db:

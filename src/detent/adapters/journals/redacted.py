@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
-from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun, length_of
+from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun
 
 Redact = Callable[[str], str]
 """What is kept of a text."""
@@ -38,10 +38,6 @@ class RedactedJournal:
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
         """As the port says."""
         return self.journal.read(run_id, start)
-
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run. Raises as the journal does."""
-        return length_of(self.journal, run_id)
 
     def checkpoints(self, run_id: str) -> Iterable[Checkpoint]:
         """As the port says."""

@@ -1,8 +1,7 @@
 """A journal in an SQLite file: nothing to install, safe against a crash of process and machine.
 
 SQLite sees when its pages make no sense, and not when they have lost a row or say something else.
-So each row has the CRC-32 of the rest of it, and each run its length in a table of its own. Runs of
-earlier versions have neither, or checksums that were made in another way.
+So each row has the CRC-32 of the rest of it, and each run its length in a table of its own.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ T = TypeVar("T")
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
     run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
-    status TEXT NOT NULL, data TEXT NOT NULL, crc32 INTEGER, PRIMARY KEY (run_id, position)
+    status TEXT NOT NULL, data TEXT NOT NULL, crc32 INTEGER NOT NULL, PRIMARY KEY (run_id, position)
 );
 CREATE TABLE IF NOT EXISTS snapshots (
-    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL, crc32 INTEGER,
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL, crc32 INTEGER NOT NULL,
     PRIMARY KEY (run_id, position)
 );
 CREATE TABLE IF NOT EXISTS lengths (
@@ -147,11 +146,11 @@ class SQLiteJournal:
         damage: JournalDamagedError | None = None
         try:
             known = self._do("read", partial(_rows, rows, run_id, start))
-            self._require_all(run_id, start + len(rows), known)
+            self._require_all(run_id, len(rows), known, start)
         except JournalDamagedError as error:
             damage = error
         for place, row in enumerate(map(_told, rows), start):
-            if row[0] != place or not _is_entry(run_id, row):
+            if row[0] != place or not _is_whole(run_id, row, _checksum):
                 told = f"the journal {self._path} is damaged: entry {place} of run {run_id!r}"
                 raise JournalDamagedError(f"{told} is not what was written", run_id, place)
             position, at, kind, status, data, _ = row
@@ -159,31 +158,22 @@ class SQLiteJournal:
         if damage is not None:
             raise JournalDamagedError(str(damage), run_id, start + len(rows))
 
-    def length(self, run_id: str) -> int:
-        """How many entries a run has, 0 when there is no such run.
-
-        Raises:
-            JournalError: it cannot be read.
-            JournalDamagedError: some that were written are not there.
-        """
-        query = (run_id, run_id)
-        length, known = self._do("read", lambda db: db.execute(LENGTHS, query).fetchone())
-        self._require_all(run_id, length, known)
-        return int(length)
-
-    def _require_all(self, run_id: str, length: int, known: object) -> None:
-        """Raise when a run has once been longer."""
-        if known is not None and (not isinstance(known, int) or length < known):
+    def _require_all(self, run_id: str, count: int, known: object, start: int = 0) -> None:
+        """Raise when a run, of which `count` entries are there from `start` on, was once longer."""
+        if known is None and not count:
+            return
+        if not isinstance(known, int) or start + count < known:
+            had = "an unknown number of" if known is None else known
             raise JournalDamagedError(
-                f"the journal {self._path} is damaged: run {run_id!r} had {known} entries, and "
-                f"{length} are left"
+                f"the journal {self._path} is damaged: run {run_id!r} had {had} entries, and "
+                f"{start + count} are left"
             )
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         packed = self._do("read", lambda db: db.execute(SNAPSHOTS, (run_id,)).fetchall())
         rows = [(position, _unpacked(data), checksum) for position, data, checksum in packed]
-        if not all(_is_whole(run_id, row) for row in rows):
+        if not all(_is_whole(run_id, row, _checkpoint_checksum) for row in rows):
             raise JournalDamagedError(
                 f"the journal {self._path} is damaged: a checkpoint of run {run_id!r} is not what "
                 "was written; delete the run's rows in the table snapshots to do without, which is "
@@ -264,23 +254,11 @@ def _opened(path: str, mode: str) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = FULL")
         db.executescript(SCHEMA)
         db.execute(LENGTHEN)
-        for table in ("entries", "snapshots"):
-            _add_checksums(db, table)
     except (sqlite3.Error, UnicodeDecodeError):
         db.close()
         raise
     db.text_factory = TEXT
     return db
-
-
-def _add_checksums(db: sqlite3.Connection, table: str) -> None:
-    """Have a column for them, in a file of an earlier version as well."""
-    query = "SELECT 1 FROM pragma_table_info(?) WHERE name = 'crc32'"
-    if not db.execute(query, (table,)).fetchone():
-        db.execute("BEGIN IMMEDIATE")
-        if not db.execute(query, (table,)).fetchone():  # another process may have been faster
-            db.execute(f"ALTER TABLE {table} ADD COLUMN crc32 INTEGER")
-        db.execute("COMMIT")
 
 
 def _is_inserted(db: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> bool:
@@ -313,7 +291,7 @@ def _row(run_id: str, entry: Entry) -> tuple[object, ...]:
 
 def _snapshot_row(run_id: str, checkpoint: Checkpoint) -> tuple[object, ...]:
     place, text = checkpoint.position, checkpoint.text
-    return run_id, place, _packed(text), _json_checksum(run_id, place, text)
+    return run_id, place, _packed(text), _checkpoint_checksum(run_id, place, text)
 
 
 def _told(row: Any) -> tuple[Any, ...]:
@@ -329,28 +307,22 @@ def _checksum(run_id: str, *entry: Any) -> int:
     return zlib.crc32(f"{run_id}\n{kind}\n{status}\n{text}".encode(), numbers)
 
 
-def _json_checksum(run_id: str, position: int, *columns: float | str) -> int:
-    """Of a checkpoint, and of an entry in earlier versions: the text, after the rest as JSON."""
-    *others, data = columns
-    return zlib.crc32(f"{json.dumps([run_id, position, *others])}{data}".encode())
+def _checkpoint_checksum(run_id: str, position: int, text: object) -> int:
+    return zlib.crc32(f"{json.dumps([run_id, position])}{text}".encode())
 
 
-def _is_entry(run_id: str, row: Any) -> bool:
-    return _is_whole(run_id, row, _checksum) or _is_whole(run_id, row)
-
-
-def _is_whole(run_id: str, row: Any, checksum_of: Callable[..., int] = _json_checksum) -> bool:
-    """Whether its checksum is right, if it has one."""
+def _is_whole(run_id: str, row: Any, checksum_of: Callable[..., int]) -> bool:
+    """Whether its checksum is right."""
     *columns, checksum = row
     try:
-        return checksum is None or checksum == checksum_of(run_id, *columns)
+        return bool(checksum == checksum_of(run_id, *columns))
     except (TypeError, ValueError, struct.error):  # what is in a column is not of its type
         return False
 
 
 def _listed(known: int | None, run_id: str, *kept: Any) -> StoredRun:
     position, at, _, status, _, _ = row = _told(kept)
-    if _is_entry(run_id, row) and known in (None, position + 1):
+    if known == position + 1 and _is_whole(run_id, row, _checksum):
         return StoredRun(run_id, position + 1, status, at)
     return StoredRun(run_id, known or 0, "damaged", at)
 
@@ -361,7 +333,7 @@ def _packed(text: str) -> str | bytes:
 
 
 def _unpacked(data: object) -> object:
-    """The text, or what is none. Files of earlier versions have all texts as they are."""
+    """The text, or what is none. One that was too long to be packed is there as it is."""
     if not isinstance(data, bytes):
         return data
     unpacking = zlib.decompressobj()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast, get_args
+from typing import Any, TypeAlias, TypeVar, cast
 
 from attrs import field, frozen
 
-from detent.core.codec.registry import OWN_FORMS
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS, FrozenDict, freeze, sealed
@@ -255,7 +252,7 @@ class ChatMessage:
         Raises:
             UnstorableError: its `meta`, or the `extra` of a part, holds what JSON has no form of.
         """
-        from detent.core.codec.records import dump  # which knows messages
+        from detent.core.codec.own_values import dump  # only loaded once something is stored
 
         return cast("dict[str, Any]", dump(self))
 
@@ -266,7 +263,7 @@ class ChatMessage:
         Raises:
             StoredDataError: it is no message; the error says where.
         """
-        from detent.core.codec.records import load  # as above
+        from detent.core.codec.own_values import load  # as in `to_dict`
 
         return load(dict(data), ChatMessage)
 
@@ -346,21 +343,3 @@ class ChatMessage:
 def tool_message(result: ToolCallResult) -> ChatMessage:
     """The message that tells the model what came of its call."""
     return ChatMessage(ChatRole.TOOL, (result,))
-
-
-def _pack(value: object) -> Any:
-    from detent.core.codec.records import shape_of  # which knows messages
-
-    kind: Any = type(value)
-    return json.loads(shape_of(kind).write(value, None))
-
-
-def _unpack(kind: Any, data: object) -> Any:
-    from detent.core.codec.records import shape_of  # as above
-
-    return shape_of(kind).read(data, None)
-
-
-OWN_FORMS.update(
-    (kind, (_pack, partial(_unpack, kind))) for kind in (ChatMessage, *get_args(Content))
-)

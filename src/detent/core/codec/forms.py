@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from math import isfinite
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import NoneType
 from typing import (
@@ -32,14 +31,39 @@ from detent.core.values.shared_list import SharedList
 
 LOCAL_PATH = type(Path())
 MICROSECOND = timedelta(microseconds=1)
-INT64 = range(-(2**63), 2**63)
 
 
 class Form(NamedTuple):
     """How values of one type are written as JSON, and read from it."""
 
     pack: Callable[[Any], Any]
-    unpack: Callable[[Any], Any]
+    unpack: Callable[..., Any]
+
+
+SPECIAL: dict[type, Form] = {}
+"""The forms that packages above have given to classes of theirs, wherever these stand."""
+
+
+def each(
+    change: Callable[[Any], Any], items: Iterable[Any], places: Iterable[Any] | None = None
+) -> list[Any]:
+    """Every item changed; where that fails, the error says at which place.
+
+    Raises:
+        IterableValidationError: what came of changing an item, as cattrs says it.
+    """
+    done: list[Any] = []
+    try:
+        for item in items:
+            done.append(change(item))  # noqa: PERF401  # how many there are is needed when one fails
+    except Exception as error:  # noqa: BLE001  # whatever a constructor says is passed on
+        from cattrs import IterableValidationError, IterableValidationNote
+
+        place = len(done) if places is None else [*places][len(done)]
+        error.add_note(IterableValidationNote(f"at {place!r}", place, object))
+        group: Any = IterableValidationError  # pyright does not see its own constructor
+        raise group("an item cannot be read", [error], list) from None
+    return done
 
 
 class NoFormError(Exception):
@@ -116,15 +140,6 @@ BUILT_IN: Mapping[str, type] = {
 def plain_type(value: object) -> type:
     """The class of `value`; of a frozen container, the one that it stands for."""
     return STANDS_FOR.get(type(value), type(value))
-
-
-def is_native(value: object) -> bool:
-    """Whether JSON has `value`, and all who read and write JSON agree on it."""
-    if isinstance(value, float):
-        return isfinite(value)
-    if isinstance(value, str):
-        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
-    return not isinstance(value, int) or value in INT64
 
 
 def is_record(kind: type) -> bool:

@@ -20,17 +20,17 @@ from detent.core.codec.forms import (
     LOCAL_PATH,
     NATIVE,
     SCALARS,
+    SPECIAL,
     Form,
     NoFormError,
     class_of,
     is_model,
-    is_native,
     is_record,
     is_storable,
     mentioned,
     plain_type,
 )
-from detent.core.codec.json_text import TAG
+from detent.core.codec.json_text import TAG, is_native
 from detent.core.schema.record_fields import fields_of, is_named_tuple
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.copies import frozen_fields
@@ -40,13 +40,11 @@ class Codec(Converter):
     """Writes and reads values of `types` and of the classes that these mention.
 
     A value of the very class that is declared is written plainly. Where the declared type leaves
-    open which class it is, or the value has another one, the class is written beside it. `own` has
-    records that are written in a way of their own.
+    open which class it is, or the value has another one, the class is written beside it.
     """
 
-    def __init__(self, types: Iterable[object], own: Mapping[type, Form] | None = None) -> None:
+    def __init__(self, types: Iterable[object]) -> None:
         super().__init__(forbid_extra_keys=True)
-        self._own = own or {}
         self._classes = mentioned(types)
         self._records: dict[object, Form] = {}
         self._open = Form(self._pack_open, self._unpack_open)
@@ -87,8 +85,8 @@ class Codec(Converter):
     def _own_form(self, kind: Any, declared: Any) -> Form:
         """The form of instances of `kind`, which is the class of the declared type."""
         origin, arguments = get_origin(declared) or declared, get_args(declared)
-        if kind in self._own:
-            return self._own[kind]
+        if kind in SPECIAL:
+            return SPECIAL[kind]
         if kind in NATIVE:
             return self._open
         if kind in SCALARS:

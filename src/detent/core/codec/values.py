@@ -13,12 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
-from detent.core.codec.forms import NATIVE, Form, NoFormError, class_of, is_record, plain_type
-from detent.core.codec.json_text import AS_IN_1, TAG, NotPlainError, encoded, plain_text
-from detent.core.codec.registry import OWN_FORMS
-from detent.core.codec.shapes import RefusedError
+from detent.core.codec.forms import NATIVE, NoFormError, class_of, is_record, plain_type
+from detent.core.codec.json_text import is_plain
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.schema.conversion import convert
 from detent.core.schema.record_fields import field_names
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.short_repr import short_repr
@@ -42,46 +39,16 @@ def to_json(
         UnstorableError: something in the value cannot be stored; says where and why.
     """
     try:
+        if _is_written_as_it_is(value, declared):
+            return value
         return _codec(declared, types).unstructure(value, declared)
     except NoFormError as error:
         where = place + (_way_to(error.value, value) or "")
         raise UnstorableError(
             f"{where} cannot be stored: {short_repr(error.value)}; {error}"
         ) from None
-    except (RefusedError, OverflowError) as error:
+    except (UnstorableError, OverflowError) as error:
         raise UnstorableError(f"{place} cannot be stored: {error}") from None
-
-
-def to_text(
-    value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
-) -> str:
-    """The same as JSON text, which is quicker. Raises as above."""
-    try:
-        if is_plain(value, declared):
-            return plain_text(value)
-    except NotPlainError:
-        pass
-    return encoded(to_json(value, declared, types, place=place))
-
-
-def is_plain(value: object, declared: object) -> bool:
-    """Whether the value is written as it is, if it is plain JSON."""
-    try:
-        kind = _plain_kind(declared)
-    except TypeError:  # an annotation in it has no hash
-        return False
-    return kind is object or plain_type(value) is kind
-
-
-@lru_cache(maxsize=256)
-def _plain_kind(declared: object) -> type | None:
-    """The class whose values are written as they are; `object` is any, None no class."""
-    bare_type = undecorated(declared)
-    kind = class_of(bare_type)
-    items = (class_of(item) for item in get_args(bare_type) if item is not Any)
-    if bare_type is Any or kind in NATIVE:
-        return object
-    return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
 
 
 def from_json(
@@ -93,8 +60,6 @@ def from_json(
         StoredDataError: the data does not fit the declared type; says where and why.
     """
     try:
-        if isinstance(data, Mapping) and data.get(TAG) == AS_IN_1:
-            return _read_as_in_1(data, declared, place)
         return _codec(declared, types).structure(data, declared)
     except Exception as error:
         from cattrs import transform_error
@@ -103,28 +68,23 @@ def from_json(
         raise StoredDataError("; ".join(faults)) from error
 
 
-def _read_as_in_1(data: Mapping[str, Any], declared: Any, place: str) -> Any:
-    """What the key holds, or one item of it, in the JSON that tools take as arguments."""
-    kinds = {"key": declared, "item": next(iter(get_args(declared)), declared)}
-    return convert(data["value"], kinds[data["as"]], place)
+def _is_written_as_it_is(value: object, declared: object) -> bool:
+    try:
+        kind = _plain_kind(declared)
+    except TypeError:  # an annotation in it has no hash
+        return False
+    return (kind is object or plain_type(value) is kind) and is_plain(value)
 
 
-def versioned(stored: object, version: int, what: str) -> Mapping[str, Any]:
-    """The data in ``{"version": version, "data": …}``. Every earlier version is read as well.
-
-    Raises:
-        StoredDataError: `stored` is not of this kind, or of a later version.
-    """
-    if not isinstance(stored, Mapping) or not isinstance(data := stored.get("data"), Mapping):
-        raise StoredDataError(
-            f"a stored {what} is a dict with 'version' and 'data', got {short_repr(stored)}"
-        )
-    found = stored.get("version")
-    if type(found) is not int or not 1 <= found <= version:
-        raise StoredDataError(
-            f"a stored {what} of version {found!r:.40}; this Detent reads 1 to {version}"
-        )
-    return data
+@lru_cache(maxsize=256)
+def _plain_kind(declared: object) -> type | None:
+    """The class whose plain values are written as they are; `object` is any, None no class."""
+    bare_type = undecorated(declared)
+    kind = class_of(bare_type)
+    items = (class_of(item) for item in get_args(bare_type) if item is not Any)
+    if bare_type is Any or kind in NATIVE:
+        return object
+    return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
 
 
 def _codec(declared: object, types: Iterable[object]) -> Codec:
@@ -144,7 +104,7 @@ def _known_codec(types: frozenset[object]) -> Codec:
 def _new_codec(types: Iterable[object]) -> Codec:
     from detent.core.codec.open_values import Codec  # cattrs is only loaded where not all is plain
 
-    return Codec(types, {kind: Form(*form) for kind, form in OWN_FORMS.items()})
+    return Codec(types)
 
 
 def _said(error: BaseException, _: type | None) -> str:

@@ -28,7 +28,7 @@ from detent.core.run.events import Event, HumanDecided
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
 from detent.core.run.spec import AgentSpec
-from detent.core.schema.keywords import identity
+from detent.core.schema.json_values import identity
 from detent.core.schema.validation import faults
 from detent.core.state.typevars import S
 from detent.core.tools.masking import MASK, masked

@@ -25,7 +25,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.typevars import S
-from detent.core.tools.arguments import argument_faults, without_hidden
+from detent.core.tools.arguments import read_arguments, without_hidden
 from detent.core.tools.result import ToolFault
 
 
@@ -46,12 +46,9 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = f"Tool '{call.tool_name}' not found. Available tools: {names}"
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     call = without_hidden(call, tool)
-    if problems := argument_faults(call, tool):
-        text = f"Tool '{tool.name}' was not run: " + "; ".join(problems)
-        fault = ToolFault("invalid_arguments", text).because(ConversionError(problems))
-        return Slot(ref, call, Faulted(fault))
-    status = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
-    return Slot(ref, call, status)
+    ready = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
+    # a fault takes the place of the status; swapped, because only what is no fault has a default
+    return Slot(ref, call, read_arguments(call, tool).alt(Faulted).swap().value_or(ready))
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:

@@ -1,16 +1,16 @@
-"""What a JSON Schema may say: nothing that is wrong, nor what `json_schema` cannot check."""
+"""What a JSON Schema may say: nothing that is wrong, nor what would be passed over in silence."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TypeAlias
 
-from detent.core.schema.keywords import Schema, is_a
-from detent.core.schema.validation import CHECKS, PHRASES, resolved
+from detent.core.schema.validation import ASKED, WORDS, Schema, Validator, compiled, resolved
+from detent.core.values.frozen import thaw
 
-Rule: TypeAlias = tuple[Callable[[object], bool], str]
+META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
+"""What every schema fits. The library has it; nothing is fetched."""
 
 ONE = frozenset(
     {"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"}
@@ -31,27 +31,36 @@ DESCRIPTIONS = frozenset(
 """The keywords that ask nothing of a value."""
 
 
-def schema_faults(schema: object, root: Schema | None = None, path: str = "") -> Iterator[str]:
+def schema_faults(schema: object) -> list[str]:
     """One sentence for each thing in `schema` that is wrong, or that cannot be checked here."""
-    where = path or "the schema"
-    if isinstance(schema, bool):
-        return
+    if not isinstance(schema, Mapping | bool):
+        return [f"the schema must be an object, got {schema!r}"]
+    known: Schema = schema
+    if found := list(_keyword_faults(known, known, "")):
+        return found
+    try:
+        compiled(known)
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        told = Validator(META_SCHEMA).faults(thaw(known), "the schema")
+        return told or [f"the schema cannot be used: {reason}"]
+    return []
+
+
+def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
+    """What the library does not mind, or tells later: unknown keywords, and references."""
     if not isinstance(schema, Mapping):
-        yield f"{where} must be an object, got {schema!r}"
         return
+    where = path or "the schema"
     for keyword, rule in schema.items():
-        if not isinstance(keyword, str) or keyword not in KNOWN:
+        if keyword not in KNOWN:
             yield from _unknown(where, keyword)
-        elif keyword in SHAPES and not SHAPES[keyword][0](rule):
-            yield f"{where}: {keyword!r} must be {SHAPES[keyword][1]}, got {rule!r}"
-        elif keyword == "$ref" and not _leads_somewhere(
-            str(rule), schema if root is None else root
-        ):
+        elif keyword == "$ref" and not _leads_somewhere(str(rule), root):
             yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
-        elif keyword == "$ref" and _is_endless(schema, schema if root is None else root, ()):
+        elif keyword == "$ref" and _is_endless(schema, root, ()):
             yield f"{where}: '$ref' leads back to itself, and to no value inside: {rule!r}"
     for name, part in parts(schema):
-        yield from schema_faults(part, schema if root is None else root, f"{path}/{name}")
+        yield from _keyword_faults(part, root, f"{path}/{name}")
 
 
 def parts(schema: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -65,20 +74,20 @@ def parts(schema: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{keyword}/{name}", part) for name, part in rule.items())
 
 
-def without(schema: object, keywords: frozenset[str]) -> object:
-    """`schema` with these keywords left out, at every depth."""
+def without(schema: object, is_unwanted: Callable[[str, object], bool]) -> object:
+    """`schema` without the keywords, with their rules, that are not wanted at any depth."""
     if not isinstance(schema, Mapping):
         return schema
     kept: dict[str, object] = {}
     for keyword, rule in schema.items():
-        if keyword in keywords:
+        if is_unwanted(keyword, rule):
             continue
         if keyword in NAMED:
-            kept[keyword] = {name: without(part, keywords) for name, part in rule.items()}
+            kept[keyword] = {name: without(part, is_unwanted) for name, part in rule.items()}
         elif keyword in MANY:
-            kept[keyword] = [without(part, keywords) for part in rule]
+            kept[keyword] = [without(part, is_unwanted) for part in rule]
         else:
-            kept[keyword] = without(rule, keywords) if keyword in ONE else rule
+            kept[keyword] = without(rule, is_unwanted) if keyword in ONE else rule
     return kept
 
 
@@ -114,67 +123,14 @@ def _unknown(where: str, keyword: object) -> Iterator[str]:
         yield f"{where} uses {keyword!r}, which is no keyword; did you mean {close[0]!r}?"
 
 
-def _pattern(rule: object) -> bool:
-    try:
-        re.compile(str(rule))
-    except re.error:
-        return False
-    return isinstance(rule, str)
-
-
-def _names(rule: object) -> bool:
-    return isinstance(rule, list) and all(isinstance(name, str) for name in rule)
-
-
-def _types(rule: object) -> bool:
-    names = rule if isinstance(rule, list) else [rule]
-    return bool(names) and all(isinstance(name, str) and name in PHRASES for name in names)
-
-
-def _count(rule: object) -> bool:
-    return is_a(rule, "integer") and isinstance(rule, int | float) and rule >= 0
-
-
-COUNT: Rule = (_count, "a whole number from 0")
-NUMBER: Rule = (lambda rule: is_a(rule, "number"), "a number")
-TEXT: Rule = (lambda rule: isinstance(rule, str), "a string")
-SHAPES: Mapping[str, Rule] = {
-    "type": (_types, f"one of {', '.join(PHRASES)}, or a list of these"),
-    "enum": (lambda rule: isinstance(rule, list) and bool(rule), "a list of values"),
-    "required": (_names, "a list of names"),
-    "uniqueItems": (lambda rule: isinstance(rule, bool), "true or false"),
-    "multipleOf": (
-        lambda rule: is_a(rule, "number") and isinstance(rule, int | float) and rule > 0,
-        "a number above 0",
-    ),
-    "pattern": (_pattern, "a regular expression"),
-    "patternProperties": (
-        lambda rule: isinstance(rule, Mapping) and all(map(_pattern, rule)),
-        "schemas by regular expression",
-    ),
-    "dependentRequired": (
-        lambda rule: isinstance(rule, Mapping) and all(map(_names, rule.values())),
-        "lists of names by name",
-    ),
-    **dict.fromkeys(("format", "contentEncoding", "$ref", "description"), TEXT),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBER),
-    **{f"{end}{what}": COUNT for end in ("min", "max") for what in ("Length", "Items", "Contains")},
-    **dict.fromkeys(("minProperties", "maxProperties"), COUNT),
-    **dict.fromkeys(
-        MANY, (lambda rule: isinstance(rule, list) and bool(rule), "a list of schemas")
-    ),
-    **dict.fromkeys(
-        NAMED - {"patternProperties"},
-        (lambda rule: isinstance(rule, Mapping), "schemas by name"),
-    ),
-}
-"""What the rule of a keyword must look like, as a test and in words."""
-
 UNCHECKED = frozenset(
     {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$dynamicAnchor", "$vocabulary"}
 )
-"""The keywords of JSON Schema that would be passed over in silence, and so are refused."""
+"""The keywords of JSON Schema that would be lost where what the state fills is taken out."""
 
 KNOWN = frozenset(
-    {*CHECKS, *ONE, *MANY, *NAMED, *DESCRIPTIONS, *SHAPES, "const", "minContains", "maxContains"}
+    {
+        *(*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *WORDS, "$ref", "required", "uniqueItems"),
+        *("dependentRequired", "minContains", "maxContains", "contentEncoding"),
+    }
 )

@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from math import inf
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
+
+from detent.core.schema.validation import Validator
 
 Json: TypeAlias = dict[str, Any]
 Rule: TypeAlias = tuple[str, Any]
@@ -35,6 +38,12 @@ def _is_multiple(value: Any, rule: Any) -> bool:
     return (Fraction(str(value)) / Fraction(str(rule))).denominator == 1
 
 
+@cache
+def _matcher(pattern: object) -> Validator:
+    """The test of a pattern: with the engine of schemas, which no text can keep busy for long."""
+    return Validator({"type": "string", "pattern": pattern})
+
+
 CHECKS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {
     "ge": (ge, "be at least {}"),
     "gt": (gt, "be more than {}"),
@@ -43,7 +52,7 @@ CHECKS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {
     "multiple_of": (_is_multiple, "be a multiple of {}"),
     "min_length": (lambda value, rule: len(value) >= rule, "have a length of at least {}"),
     "max_length": (lambda value, rule: len(value) <= rule, "have a length of at most {}"),
-    "pattern": (lambda value, rule: re.search(rule, value), "match {}"),
+    "pattern": (lambda value, rule: _matcher(_plain(rule)).fits(value), "match {}"),
     "func": (lambda value, rule: rule(value), "satisfy {}"),
 }
 """For each constraint how it is checked, and what a value that does not meet it must do."""
@@ -94,7 +103,7 @@ def unmet(value: object, rules: Iterable[Rule]) -> Iterator[str]:
     for name, rule in rules if value is not None else ():
         holds, phrase = CHECKS[name]
         if not holds(value, rule):
-            yield f"must {phrase.format(getattr(rule, '__name__', rule))}"
+            yield f"must {phrase.format(getattr(rule, '__name__', _plain(rule)))}"
 
 
 def _kind(schema: Json) -> str:
@@ -105,8 +114,7 @@ def _kind(schema: Json) -> str:
 
 def _plain(rule: Any) -> object:
     """A bound as JSON has it."""
-    if isinstance(rule, timedelta):
-        return rule.total_seconds()
     if isinstance(rule, re.Pattern):
-        return rule.pattern
+        flags = "".join(flag for flag in "imsx" if rule.flags & re.RegexFlag[flag.upper()])
+        return f"(?{flags}){rule.pattern}" if flags else rule.pattern
     return float(rule) if isinstance(rule, Decimal) else rule

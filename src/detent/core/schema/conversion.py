@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
-from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, EnumType
 from functools import cache, partial
@@ -27,14 +25,14 @@ from typing import (
     get_origin,
     is_typeddict,
 )
-from uuid import UUID
 
 from attrs import has
 
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
-from detent.core.schema.keywords import identity, is_a, shown
+from detent.core.schema.json_values import JsonType, identity, is_a, shown
 from detent.core.schema.record_fields import class_of, field_names, fields_of, is_named_tuple
+from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
 from detent.core.values.frozen import thaw
 
@@ -44,33 +42,16 @@ if TYPE_CHECKING:
 PLAIN = frozenset({str, bool, NoneType, dict, list, Any, object})
 """The types whose JSON values are used as they are."""
 
-NUMBERS: Mapping[Any, str] = {int: "integer", float: "number"}
-READERS: Mapping[type, tuple[str, Callable[[Any], object]]] = {
+NUMBERS = frozenset({int, float})
+READERS: Mapping[type, tuple[JsonType, Callable[[Any], object]]] = {
     NoneType: ("null", lambda value: value),
     str: ("string", str),
     bool: ("boolean", bool),
     int: ("integer", int),
     float: ("number", float),
-    datetime: ("string", datetime.fromisoformat),
-    date: ("string", date.fromisoformat),
-    time: ("string", time.fromisoformat),
-    timedelta: ("number", lambda seconds: timedelta(seconds=seconds)),
-    UUID: ("string", UUID),
-    bytes: ("string", lambda text: b64decode(text, validate=True)),
+    **{kind: ("string", scalar.read) for kind, scalar in SCALARS.items() if kind is not Decimal},
 }
-"""For each scalar the JSON type that it is made of, and how."""
-
-WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], object]], ...] = (
-    (Enum, lambda member: member.value),
-    ((date, time), lambda moment: moment.isoformat()),
-    (timedelta, lambda span: span.total_seconds()),
-    (bytes, lambda data: b64encode(data).decode()),
-    ((UUID, Decimal), str),
-    (Mapping, dict),
-    ((Sequence, AbstractSet, deque), list),
-)
-"""What JSON has for values of these types; the first that matches counts."""
-
+"""For each scalar the JSON type that it is made of, and how; a `Decimal` is made of two."""
 
 Reader: TypeAlias = Callable[[object, str], Any]
 Structure: TypeAlias = Callable[[Any, Any], Any]
@@ -140,9 +121,14 @@ def plain(value: Any) -> object:
         return value.model_dump(mode="json")
     if (names := field_names(kind)) is not None:
         return {name: getattr(value, name) for name in names}
-    for known, write in WRITERS:
-        if isinstance(value, known):
-            return write(value)
+    if isinstance(value, Enum):
+        return value.value
+    if (known := next((known for known in SCALARS if isinstance(value, known)), None)) is not None:
+        return SCALARS[known].write(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence | AbstractSet | deque):
+        return list(value)
     if hasattr(kind, "__fspath__"):
         return str(value)
     raise TypeError(f"nothing in JSON stands for {type_name(kind)}")
@@ -162,7 +148,7 @@ def _converter() -> Converter:
     return made
 
 
-def _reader(wanted: str, read: Callable[[Any], object]) -> Callable[[Any, Any], Any]:
+def _reader(wanted: JsonType, read: Callable[[Any], object]) -> Callable[[Any, Any], Any]:
     def structure(value: object, declared: object) -> object:
         if declared is type(value) and declared is not float:  # which has NaN
             return value
@@ -178,7 +164,7 @@ def _reader(wanted: str, read: Callable[[Any], object]) -> Callable[[Any, Any], 
 def _decimal(value: object, declared: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"must be a decimal number, got {shown(value)}")  # noqa: TRY004 - as the others
-    return Decimal(str(value))
+    return cast(Decimal, SCALARS[Decimal].read(str(value)))
 
 
 def _literal(declared: Any) -> Structure:
@@ -245,7 +231,9 @@ def _numbered(declared: Any) -> Structure:
 
 
 def _union(declared: Any) -> Structure:
-    options = [(_as(option), _json_type(option)) for option in get_args(declared)]
+    options: list[tuple[Structure, JsonType | None]] = [
+        (_as(option), _json_type(option)) for option in get_args(declared)
+    ]
 
     def structure(value: object, _: object) -> object:
         refused: list[Exception] = []
@@ -262,7 +250,7 @@ def _union(declared: Any) -> Structure:
     return structure
 
 
-def _json_type(declared: Any) -> str | None:
+def _json_type(declared: Any) -> JsonType | None:
     """The JSON type that values of this one are made of, where there is only one."""
     kind = get_origin(declared) or declared
     if kind in READERS:

@@ -17,8 +17,6 @@ from collections.abc import (
 )
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
 from typing import (
     Annotated,
@@ -32,21 +30,21 @@ from typing import (
     get_origin,
     is_typeddict,
 )
-from uuid import UUID
 
 from attrs import NOTHING, has
 
-from detent.core.schema.accepted_keywords import without
+from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import constrained
 from detent.core.schema.conversion import meaning, plain
 from detent.core.schema.record_fields import class_of, fields_of, is_named_tuple
+from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = Callable[[type], Mapping[str, str]]
 """Says of a class what its fields mean, by name, and under "" what the class is."""
 
-SCALARS: Mapping[object, Json] = {
+SCHEMAS: Mapping[object, Mapping[str, Any]] = {
     Any: {},
     object: {},
     str: {"type": "string"},
@@ -55,13 +53,7 @@ SCALARS: Mapping[object, Json] = {
     float: {"type": "number"},
     None: {"type": "null"},
     type(None): {"type": "null"},
-    datetime: {"type": "string", "format": "date-time"},
-    date: {"type": "string", "format": "date"},
-    time: {"type": "string", "format": "time"},
-    timedelta: {"type": "number", "title": "seconds"},
-    UUID: {"type": "string", "format": "uuid"},
-    Decimal: {"type": ["string", "number"], "format": "decimal"},
-    bytes: {"type": "string", "contentEncoding": "base64"},
+    **{kind: scalar.schema for kind, scalar in SCALARS.items()},
 }
 ARRAYS = frozenset({list, tuple, deque, Sequence, MutableSequence, Collection, Iterable})
 SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
@@ -101,8 +93,8 @@ class SchemaWriter:
             return _choice([_told(choice) for choice in arguments], declared)
         if origin in (Union, types.UnionType):
             return {"anyOf": [self.schema(argument) for argument in arguments]}
-        if origin is None and declared in SCALARS:
-            return dict(SCALARS[declared])
+        if origin is None and declared in SCHEMAS:
+            return dict(SCHEMAS[declared])
         if isinstance(declared, TypeVar):
             return self.schema(meaning(declared))
         if alias := getattr(declared, "__supertype__", getattr(declared, "__value__", None)):
@@ -199,7 +191,7 @@ class SchemaWriter:
         """The schema that a pydantic model gives of itself, its definitions named after it."""
         name = self._fresh(kind.__name__)
         written = kind.model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
-        schema = cast(Json, without(written, NOISE))
+        schema = cast(Json, without(written, _is_unwanted))
         for part, definition in schema.pop("$defs", {}).items():
             self.definitions[f"{name}.{part}"] = definition
         return schema
@@ -207,6 +199,11 @@ class SchemaWriter:
     def _fresh(self, name: str) -> str:
         taken = {*self._named.values(), *(known.split(".")[0] for known in self.definitions)}
         return name if name not in taken else self._fresh(f"{name}_")
+
+
+def _is_unwanted(keyword: str, rule: object) -> bool:
+    """What a model need not know, and a pattern that cannot be checked before pydantic does."""
+    return keyword in NOISE or (keyword == "pattern" and bool(schema_faults({keyword: rule})))
 
 
 def has_schema(declared: Any) -> bool:

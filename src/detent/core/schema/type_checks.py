@@ -113,20 +113,12 @@ def misfit(value: object, declared: Any, items: Check) -> str | None:
     try:
         check_type(value, declared, collection_check_strategy=strategy)
     except TypeCheckError as error:
-        wrong = _culprit(error, value)
-        got = f"got {type_name(type(wrong))}: {short_repr(wrong)}"
+        got = f"got {type_name(type(value))}: {short_repr(value)}"
         reason = str(error).splitlines()[0].rstrip(":")
-        plain = wrong is value and "is not an instance of" in reason
-        return got if plain else f"{reason}, {got}"
+        # of the value itself it says only what `got` says; of a part, where that is
+        subject = reason.partition(" is not an instance of ")[0]
+        return got if " " not in subject else f"{reason}, {got}"
     return None
-
-
-def _culprit(error: Exception, value: object) -> object:
-    """The innermost value that typeguard refused: each of its checkers calls it ``value``."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return value if trace is None else trace.tb_frame.f_locals.get("value", value)
 
 
 DECORATIONS = (Annotated, Final, Required, NotRequired)

@@ -1,27 +1,42 @@
-"""JSON Schema 2020-12: one sentence for each way in which a value does not fit a schema.
+"""Whether a JSON value fits a JSON Schema (2020-12), and one sentence for each way it does not.
 
-The core, applicator and validation vocabularies are checked, but for what `schema_rules` refuses.
-Patterns are those of `re`. Of the formats, those that Python can read are checked.
+The library says which keyword fails where; here that becomes what a model can act on. Whatever a
+model sends, a check takes time linear in its size: patterns run on an engine without backtracking.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
-from typing import Any, cast
+from functools import partial, reduce
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from uuid import UUID
 
-from detent.core.schema.keywords import (
-    ASSERTIONS,
-    FORMATS,
-    Check,
-    Place,
-    Schema,
-    identity,
-    is_a,
-    kind_of,
-    shown,
-)
+from attrs import field, frozen
+
+from detent.core.schema.json_values import shown
+from detent.core.schema.scalars import SCALARS
+from detent.core.values.frozen import thaw
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, KeywordValidator, ValidationError
+
+Schema: TypeAlias = "Mapping[str, Any] | bool"
+Path: TypeAlias = "Sequence[str | int]"
+
+DEPTH_MAX = 128
+"""How deep a value may be: the library recurses on a stack that a thread may have little of."""
+
+BITS_MAX = 14_000
+"""How large an integer may be: like Python, the library reads no number of more than 4,300 digits;
+of a larger one it says anything."""
+
+CONTAINERS = (dict, list, tuple)
+HARMLESS = frozenset({str, bool, type(None)})
 
 PHRASES: Mapping[str, str] = {
     "string": "a string",
@@ -32,15 +47,120 @@ PHRASES: Mapping[str, str] = {
     "array": "an array",
     "object": "an object",
 }
+ASKED: Mapping[str, str] = {
+    "minimum": "be at least {}",
+    "maximum": "be at most {}",
+    "exclusiveMinimum": "be more than {}",
+    "exclusiveMaximum": "be less than {}",
+    "multipleOf": "be a multiple of {}",
+    "pattern": "match {}",
+    "minLength": "have at least {} characters",
+    "maxLength": "have at most {} characters",
+    "minItems": "have at least {} items",
+    "maxItems": "have at most {} items",
+    "minProperties": "have at least {} properties",
+    "maxProperties": "have at most {} properties",
+}
+"""What a value must do, for each keyword that has a bound."""
+
+ALIKE = frozenset({"type", "const", "enum"})
+"""Where one of these fails, the other keywords of the same schema have nothing to add."""
+
+WORDS = ("const", "enum", "format", "type")
+"""The keywords that say in a few words what a value must be, the most telling one first."""
 
 
-def faults(value: object, schema: Schema) -> Iterator[str]:
-    """One sentence for each way in which the JSON value `value` does not fit `schema`.
+def _decimal(text: str) -> None:
+    if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
+        raise ValueError(text)
 
-    >>> list(faults({"n": 1.5}, {"properties": {"n": {"type": "integer"}}}))
-    ["'n' must be an integer, got 1.5"]
+
+FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "date-time": (SCALARS[datetime].read, "a date and time as in 2026-01-31T12:00:00Z"),
+    "date": (SCALARS[date].read, "a date as in 2026-01-31"),
+    "time": (SCALARS[time].read, "a time as in 12:30:00"),
+    "duration": (SCALARS[timedelta].read, "a duration as in P1DT12H30M5S"),
+    "uuid": (SCALARS[UUID].read, "a UUID"),
+    "decimal": (_decimal, "a decimal number as in 12.50"),
+    "regex": (
+        lambda text: compiled({"pattern": text}),
+        "a regular expression without look-around and back-references",
+    ),
+}
+"""The formats that mean here what Python reads, as times without a zone, and no pattern that needs
+backtracking. How each is read, and what it is called. The library checks the others it knows."""
+
+
+@frozen
+class Validator:
+    """The test of a schema, which is made once and then is fast.
+
+    >>> test = Validator({"properties": {"n": {"type": "integer"}}})
+    >>> test.fits({"n": 1}), test.faults({"n": 1.5})
+    (True, ["'n' must be an integer, got 1.5"])
+
+    Raises:
+        ValueError: the schema is none, or has a pattern that only backtracking can match.
     """
-    return _faults(value, schema, Place(schema))
+
+    schema: Schema
+    _compiled: Draft202012Validator = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_compiled", compiled(self.schema))
+
+    def fits(self, value: object) -> bool:
+        """Whether a value fits the schema."""
+        try:
+            require_json(value)
+            return self._compiled.is_valid(value)
+        except ValueError:
+            return False
+
+    def faults(self, value: object, whole: str = "the arguments") -> list[str]:
+        """One sentence for each way in which the value, which is called `whole`, does not fit."""
+        try:
+            require_json(value)
+            errors = list(self._compiled.iter_errors(value))
+        except ValueError as error:
+            return [f"{whole} cannot be checked: {error}"]
+        teller = _Teller(self.schema, value, whole)
+        return list(dict.fromkeys(teller.sentences(errors)))
+
+
+def faults(value: object, schema: Schema) -> list[str]:
+    """One sentence for each way in which the JSON value `value` does not fit `schema`."""
+    return Validator(schema).faults(value)
+
+
+def compiled(schema: Schema) -> Draft202012Validator:
+    """What the library makes of a schema; it fetches nothing that the schema refers to."""
+    from jsonschema_rs import Draft202012Validator, RegexOptions  # loaded with the first tool
+
+    require_json(schema)
+    return Draft202012Validator(
+        cast("dict[str, Any]", thaw(schema)),  # it reads no schema in frozen lists
+        formats={name: partial(_is_read, read) for name, (read, _) in FORMATS.items()},
+        validate_formats=True,
+        pattern_options=RegexOptions(),
+        keywords=KEYWORDS,
+        offline=True,
+    )
+
+
+def require_json(value: object, depth: int = DEPTH_MAX) -> None:
+    """Raise ValueError for what the library takes for something else, or overflows the stack on."""
+    if isinstance(value, CONTAINERS):
+        if not depth:
+            raise ValueError(f"more than {DEPTH_MAX} levels deep")
+        for item in value.values() if isinstance(value, dict) else value:
+            if type(item) not in HARMLESS:  # most arguments are: to look saves a call for each
+                require_json(item, depth - 1)
+    elif isinstance(value, int):
+        if value.bit_length() > BITS_MAX:
+            raise ValueError(f"an integer has more than {BITS_MAX} bits")
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"JSON has no {value}")
 
 
 def resolved(reference: str, root: Schema) -> Schema:
@@ -49,211 +169,200 @@ def resolved(reference: str, root: Schema) -> Schema:
     Raises:
         LookupError: there is none.
     """
-    found: Any = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        found = found[int(name)] if isinstance(found, list) else found[name]
-    return cast(Schema, found)
+    parts = reference.removeprefix("#").split("/")[1:]
+    names = [part.replace("~1", "/").replace("~0", "~") for part in parts]
+    return cast(Schema, _at(root, names))
 
 
-def _faults(value: object, schema: Schema, place: Place) -> Iterator[str]:
-    if isinstance(schema, bool):
-        if not schema:
-            yield f"{place} must be left out"
-        return
-    if not _is_alike(value, schema):
-        yield f"{place} must be {_expected(schema, place)}, got {shown(value)}"
-        return
-    kind = kind_of(value)
-    for keyword, rule in schema.items():
-        spoken_of, check = CHECKS.get(keyword, ("", None))
-        if check is not None and spoken_of in ("any", kind):
-            yield from check(value, rule, schema, place)
+def _at(root: Any, path: Path) -> Any:
+    """What stands at a path; a JSON pointer has the places in lists as texts."""
+    return reduce(lambda part, x: part[int(x) if isinstance(part, list) else x], path, root)
 
 
-def fits(value: object, schema: Schema, place: Place) -> bool:
-    """Whether a value fits the part of a schema at `place`."""
-    return next(_faults(value, schema, place), None) is None
-
-
-def _is_alike(value: object, schema: Mapping[str, Any]) -> bool:
-    """Whether type, const and enum hold. If not, the other keywords have nothing to add."""
-    if "type" in schema and not is_a(value, schema["type"]):
+def _is_read(read: Callable[[str], object], text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
         return False
-    if "const" in schema and identity(value) != identity(schema["const"]):
-        return False
-    return "enum" not in schema or identity(value) in map(identity, schema["enum"])
+    return True
 
 
-def _reference(value: object, rule: str, schema: object, place: Place) -> Iterator[str]:
-    yield from _faults(value, resolved(rule, place.root), place)
+class _ContentEncoding:
+    """The check of a keyword that says nothing by itself in 2020-12; of `bytes` it must."""
+
+    def __init__(self, parent_schema: object, value: str, schema_path: object) -> None:
+        self._is_base64 = value == "base64"
+
+    def validate(self, instance: object) -> None:
+        """Raise ValueError where a text is not encoded so."""
+        if self._is_base64 and isinstance(instance, str):
+            b64decode(instance, validate=True)
 
 
-def _all_of(
-    value: object, options: Sequence[Schema], schema: object, place: Place
-) -> Iterator[str]:
-    for option in options:
-        yield from _faults(value, option, place)
+KEYWORDS: dict[str, type[KeywordValidator]] = {"contentEncoding": _ContentEncoding}
 
 
-def _any_of(
-    value: object, options: Sequence[Schema], schema: object, place: Place
-) -> Iterator[str]:
-    if not any(fits(value, option, place) for option in options):
-        yield from _nearest(value, options, place)
+@frozen
+class _Teller:
+    """Says what is wrong with `value`, which is called `whole` and is `depth` deep in all."""
 
+    root: Schema
+    value: object
+    whole: str
+    depth: int = 0
 
-def _one_of(
-    value: object, options: Sequence[Schema], schema: object, place: Place
-) -> Iterator[str]:
-    fitting = sum(fits(value, option, place) for option in options)
-    if fitting == 0:
-        yield from _nearest(value, options, place)
-    elif fitting > 1:
-        yield f"{place} must fit exactly one of {len(options)} forms, and fits {fitting}"
+    def sentences(self, errors: Sequence[ValidationError]) -> Iterator[str]:
+        """What each error says, but for those that only follow from another one."""
+        alike = [error for error in errors if error.kind.name in ALIKE]
+        first = {_place_in_both(error, -1): error for error in reversed(alike)}
+        for error in errors:
+            ways = (_place_in_both(error, end) for end in range(len(error.evaluation_path)))
+            if next((first[way] for way in ways if way in first), error) is error:
+                yield from self._sentences(error)
 
+    def _sentences(self, error: ValidationError) -> Iterator[str]:
+        rule = error.kind.value
+        match error.kind.name:
+            case "required":
+                missing = self._place(error, rule)
+                yield f"{missing} is missing{self._need(error)}"
+            case "additionalProperties":
+                yield from self._unknown(error, rule)
+            case "falseSchema" if _forbids_others(error.schema_path):  # there is no property at all
+                yield from self._unknown(error, self._value(error))
+            case "propertyNames":
+                name = f"{rule.instance} (the name)"
+                place = self._place(error, name)
+                depth = len(error.instance_path)  # the library has no place for a name itself
+                inner = _Teller(self.root, rule.instance, place, depth)
+                yield from inner.sentences([rule])
+            case "anyOf" | "oneOf" if [] not in rule:
+                yield from self._nearest(error)
+            case _:
+                value = self._value(error)
+                yield f"{self._place(error)} must {self._demand(error, value)}"
 
-def _nearest(value: object, options: Sequence[Schema], place: Place) -> Iterator[str]:
-    """What to say when no option fits: what those for values of this type say, if there are any."""
-    direct = [_direct(option, place) for option in options]
-    said = [list(_faults(value, option, place)) for option in direct if _is_alike(value, option)]
-    if len(said) == 1:
-        yield from said[0]
-    elif said:
-        told = "; ".join(sorted(said, key=len)[0])  # noqa: FURB192 - mypy cannot type min here
-        yield f"{place} must fit one of {len(options)} forms; the nearest one says: {told}"
-    else:
-        expected = " or ".join(dict.fromkeys(_expected(option, place) for option in direct))
-        yield f"{place} must be {expected}, got {shown(value)}"
+    def _demand(self, error: ValidationError, value: Any) -> str:
+        keyword, rule = error.kind.name, error.kind.value
+        schema = self._part(error.schema_path[:-1])
+        match keyword:
+            case "falseSchema":
+                return "be left out"
+            case "format" if rule not in FORMATS:
+                asked = f"be in the format {rule}"
+            case "uniqueItems":
+                return "not have an item twice"
+            case "oneOf":
+                return f"fit exactly one of {len(rule)} forms, and fits {rule.count([])}"
+            case "not":
+                asked = f"not be {self._expected(rule)}"
+            case "contentEncoding":
+                asked = f"be {schema[keyword]} text"
+            case "contains":
+                is_most = error.schema_path[-1] == "maxContains"
+                bound = schema["maxContains"] if is_most else schema.get("minContains", 1)
+                count = f"at {'most' if is_most else 'least'} {bound}"
+                asked = f"have {count} items that are {self._expected(schema['contains'])}"
+            case _ if keyword.endswith(("Length", "Items", "Properties")):
+                return f"{ASKED[keyword].format(rule)}, got {len(value)}"
+            case _ if keyword in ASKED:
+                asked = ASKED[keyword].format(rule)
+            case _:
+                asked = f"be {self._expected(schema, [error])}"
+        return f"{asked}, got {shown(value)}"
 
-
-def _not(value: object, rule: Schema, schema: object, place: Place) -> Iterator[str]:
-    if fits(value, rule, place):
-        yield f"{place} must not be {_expected(_direct(rule, place), place)}, got {shown(value)}"
-
-
-def _if(value: object, rule: Schema, schema: Mapping[str, Any], place: Place) -> Iterator[str]:
-    chosen = "then" if fits(value, rule, place) else "else"
-    yield from _faults(value, schema.get(chosen, True), place)
-
-
-def _properties(
-    value: dict[str, object], rule: Mapping[str, Schema], schema: object, place: Place
-) -> Iterator[str]:
-    for name, option in rule.items():
-        if name in value:
-            yield from _faults(value[name], option, place.of(name))
-
-
-def _pattern_properties(
-    value: dict[str, object], rule: Mapping[str, Schema], schema: object, place: Place
-) -> Iterator[str]:
-    for pattern, option in rule.items():
-        for name, item in value.items():
-            if re.search(pattern, name):
-                yield from _faults(item, option, place.of(name))
-
-
-def _additional_properties(
-    value: dict[str, object], rule: Schema, schema: Mapping[str, Any], place: Place
-) -> Iterator[str]:
-    known: Mapping[str, Schema] = schema.get("properties", {})
-    patterns = schema.get("patternProperties", ())
-    for name, item in value.items():
-        if name in known or any(re.search(pattern, name) for pattern in patterns):
-            continue
-        if rule is False:
-            yield f"{place.of(name)} is not known; {_instead_of(name, known)}"
+    def _nearest(self, error: ValidationError) -> Iterator[str]:
+        """What to say when no option fits: what those for values of this type say, if any are."""
+        options: list[list[ValidationError]] = error.kind.value
+        near = [errors for errors in options if not _is_other(errors, error.instance_path)]
+        place = self._place(error)
+        if len(near) == 1:
+            yield from self.sentences(near[0])
+        elif near:
+            told = min((list(self.sentences(errors)) for errors in near), key=len)
+            forms = f"one of {len(options)} forms; the nearest one says: {'; '.join(told)}"
+            yield f"{place} must fit {forms}"
         else:
-            yield from _faults(item, rule, place.of(name))
+            parts = [self._part([*error.schema_path, index]) for index in range(len(options))]
+            words = map(self._expected, parts, options)
+            value = shown(self._value(error))
+            yield f"{place} must be {' or '.join(dict.fromkeys(words))}, got {value}"
+
+    def _expected(self, schema: Schema, errors: Sequence[ValidationError] = ()) -> str:
+        """What a schema wants, in words; if it does not say so itself, what `errors` say of it."""
+        asked = schema if isinstance(schema, Mapping) else {}
+        if told := _words({name: asked[name] for name in WORDS if name in asked}):
+            return told
+        if (reference := str(asked.get("$ref", ""))).startswith("#"):
+            return self._expected(resolved(reference, self.root), errors)
+        if options := asked.get("anyOf") or asked.get("oneOf"):
+            return " or ".join(map(self._expected, options))
+        kinds = (error.kind for error in errors)
+        told = next(filter(None, (_words({kind.name: kind.value}) for kind in kinds)), "")
+        return told or "what its schema says"
+
+    def _unknown(self, error: ValidationError, names: Iterable[str]) -> Iterator[str]:
+        known = self._part(error.schema_path[:-1]).get("properties", {})
+        for name in names:
+            close = [f"did you mean '{other}'?" for other in get_close_matches(name, known, 1)]
+            instead = [*close, f"there is: {', '.join(known) or 'nothing'}"][0]
+            yield f"{self._place(error, name)} is not known; {instead}"
+
+    def _need(self, error: ValidationError) -> str:
+        """Who needs the property that is missing, where not all do."""
+        rule = self._part(error.schema_path)
+        value = self._value(error)
+        for name, others in rule.items():
+            if name in value and error.kind.value in others:
+                return f", and {self._place(error, name)} needs it"
+        return ""
+
+    def _part(self, path: Path) -> Mapping[str, Any]:
+        """The part of the schema at a path; nothing, where that is in a schema of the library's."""
+        try:
+            part = _at(self.root, path)
+        except (LookupError, TypeError):
+            return {}
+        return part if isinstance(part, Mapping) else {}
+
+    def _value(self, error: ValidationError) -> Any:
+        return _at(self.value, error.instance_path[self.depth :])
+
+    def _place(self, error: ValidationError, *further: str) -> str:
+        path = [*error.instance_path[self.depth :], *further]
+        text = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path)
+        return f"'{text.removeprefix('.')}'" if path else self.whole
 
 
-def _property_names(
-    value: dict[str, object], rule: Schema, schema: object, place: Place
-) -> Iterator[str]:
-    for name in value:
-        yield from _faults(name, rule, place.of(f"{name} (the name)"))
+def _words(asked: Mapping[str, Any]) -> str:
+    """In words what the first of these keywords asks; "" if that takes more than some words."""
+    for keyword, rule in asked.items():
+        match keyword:
+            case "const":
+                return shown(rule)
+            case "enum":
+                return " or ".join(map(shown, rule))
+            case "format" if rule in FORMATS:
+                return FORMATS[rule][1]
+            case "type":
+                names = [rule] if isinstance(rule, str) else rule
+                return " or ".join(phrase for name, phrase in PHRASES.items() if name in names)
+            case _:
+                continue
+    return ""
 
 
-def _dependent_schemas(
-    value: dict[str, object], rule: Mapping[str, Schema], schema: object, place: Place
-) -> Iterator[str]:
-    for name, option in rule.items():
-        if name in value:
-            yield from _faults(value, option, place)
+def _place_in_both(error: ValidationError, end: int) -> tuple[tuple[str | int, ...], ...]:
+    """Which value it is about, and the schema that stands so far in the way to its keyword."""
+    return tuple(error.instance_path), tuple(error.evaluation_path[:end])
 
 
-def _prefix_items(
-    value: list[object], rule: Sequence[Schema], schema: object, place: Place
-) -> Iterator[str]:
-    for index, (item, option) in enumerate(zip(value, rule, strict=False)):
-        yield from _faults(item, option, place.at(index))
+def _forbids_others(path: Path) -> bool:
+    """Whether `additionalProperties` at the end of a path is the keyword, and no property."""
+    return path[-1:] == ["additionalProperties"] and path[-2:-1] != ["properties"]
 
 
-def _items(
-    value: list[object], rule: Schema, schema: Mapping[str, Any], place: Place
-) -> Iterator[str]:
-    first = len(schema.get("prefixItems", ()))
-    for index, item in enumerate(value[first:], first):
-        yield from _faults(item, rule, place.at(index))
-
-
-def _contains(
-    value: list[object], rule: Schema, schema: Mapping[str, Any], place: Place
-) -> Iterator[str]:
-    found = sum(fits(item, rule, place) for item in value)
-    least, most = schema.get("minContains", 1), schema.get("maxContains", found)
-    if not least <= found <= most:
-        bound = f"at least {least}" if found < least else f"at most {most}"
-        wanted = _expected(_direct(rule, place), place)
-        yield f"{place} must have {bound} items that are {wanted}, got {found}"
-
-
-CHECKS: Mapping[str, tuple[str, Check]] = {
-    "$ref": ("any", _reference),
-    "allOf": ("any", _all_of),
-    "anyOf": ("any", _any_of),
-    "oneOf": ("any", _one_of),
-    "not": ("any", _not),
-    "if": ("any", _if),
-    "properties": ("object", _properties),
-    "patternProperties": ("object", _pattern_properties),
-    "additionalProperties": ("object", _additional_properties),
-    "propertyNames": ("object", _property_names),
-    "dependentSchemas": ("object", _dependent_schemas),
-    "prefixItems": ("array", _prefix_items),
-    "items": ("array", _items),
-    "contains": ("array", _contains),
-    **ASSERTIONS,
-}
-"""For each keyword the JSON type that it speaks about, and its check."""
-
-
-def _direct(schema: Schema, place: Place) -> Mapping[str, Any]:
-    """The schema that `schema` refers to, or is; for true and false an object that means it."""
-    while not isinstance(schema, bool) and list(schema) == ["$ref"]:
-        schema = resolved(schema["$ref"], place.root)
-    if isinstance(schema, bool):
-        return {} if schema else {"not": {}}
-    return schema
-
-
-def _expected(schema: Mapping[str, Any], place: Place) -> str:
-    if "const" in schema:
-        return shown(schema["const"])
-    if "enum" in schema:
-        return " or ".join(map(shown, schema["enum"]))
-    if schema.get("format") in FORMATS:
-        return FORMATS[schema["format"]][1]
-    if "type" in schema:
-        names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-        return " or ".join(PHRASES[name] for name in names)
-    if options := schema.get("anyOf") or schema.get("oneOf"):
-        return " or ".join(_expected(_direct(option, place), place) for option in options)
-    return "what its schema says"
-
-
-def _instead_of(name: str, known: Mapping[str, Schema]) -> str:
-    if close := get_close_matches(name, known, 1):
-        return f"did you mean '{close[0]}'?"
-    return f"there is: {', '.join(known) or 'nothing'}"
+def _is_other(errors: Sequence[ValidationError], path: Path) -> bool:
+    """Whether an option is for values of another type, or for other values."""
+    kinds = {error.kind.name for error in errors if error.instance_path == path}
+    return not kinds.isdisjoint({*ALIKE, "falseSchema"})

@@ -93,11 +93,10 @@ class BaseState:
         Raises:
             UnstorableError: a value cannot be stored; names the key and the place in it.
         """
-        from detent.core.state.stored import (
-            state_text,  # cattrs is only loaded when something is stored
-        )
+        from detent.core.codec.json_text import encoded
+        from detent.core.state.stored import state_to_json
 
-        return cast("dict[str, Any]", json.loads(state_text(self)))
+        return cast("dict[str, Any]", json.loads(encoded(state_to_json(self))))
 
     def restored(self, stored: Mapping[str, Any]) -> Self:
         """A state with the schema of this one that holds what `to_dict` gave.
@@ -106,19 +105,10 @@ class BaseState:
             StoredDataError: `stored` is no such dict, of another version, or does not fit.
             StateError: it has an unknown key, or a value of the wrong type.
         """
-        from detent.core.chat.json import messages_from_json  # as above
-        from detent.core.codec.values import from_json, versioned
-        from detent.core.state.stored import VERSION
+        from detent.core.state.stored import values_from_json
 
-        types = [key.type for key in self._keys.values()]
-        data: dict[str, object] = {}
-        for name, value in versioned(stored, VERSION, "state").items():
-            declared, place = self._key(name).type, f"state key {name!r}"
-            if declared == list[ChatMessage]:
-                data[name] = messages_from_json(value, place=place)
-            else:
-                data[name] = from_json(value, declared, types, place=place)
-        return self.update(initial_writes(data))
+        declared = {name: key.type for name, key in self._keys.items()}
+        return self.update(initial_writes(values_from_json(stored, declared)))
 
     def _begin(self, keys: Mapping[str, Key[Any, Any]], writes: Iterable[Write]) -> None:
         if hasattr(self, "_keys"):

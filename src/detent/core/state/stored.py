@@ -5,59 +5,84 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
-from detent.core.chat.json import conversation_text
+from detent.core.chat.json import conversation_data, messages_from_json
 from detent.core.chat.messages import ChatMessage
-from detent.core.codec.json_text import quoted
-from detent.core.codec.shapes import RefusedError
-from detent.core.codec.values import to_text
-from detent.core.errors import UnstorableError
+from detent.core.codec.values import from_json, to_json
+from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import SharedList, bare, is_shared_list
+from detent.core.values.short_repr import short_repr
 
-VERSION = 2
+VERSION = 1
 """Of the stored form."""
 
 
-def value_text(
+def value_to_json(
     value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
-) -> str:
-    """What a key holds, or a write to it, as JSON text. Raises as `to_text`."""
+) -> Any:
+    """What a key holds, or a write to it, as JSON. Raises as `to_json`."""
     if declared == list[ChatMessage] and _are_messages(value):
         try:
-            return conversation_text(value)
-        except RefusedError as error:
+            return conversation_data(value)
+        except UnstorableError as error:
             raise UnstorableError(f"{place} cannot be stored: {error}") from None
-    return to_text(value, declared, types, place=place)
+    return to_json(value, declared, types, place=place)
 
 
 def _are_messages(value: object) -> TypeGuard[list[ChatMessage]]:
     return isinstance(value, list) and {ChatMessage}.issuperset(map(type, value))
 
 
-def state_text(state: Any) -> str:
-    """Everything that has been written to a state, as JSON text. The schema is not part of it.
+def state_to_json(
+    state: Any, known: Mapping[str, SharedList[Any]] = FrozenDict()
+) -> dict[str, Any]:
+    """What has been written to each key of a state, as JSON. The schema is not part of it.
+
+    `known` are lists of an earlier state; what a list shares with one of them is left out.
 
     Raises:
         UnstorableError: a value cannot be stored; names the key and the place in it.
     """
-    return in_state(state_parts(state, {}))
-
-
-def state_parts(state: Any, known: Mapping[str, SharedList[Any]]) -> dict[str, str]:
-    """What has been written to each key, as JSON text.
-
-    `known` are lists of an earlier state; what a list shares with one of them is left out. Raises
-    as above.
-    """
     keys = state.fields
     types = [key.type for key in keys.values()]
-    told: dict[str, str] = {}
+    data: dict[str, Any] = {}
     for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
-        new = value.beyond(known[name]) if is_shared_list(value) and name in known else bare(value)
-        told[name] = value_text(new, keys[name].type, types, place=f"state key {name!r}")
-    return told
+        new = (
+            value.beyond(known[name])
+            if known and is_shared_list(value) and name in known
+            else bare(value)
+        )
+        data[name] = value_to_json(new, keys[name].type, types, place=f"state key {name!r}")
+    return {"version": VERSION, "data": data}
 
 
-def in_state(parts: Mapping[str, str]) -> str:
-    """The text of a state with these parts."""
-    told = ",".join(f"{quoted(name)}:{text}" for name, text in parts.items())
-    return f'{{"version":{VERSION},"data":{{{told}}}}}'
+def values_from_json(stored: object, declared: Mapping[str, Any]) -> dict[str, object]:
+    """What each key holds, as `state_to_json` stored it, by the declared types of all keys.
+
+    Raises:
+        StoredDataError: `stored` is no such dict, of another version, or does not fit.
+    """
+    values: dict[str, object] = {}
+    for name, value in _values_in(stored).items():
+        place = f"state key {name!r}"
+        if declared.get(name) == list[ChatMessage]:
+            values[name] = messages_from_json(value, place=place)
+        else:
+            kind = declared.get(name, Any)  # the state refuses a key that it has not got
+            values[name] = from_json(value, kind, declared.values(), place=place)
+    return values
+
+
+def _values_in(stored: object) -> Mapping[str, Any]:
+    match stored:
+        case {"version": version, "data": dict(data)} if version == VERSION:
+            return data
+        case {"data": dict(), **rest}:
+            found = rest.get("version")
+            raise StoredDataError(
+                f"a stored state of version {found!r:.40}; this Detent reads version {VERSION}"
+            )
+        case _:
+            raise StoredDataError(
+                f"a stored state is a dict with 'version' and 'data', got {short_repr(stored)}"
+            )

@@ -6,27 +6,23 @@ ended. So all checkpoints of a run together are about as large as the run, howev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
 from detent.core.codec.json_text import encoded
+from detent.core.codec.own_values import data_of
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Run, evolve
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
-from detent.core.state.stored import in_state, state_parts, state_text
+from detent.core.state.stored import state_to_json
 from detent.core.storage.fingerprint import fingerprint
-from detent.core.storage.journal import run_text
-from detent.core.storage.storable import is_plain_run, is_plain_start
-from detent.core.storage.upgrades import FORMAT, upgraded_run
+from detent.core.storage.journal import FORMAT, require_format
 from detent.core.values.shared_list import SharedList
 
 Json: TypeAlias = dict[str, Any]
-Written: TypeAlias = str | Callable[[], str]
-"""A text, or what gives it once it is needed."""
 
 
 @frozen
@@ -38,13 +34,6 @@ class Known:
 
 
 NO_CHECKPOINT = Known()
-
-
-def checkpoint(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[Written, int]:
-    """As `checkpoint_text`, or what gives that text later, if nothing but lists is in the run."""
-    if is_plain_run(run):
-        return lambda: checkpoint_text(spec, run, known)[0], 0
-    return checkpoint_text(spec, run, known)
 
 
 def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[str, int]:
@@ -63,29 +52,36 @@ def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
         if name in known.lists
     }
     told = {name: count for name, count in shared.items() if count}
-    parts = state_parts(run.state, known.lists)
-    begun = begun_text(spec, evolve(run, state=spec.state))
-    # no text in JSON has the like of it in it: there, a stroke stands before each quote
-    whole = begun.replace(f'"state":{state_text(spec.state)}', f'"state":{in_state(parts)}', 1)
-    text = f'{whole[:-1]},"after":{known.position},"shared":{encoded(told)}}}'
-    return text, len(text) - sum(len(parts[name]) for name in lists)
+    state = state_to_json(run.state, known.lists)
+    kept = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
+    start = _start(spec, evolve(run, state=spec.state))
+    text = encoded(_with_state(start, state) | {"after": known.position, "shared": told})
+    return text, len(encoded(_with_state(start, kept)))
 
 
-def begun(spec: AgentSpec[Any], run: Run[Any]) -> Written:
-    """As `begun_text`, or what gives that text later, if nothing odd is in the run."""
-    return partial(begun_text, spec, run) if is_plain_start(run) else begun_text(spec, run)
-
-
-def begun_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
+def start_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
     """A snapshot of `run` as JSON text, for a journal: nothing holds it.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
     """
-    agent = encoded(fingerprint(spec, run))
-    about = '"held":[],"about_to":"","break_point":{}'
-    head = f'"detent":"snapshot","format":{FORMAT},{about}'
-    return f'{{{head},"agent":{agent},"run":{run_text(spec, run)}}}'
+    return encoded(_start(spec, run))
+
+
+def _start(spec: AgentSpec[Any], run: Run[Any]) -> Json:
+    return {
+        "detent": "snapshot",
+        "format": FORMAT,
+        "held": [],
+        "about_to": "",
+        "break_point": {},
+        "agent": fingerprint(spec, run),
+        "run": data_of(run, Run, spec),
+    }
+
+
+def _with_state(start: Json, state: Json) -> Json:
+    return {**start, "run": {**start["run"], "state": state}}
 
 
 def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] | None:
@@ -94,7 +90,7 @@ def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] |
     One whose predecessor is missing says nothing: then more entries must be read.
 
     Raises:
-        StoredDataError: one of them is damaged, or a later Detent wrote it.
+        StoredDataError: one of them is damaged, or another Detent wrote it.
     """
     lists: dict[str, list[Any]] = {}
     last: tuple[int, Json] | None = None
@@ -108,7 +104,7 @@ def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
     """A checkpoint as a snapshot. `lists` are those of the one before, and are made its own."""
     match data:
         case {"run": dict(run), "shared": dict(shared), "format": version}:
-            run = upgraded_run(run, version)
+            require_format(version)
         case _:
             raise StoredDataError("a checkpoint is damaged: its run is not there")
     match run.get("state"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from detent.core.codec.json_text import TAG
-from detent.core.codec.records import dump, load, text_of
+from detent.core.codec.own_values import dump, load, text_of
+from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
 from detent.core.run.run import AwaitingDecision, Delegated, Done, Run, Status, is_settled
@@ -17,6 +17,22 @@ from detent.core.storage.writes import register_forms
 
 register_forms()
 
+FORMAT = 1
+"""The version of the stored form of runs and events."""
+
+
+def require_format(version: object) -> None:
+    """Raise unless this Detent reads what was stored in that format.
+
+    Raises:
+        StoredDataError: another Detent wrote it.
+    """
+    if type(version) is not int or version != FORMAT:
+        raise StoredDataError(
+            f"this was stored in format {version!r:.40}, and this Detent reads format {FORMAT}; "
+            "use the version of Detent that wrote it"
+        )
+
 
 def run_to_json(spec: AgentSpec[S], run: Run[S]) -> dict[str, Any]:
     """Everything that `run` knows.
@@ -24,7 +40,7 @@ def run_to_json(spec: AgentSpec[S], run: Run[S]) -> dict[str, Any]:
     Raises:
         UnstorableError: a value in it cannot be written as JSON.
     """
-    return cast("dict[str, Any]", json.loads(run_text(spec, run)))
+    return cast("dict[str, Any]", dump(run, Run, spec))
 
 
 def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
@@ -34,11 +50,6 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
         StoredDataError: it says none, or this agent cannot go on with it.
     """
     return cast("Run[S]", load(data, Run, spec))
-
-
-def run_text(spec: AgentSpec[S], run: Run[S]) -> str:
-    """The same as JSON text, which is quicker."""
-    return text_of(run, Run, spec)
 
 
 def event_text(spec: AgentSpec[Any], event: Event) -> str:
@@ -91,21 +102,13 @@ def status_of(run: Run[Any]) -> str:
     return "waiting" if still else "running"
 
 
-def mark_of(run: Run[Any]) -> str:
-    """How far a run has come, in a line: two runs that differ here do not go on alike."""
+def progress_mark(run: Run[Any]) -> str:
+    """How far a run has come, in a line: two runs that differ here do not go on alike.
+
+    The turn, the phase, how many messages there are, and a word for each call.
+    """
     count = len(run.state.read("messages"))
-    return f"turn {run.turn} {type(run.phase).__name__} {count} messages{_words(run, mark_of)}"
-
-
-def short_mark_of(run: Run[Any]) -> str:
-    """The same as a journal keeps it."""
-    count = len(run.state.read("messages"))
-    return f"{run.turn} {type(run.phase).__name__} {count}{_words(run, short_mark_of)}"
-
-
-def short_mark(mark: str) -> str:
-    """A mark that a journal has kept, as it is kept now. Up to format 3 that was in full."""
-    return mark.replace("turn ", "").replace(" messages", "")
+    return f"{run.turn} {type(run.phase).__name__} {count}{_words(run)}"
 
 
 def _waits(status: Status) -> bool:
@@ -114,12 +117,12 @@ def _waits(status: Status) -> bool:
     return isinstance(status, AwaitingDecision)
 
 
-def _words(run: Run[Any], mark: Callable[[Run[Any]], str]) -> str:
+def _words(run: Run[Any]) -> str:
     """A word for each slot, with the mark of an agent that is at work there."""
     words = ""
     for slot in run.slots:
         status = slot.status
-        inner = f"({mark(status.run)})" if isinstance(status, Delegated) else ""
+        inner = f"({progress_mark(status.run)})" if isinstance(status, Delegated) else ""
         words += f" {type(status).__name__}{inner}"
     return words
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
 from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ToolCall, frozen_mapping
-from detent.core.codec.records import dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.control.breakpoints import (
     CHAT_GENERATOR,
     TOOL_INVOKER,
@@ -39,8 +38,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.storage.fingerprint import fingerprint, is_fingerprint, misfits
-from detent.core.storage.journal import run_from_json, run_to_json
-from detent.core.storage.upgrades import FORMAT, upgraded_run
+from detent.core.storage.journal import FORMAT, require_format, run_from_json, run_to_json
 from detent.core.tools.masking import masked
 from detent.core.values.frozen import FrozenDict, thaw
 
@@ -55,14 +53,6 @@ class SnapshotMismatchError(StoredDataError):
         self.faults = tuple(faults)
         lines = ["this agent cannot go on with the stored run:", *self.faults]
         super().__init__("\n  - ".join(lines))
-
-
-@frozen
-class Unread(Generic[S]):
-    """Where a snapshot comes from that is made when somebody looks: a run by an agent's rules."""
-
-    spec: AgentSpec[S]
-    run: Callable[[], Run[S]]
 
 
 @frozen
@@ -89,21 +79,6 @@ class AgentSnapshot:
     at: float | None = None
     format: int = FORMAT
     decisions: tuple[ToolExecutionDecision, ...] = ()
-    _unread: Unread[Any] | None = field(default=None, init=False, eq=False, repr=False)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """`run` and `agent`, where nobody has looked at them yet."""
-            if name not in ("run", "agent"):
-                raise AttributeError(f"a snapshot has no {name!r}", name=name, obj=self)
-            whole = snapshot_of(self._unread.spec, self._unread.run())
-            object.__setattr__(self, "run", whole.run)
-            object.__setattr__(self, "agent", whole.agent)
-            return getattr(whole, name)
-
-    def __reduce__(self) -> tuple[Callable[[Json], AgentSnapshot], tuple[Json]]:
-        return AgentSnapshot.from_dict, (self.to_dict(),)
 
     @property
     def run_id(self) -> str:
@@ -197,7 +172,7 @@ class AgentSnapshot:
         """What `to_dict` gave. `data` is not changed and not kept.
 
         Raises:
-            StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+            StoredDataError: `data` is no snapshot, or another Detent wrote it.
         """
         parts = _parts_of(data)
         said = map(ToolExecutionDecision.from_dict, _listed(data.get("decisions", []), "decisions"))
@@ -227,11 +202,11 @@ class AgentSnapshot:
 def _parts_of(
     data: Mapping[str, Any],
 ) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any], float | None]:
-    """What the fields of a snapshot are made of, in the present format."""
+    """What the fields of a snapshot are made of."""
     if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
         raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
-    found, agent = data.get("run"), data.get("agent")
-    run = upgraded_run(found if isinstance(found, Mapping) else {}, data.get("format"))
+    require_format(data.get("format"))
+    run, agent = data.get("run"), data.get("agent")
     if not _is_run(run) or not is_fingerprint(agent):
         raise StoredDataError(
             "the snapshot is damaged: its run or its agent is not there or not whole"
@@ -240,14 +215,14 @@ def _parts_of(
     break_point, about_to = data.get("break_point"), data.get("about_to")
     if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
         raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
-    return run, cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
+    return cast(Json, run), cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
 
 
 def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
     """As `AgentSnapshot.from_dict`, but `data` is kept as it is: for one that is not given on.
 
     Raises:
-        StoredDataError: `data` is no snapshot, or a later Detent wrote it.
+        StoredDataError: `data` is no snapshot, or another Detent wrote it.
     """
     run, *rest = _parts_of(data)
     return AgentSnapshot(FrozenDict(run), *rest)  # type: ignore[arg-type]  # mypy loses their types
@@ -275,18 +250,6 @@ def snapshot_of(
     )
 
 
-def unread_snapshot(spec: AgentSpec[S], run: Callable[[], Run[S]]) -> AgentSnapshot:
-    """What `snapshot_of` gives for the run, once somebody looks at it.
-
-    The agent of `spec` need not look: it goes on with the run itself.
-    """
-    made = AgentSnapshot(FrozenDict(), FrozenDict())
-    object.__setattr__(made, "_unread", Unread(spec, cache(run)))
-    object.__delattr__(made, "run")
-    object.__delattr__(made, "agent")
-    return made
-
-
 def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
     """The run in a snapshot, for this agent to go on with.
 
@@ -295,9 +258,6 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
             schema.
         StoredDataError: the snapshot is damaged.
     """
-    unread = snapshot._unread  # noqa: SLF001  # ours
-    if unread is not None and unread.spec is spec:
-        return cast("Run[S]", unread.run())
     if faults := misfits(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
     return run_from_json(spec, snapshot.run)

@@ -121,9 +121,9 @@ def _visible(tool: Tool) -> ToolSpec:
 
 def _fits(tool: Tool) -> Callable[[Mapping[str, object]], bool]:
     """Whether arguments are what the model was asked for."""
-    from detent.core.schema.compiled import checker  # as above
+    from detent.core.schema.validation import Validator  # as above
 
-    return checker(tool.spec.parameters)
+    return Validator(tool.spec.parameters).fits
 
 
 @frozen

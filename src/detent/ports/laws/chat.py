@@ -15,7 +15,7 @@ from attrs import frozen
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, StreamingChunk
-from detent.core.codec.records import dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import (
     AsyncChatGenerator,

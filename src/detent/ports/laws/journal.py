@@ -6,7 +6,6 @@ def test_my_journal(tmp_path):
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from threading import Barrier
 
@@ -16,7 +15,6 @@ from detent.ports.journal import (
     Journal,
     JournalConflictError,
     StoredRun,
-    length_of,
 )
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
 
@@ -116,16 +114,6 @@ def checkpoints_are_kept(make: MakeJournal) -> None:
     _expect(kept == [first, second], "a refused append leaves no checkpoint")
 
 
-def a_text_may_come_late(make: MakeJournal) -> None:
-    """What is given as a function is kept as the text that it gives."""
-    text = json.dumps(ODD)
-    late = Checkpoint(1, lambda: text)
-    make().append("a", [Entry(0, 1.5, "Kind", "running", lambda: text)], late)
-    _expect([one.data for one in make().read("a")] == [ODD], "a text may be given as a function")
-    kept = [one.data for one in make().checkpoints("a")]
-    _expect(kept == [ODD], "a checkpoint may be given as a function")
-
-
 def runs_are_listed(make: MakeJournal) -> None:
     """Each run is listed once, with its length, its last status and time, the newest first."""
     make().append("a", [Entry(0, 1.0, "Started", "running", {})])
@@ -148,32 +136,14 @@ def a_deleted_run_is_gone(make: MakeJournal) -> None:
     _expect(list(make().read("a")) == entries(0, 1), "its id can be used again")
 
 
-def a_length_is_that_of_what_is_read(make: MakeJournal) -> None:
-    """A journal that can say how long a run is says so, as it is by then, through any handle."""
-
-    def check(length: int) -> None:
-        _expect(length_of(make(), "a") == length, "a run is as long as what is read of it")
-
-    check(0)
-    make().append("a", entries(0, 3))
-    make().append("b", entries(0, 1))
-    check(3)
-    make().append("a", entries(3, 2), Checkpoint(5, {}))
-    check(5)
-    make().delete("a")
-    check(0)
-
-
 LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     what_was_appended_is_read_back,
     one_of_two_writers_wins,
     many_writers_lose_nothing,
     any_json_survives,
     checkpoints_are_kept,
-    a_text_may_come_late,
     runs_are_listed,
     a_deleted_run_is_gone,
-    a_length_is_that_of_what_is_read,
 )
 """The laws of the `Journal` port, one by one."""
 

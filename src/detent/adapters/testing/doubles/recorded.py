@@ -20,7 +20,7 @@ from detent.adapters.testing.doubles.scripted import chunks_of
 from detent.adapters.testing.doubles.scrubbing import scrub_secrets
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk, ToolCallDelta
-from detent.core.codec.records import dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.tools.result import text_of
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import (

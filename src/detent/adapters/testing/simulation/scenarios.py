@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from attrs import field, frozen
 
-from detent.adapters.drivers.recording import FORGOTTEN, STOPPED, events_of, loaded
+from detent.adapters.drivers.recording import FORGOTTEN, STOPPED, loaded, marked_event
 from detent.adapters.testing.doubles.transcripts import transcript
 from detent.adapters.testing.simulation.trace import told
 from detent.core.machine.step import step
@@ -16,7 +16,7 @@ from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
-from detent.core.storage.journal import event_from_json, event_to_json, mark_of
+from detent.core.storage.journal import event_from_json, event_to_json, progress_mark
 from detent.core.storage.snapshot import AgentSnapshot, run_of, snapshot_of
 from detent.ports.journal import Journal
 
@@ -66,7 +66,7 @@ class Scenario(Generic[S]):
         """What happened, a line for each event, and the run as it is then."""
         runs = list(self.runs())
         heard = zip(self.events, runs[1:], strict=True)
-        lines = [f"{told(event)} -> {mark_of(after)}" for event, after in heard]
+        lines = [f"{told(event)} -> {progress_mark(after)}" for event, after in heard]
         return "\n".join([*lines, transcript(runs[-1])])
 
 
@@ -78,10 +78,9 @@ def scenario_of(journal: Journal, spec: AgentSpec[S], run_id: str) -> Scenario[S
         StoredDataError: what is stored is damaged, or this agent cannot play it.
     """
     begun = loaded(journal, spec, run_id, 1)
-    events: list[Event] = []
-    format_ = begun.format
-    for entry in journal.read(run_id, 1):
-        if entry.kind not in (STOPPED, FORGOTTEN):
-            kept, _, format_ = events_of(spec, entry.kind, entry.data, format_)
-            events += kept
-    return Scenario(spec, begun.run, tuple(events))
+    events = tuple(
+        marked_event(spec, entry.kind, entry.data)[0]
+        for entry in journal.read(run_id, 1)
+        if entry.kind not in (STOPPED, FORGOTTEN)
+    )
+    return Scenario(spec, begun.run, events)

@@ -12,7 +12,7 @@ from detent.core.run.effects import AskHuman, Effect, RunTool
 from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Run, Slot
-from detent.core.storage.journal import mark_of
+from detent.core.storage.journal import progress_mark
 from detent.ports.journal import Entry
 
 
@@ -156,9 +156,9 @@ def told(event: Event) -> str:
 def _line(happening: Happening) -> str:
     match happening:
         case Opened(process, entries, run):
-            return f"process {process} opens the run at entry {len(entries)}: {mark_of(run)}"
+            return f"process {process} opens the run at entry {len(entries)}: {progress_mark(run)}"
         case Folded(process, _, event, after):
-            came = mark_of(after) if happening.is_change else "changes nothing"
+            came = progress_mark(after) if happening.is_change else "changes nothing"
             return f"process {process} hears {told(event)} -> {came}"
         case Performed(process, effect, came):
             return f"  in the world: {_call(effect)} attempt {effect.attempt}: {told(came)}"
@@ -171,7 +171,7 @@ def _line(happening: Happening) -> str:
         case FoundDamaged(error):
             return f"the damage is found: {type(error).__name__}"  # it says where: nowhere lasting
         case Rested(run):
-            return f"at rest: {mark_of(run)} {run.outcome or ''}".rstrip()
+            return f"at rest: {progress_mark(run)} {run.outcome or ''}".rstrip()
         case Wrote():
             return ""
 

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,17 +20,26 @@ from detent import (
     ImageContent,
     Modified,
     Rejected,
+    State,
     TextContent,
     ToolCall,
 )
-from detent.core.codec.records import dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.run.events import AnswerRejected, ClockTicked, Resumed, ToolNeverRan
+from detent.core.run.events import (
+    AnswerRejected,
+    ClockTicked,
+    HappenedInside,
+    Resumed,
+    ToolNeverRan,
+)
 from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import AgentRef
 from detent.core.run.run import Phase, RunOptions, Status
+from detent.core.storage.writes import register_forms
 from detent.core.values.frozen import FrozenDict
 from detent.machine import (
+    AgentSpec,
     CallRef,
     Cancelled,
     CancelRequested,
@@ -39,15 +48,18 @@ from detent.machine import (
     HumanDecided,
     ModelFailed,
     ModelReplied,
+    Run,
     ToolFault,
     ToolRaised,
     ToolResult,
     ToolReturned,
     ToolStarted,
     Write,
+    start,
 )
 from detent.models import ChatReply, ModelFailure, Usage
 
+register_forms()
 REF = CallRef(1, 0)
 CALL = ToolCall("pay", {"n": [1, {"a": None}], "x": 1.5}, "c1", {"sig": "x"})
 REPLY = ChatReply(
@@ -96,15 +108,15 @@ def test_outcomes_come_back(outcome: Outcome) -> None:
     ("data", "text"),
     [
         ({"$type": "os.system", "command": "rm"}, r"must have '\$type', one of ModelReplied"),
-        ({"is": "ToolStarted", "attempt": 1}, "'ref' is missing @ data"),
-        ({"is": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
-        ({"is": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
+        ({"$type": "ToolStarted", "attempt": 1}, "it is missing @ data.ref"),
+        ({"$type": "ToolStarted", "ref": [1, 0], "attempt": "1"}, "must be int, got str"),
+        ({"$type": "ToolStarted", "ref": [1, 0], "attempt": True}, "must be int, got bool"),
         ({"$type": "ToolStarted", "ref": [1], "attempt": 1}, "an array of turn and place"),
         ({"$type": "ToolStarted", "ref": [1, "0"]}, "must be int, got str @ data.ref"),
-        ({"is": "ToolStarted", "ref": 3, "attempt": 1}, "must be an array, got int @ data.ref"),
-        ({"is": "CancelRequested", "reason": "x", "more": 1}, "nothing is called"),
+        ({"$type": "ToolStarted", "ref": 3, "attempt": 1}, "must be an array, got int @ data.ref"),
+        ({"$type": "CancelRequested", "reason": "x", "more": 1}, "nothing is called"),
         (
-            {"is": "HumanDecided", "ref": [1, 0], "digest": "", "decision": None},
+            {"$type": "HumanDecided", "ref": [1, 0], "digest": "", "decision": None},
             "must be an object",
         ),
         ([], "must be an object, got list"),
@@ -120,9 +132,7 @@ def test_what_does_not_fit_is_refused_with_its_place(data: object, text: str) ->
 UNIONS = (Event, Outcome, Phase, Status, ChatReply)
 SHAPES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.sampled_from(["$type", "is", "ref", "x"]), inner)
-    ),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["$type", "ref", "x"]), inner),
     max_leaves=8,
 )
 
@@ -309,3 +319,67 @@ def test_a_plan_is_kept_for_some_orders_of_names_only() -> None:
 
     assert [one.input_tokens for one in read[:24]] == [1] * 24
     assert all(one.output_tokens in (0, 2) for one in read)
+
+
+@frozen
+class Odd:
+    """A record of what nobody has said how to store."""
+
+    it: object
+
+
+def test_what_has_no_form_is_refused() -> None:
+    """Once it is needed, and not before: most of such a record may never be met."""
+    with pytest.raises(UnstorableError, match=r"object'> has no stored form @ data\.it"):
+        dump(Odd(3))
+    with pytest.raises(StoredDataError, match=r"object'> has no stored form @ data\.it"):
+        load({"it": 3}, Odd)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "told"),
+    [
+        (
+            ChatMessage,
+            {"role": "robot", "content": []},
+            r"must be one of system, .*, got 'robot' @ data\.role",
+        ),
+        (ChatMessage, {"role": [], "content": []}, r"must be one of .* @ data\.role"),
+        (ChatMessage, {"role": "user", "content": {}}, "must be an array, got dict"),
+        (ChatMessage, {"role": "user", "content": [3]}, r"must be .* got int @ data\.content\[0\]"),
+        (Run, {"id": "r", "state": {}, "tool_call_counts": {"pay": "1"}}, r"counts\['pay'\]"),
+    ],
+    ids=range(5),
+)
+def test_each_part_of_a_record_is_of_its_type(kind: Any, data: object, told: str) -> None:
+    """The place is said down to the item."""
+    with pytest.raises(StoredDataError, match=told):
+        load(data, kind)
+
+
+def test_a_role_that_there_is_not_is_not_written() -> None:
+    """Nobody could read it again."""
+    with pytest.raises(UnstorableError, match=r"must be one of stop, .* got 'odd' @ data\.finish"):
+        dump(ChatReply(ChatMessage.from_user("hi"), "odd"))  # type: ignore[arg-type]  # it is what is tested
+
+
+def test_a_state_that_cannot_be_stored_is_found_in_its_run() -> None:
+    """The error names the key."""
+    spec = AgentSpec(State({"seen": {"type": list}}))
+    run = start(spec, [ChatMessage.from_user("hi")], run_id="r")
+    odd = evolve(run, state=run.state.update([Write("seen", [len])]))
+
+    with pytest.raises(UnstorableError, match=r"state key 'seen'.* @ data\.state"):
+        dump(odd, Run, spec)
+
+
+def test_an_agent_that_is_not_there_is_said() -> None:
+    """Its names would mean nothing."""
+    spec = AgentSpec(State({}))
+    inside = HappenedInside(REF, "ask", Resumed("p"))
+
+    assert through_json(inside, HappenedInside) == inside
+    with pytest.raises(UnstorableError, match=r"no agent 'ask'; it has \[\]"):
+        dump(inside, HappenedInside, spec)
+    with pytest.raises(StoredDataError, match=r"no agent 'ask'; it has \[\]"):
+        load(dump(inside), HappenedInside, spec)

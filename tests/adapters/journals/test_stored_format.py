@@ -1,13 +1,13 @@
-"""What any earlier Detent has stored is gone on with by this one.
+"""The stored format: files of it are in `stored`, and a change that nobody meant is seen in them.
 
-`python tests/adapters/journals/test_stored_formats.py` adds files of the present
-format to `stored`.
+`python tests/adapters/journals/test_stored_format.py` writes them anew.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from enum import Enum
@@ -15,29 +15,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent import (
     Agent,
     AgentResult,
-    BlockingConfirmationStrategy,
+    AgentSnapshot,
     ChatMessage,
-    ConfirmationUIResult,
+    MemoryJournal,
     Reply,
     Runs,
     ScriptedChatGenerator,
+    StoredDataError,
     ToolCall,
     create_tool_from_function,
     load_snapshot,
     save_snapshot,
 )
 from detent.adapters.drivers import recording
-from detent.core.storage.upgrades import FORMAT
-from detent.journals import DirectoryJournal
+from detent.journals import Checkpoint, DirectoryJournal
 from detent.machine import Effect, Event, Run, ToolStarted, Write
 
 STORED = Path(__file__).parent / "stored"
-FORMATS = range(1, FORMAT + 1)
 
 
 class Colour(Enum):
@@ -115,13 +114,12 @@ def last_call(run: Run[Any], effect: Effect) -> bool:
     return effect.key[:3] == ("tool", 2, 1)
 
 
-def write_fixtures() -> None:
+def store_in(folder: Path) -> None:
     """A run that was cut off while a call was under way, and one that has stopped."""
-    folder = STORED / f"runs_{FORMAT}"
-    shutil.rmtree(folder, ignore_errors=True)
-    recording.ENTRIES = 4
+    usual, recording.ENTRIES = recording.ENTRIES, 4
     with suppress(Killed):
         agent_of(folder, observers=[kill_in_last_call]).run("go", run_id="r")
+    recording.ENTRIES = usual
     stopped = agent_of().run("go", break_point=last_call, raise_at_break_point=False)
     save_snapshot(stopped.snapshot, folder).rename(folder / "stopped.json")
 
@@ -144,10 +142,35 @@ def assert_whole(result: AgentResult[Any]) -> None:
     assert result.text == "done"
 
 
-@pytest.mark.parametrize("version", FORMATS)
-def test_a_run_of_each_format_goes_on(version: int, tmp_path: Path) -> None:
-    """It gets entries of the present format behind the old ones, and is read again as a whole."""
-    folder = shutil.copytree(STORED / f"runs_{version}", tmp_path / "runs")
+VARYING = frozenset({"at", "crc32", "after", "offset", "end", "id"})
+"""What follows from the time, or from chance."""
+
+
+def lines_of(folder: Path) -> Iterator[tuple[str, Any]]:
+    """What stands in the files, line by line, without what differs each time."""
+    for path in sorted(folder.iterdir()):
+        for line in path.read_text().splitlines():
+            yield path.name, without(json.loads(line), VARYING)
+
+
+def without(data: Any, names: frozenset[str]) -> Any:
+    if isinstance(data, list):
+        return [without(item, names) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {name: without(item, names) for name, item in data.items() if name not in names}
+
+
+def test_what_is_stored_is_what_was_stored(tmp_path: Path) -> None:
+    """Who means to change it writes the files anew, and raises the version of the format."""
+    store_in(tmp_path)
+
+    assert list(lines_of(tmp_path)) == list(lines_of(STORED))
+
+
+def test_a_stored_run_goes_on(tmp_path: Path) -> None:
+    """It gets entries behind those that are there, and is read again as a whole."""
+    folder = shutil.copytree(STORED, tmp_path / "runs")
 
     assert_whole(agent_of(folder).resume("r"))
     assert_whole(agent_of(folder).resume("r"))
@@ -156,73 +179,31 @@ def test_a_run_of_each_format_goes_on(version: int, tmp_path: Path) -> None:
     assert runs.replay("r") == runs.at("r")
 
 
-@pytest.mark.parametrize("version", FORMATS)
-def test_a_snapshot_of_each_format_goes_on(version: int) -> None:
+def test_a_stored_snapshot_goes_on() -> None:
     """With what its state holds, and with what tools have written in the turn that is open."""
-    snapshot = load_snapshot(STORED / f"runs_{version}" / "stopped.json")
+    snapshot = load_snapshot(STORED / "stopped.json")
 
     assert_whole(agent_of().run(snapshot=snapshot))
     assert "look" in snapshot.summary()
 
 
-@pytest.mark.parametrize("version", FORMATS)
-def test_the_files_are_of_their_format(version: int) -> None:
-    """Or the other tests would prove nothing."""
-    first = next(DirectoryJournal(STORED / f"runs_{version}").read("r"))
+@pytest.mark.parametrize("version", [0, 2, "1", True, None, 1.0])
+def test_another_format_is_refused(version: object) -> None:
+    """Wherever it stands: in a snapshot, in the first entry and in a checkpoint."""
+    told = f"stored in format {version!r}, and this Detent reads format 1"
+    start = next(iter(DirectoryJournal(STORED).read("r")))
+    (checkpoint, *_) = DirectoryJournal(STORED).checkpoints("r")
+    started, kept = MemoryJournal(), MemoryJournal()
+    started.append("r", [evolve(start, data={**start.data, "format": version})])
+    kept.append("r", [start], Checkpoint(1, {**checkpoint.data, "format": version}))
 
-    assert first.data["format"] == version
-
-
-def test_a_run_in_a_directory_of_layout_2_goes_on(tmp_path: Path) -> None:
-    """Those of the formats up to 3 are of layout 1."""
-    folder = shutil.copytree(STORED / "layout_2", tmp_path / "runs")
-    assert b'"layout":2' in (folder / "r.jsonl").read_bytes()
-
-    assert_whole(agent_of(folder).resume("r"))
-
-
-class Above:
-    """A policy that looks at the amount."""
-
-    def should_ask(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> bool:
-        """Ask about more than one."""
-        return bool(tool_params["n"] > 1)
-
-
-class Human:
-    """Somebody who says yes."""
-
-    def get_user_confirmation(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> ConfirmationUIResult:
-        """Confirm."""
-        return ConfirmationUIResult("confirm")
-
-
-def test_a_question_of_format_2_is_still_asked(tmp_path: Path) -> None:
-    """What the policy said stood in the model's reply: of two calls it asked about one."""
-    folder = shutil.copytree(STORED / "runs_2", tmp_path / "runs")
-    paid: list[int] = []
-
-    def pay(n: int) -> str:
-        """Pay."""
-        paid.append(n)
-        return f"paid {n}"
-
-    agent = Agent(
-        chat_generator=ScriptedChatGenerator("done"),
-        tools=[create_tool_from_function(pay)],
-        confirmation_strategies={"pay": BlockingConfirmationStrategy(Above(), Human())},
-        journal=DirectoryJournal(folder),
-    )
-
-    result = agent.resume("asked")
-
-    assert result.text == "done"
-    assert paid == [2]
+    for journal in (started, kept):
+        with pytest.raises(StoredDataError, match=told):
+            Runs(journal, agent_of().spec).at("r")
+    with pytest.raises(StoredDataError, match=told):
+        AgentSnapshot.from_dict({**start.data, "format": version})
 
 
 if __name__ == "__main__":
-    write_fixtures()
+    shutil.rmtree(STORED, ignore_errors=True)
+    store_in(STORED)

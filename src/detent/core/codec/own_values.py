@@ -1,0 +1,106 @@
+"""Our own values as JSON and back: runs, events, messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, TypeVar, get_args, get_origin
+
+from attrs import fields, has, resolve_types
+
+from detent.core.codec.json_text import encoded
+from detent.core.codec.own_forms import AGENT, Agent, MismatchError, form_of, inside, is_special
+from detent.core.errors import StoredDataError, UnstorableError
+
+T = TypeVar("T")
+
+
+def dump(value: object, declared: Any = None, agent: Agent = None) -> Any:
+    """`value` as plain JSON. `declared` is its type; without it, that of the value itself.
+
+    Raises:
+        UnstorableError: something in it cannot be written as JSON.
+    """
+    return json.loads(text_of(value, declared, agent))
+
+
+def text_of(value: object, declared: Any = None, agent: Agent = None) -> str:
+    """The same as JSON text, which is quicker. Raises as `dump`."""
+    return encoded(data_of(value, declared, agent))
+
+
+def data_of(value: object, declared: Any = None, agent: Agent = None) -> Any:
+    """The same as what JSON has no other text for: it may share containers with the value."""
+    kind: Any = declared or type(value)
+    before = AGENT.set(agent)
+    try:
+        return form_of(kind).pack(value)
+    except RecursionError:
+        raise UnstorableError("this is nested too deeply to be stored") from None
+    except Exception as error:  # noqa: BLE001  # what is not of its type may fail in any way
+        place, fault = _fault_in(value, kind, error)
+        raise UnstorableError(f"this cannot be stored: {fault} @ data{place}") from None
+    finally:
+        AGENT.reset(before)
+
+
+def load(data: object, kind: type[T], agent: Agent = None) -> T:
+    """The value of this kind, or union of kinds, that `data` says.
+
+    Without an agent, what the keys of its state hold is not read.
+
+    Raises:
+        StoredDataError: it says none; the message says where.
+    """
+    known: Any = kind
+    before = AGENT.set(agent)
+    try:
+        value: T = form_of(known).unpack(data)
+    except Exception as error:  # noqa: BLE001  # what a constructor raises is the data's fault, too
+        raise StoredDataError(f"stored data cannot be read: {told_of(error)}") from None
+    finally:
+        AGENT.reset(before)
+    return value
+
+
+def told_of(error: Exception, place: str = "data") -> str:
+    """What is wrong with stored data, and where, by what came of reading it."""
+    from cattrs import transform_error
+
+    try:
+        faults = transform_error(error, place, _sentence)
+    except RecursionError:
+        return "it is nested too deeply"
+    return "; ".join(fault[:500] for fault in faults[:3])
+
+
+def _sentence(error: BaseException, _: object) -> str:
+    from cattrs import ForbiddenExtraKeysError
+
+    if isinstance(error, ForbiddenExtraKeysError):
+        return f"nothing is called {min(map(str, error.extra_fields))[:40]!r}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return "it is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _fault_in(value: Any, declared: Any, error: Exception) -> tuple[str, Exception]:
+    """Where in a value that could not be written the fault is, and which: cattrs does not say."""
+    with suppress(MismatchError), inside(value):  # the agent inside may not be there at all
+        for step, part, kind in _parts(value, declared):
+            try:
+                form_of(kind).pack(part)
+            except Exception as inner:  # noqa: BLE001  # as in `data_of`
+                place, fault = _fault_in(part, kind, inner)
+                return step + place, fault
+    return "", error
+
+
+def _parts(value: Any, declared: Any) -> Iterator[tuple[str, Any, Any]]:
+    if has(type(value)) and not is_special(type(value)):
+        stored = (field for field in fields(resolve_types(type(value))) if field.init)
+        yield from ((f".{field.name}", getattr(value, field.name), field.type) for field in stored)
+    for kind in (declared, *get_args(declared)):
+        if get_origin(kind) is tuple and type(value) is tuple:
+            yield from ((f"[{at}]", item, get_args(kind)[0]) for at, item in enumerate(value))

@@ -1,0 +1,51 @@
+"""JSON values: which type one has, when two are equal, how a sentence repeats one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+from types import NoneType
+from typing import Literal, TypeAlias
+
+JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
+
+CLASSES: Mapping[JsonType, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": (int, float),
+    "number": (int, float),
+    "boolean": bool,
+    "null": NoneType,
+    "array": list,
+    "object": dict,
+}
+
+SHOWN_MAX = 60
+"""How many characters of a wrong value a sentence repeats."""
+
+
+def is_a(value: object, wanted: JsonType) -> bool:
+    """Whether a value has the JSON type: 1.0 is an integer, true is no number, NaN is nothing."""
+    if isinstance(value, bool):
+        return wanted == "boolean"
+    if isinstance(value, float):
+        whole = wanted == "integer" and value.is_integer()
+        return isfinite(value) and (wanted == "number" or whole)
+    return isinstance(value, CLASSES[wanted])
+
+
+def identity(value: object) -> object:
+    """What two JSON values share exactly when they are equal as JSON: 1 and 1.0, not 1 and true."""
+    if isinstance(value, bool):
+        return ("boolean", value)
+    if isinstance(value, dict):
+        return ("object", frozenset((name, identity(item)) for name, item in value.items()))
+    if isinstance(value, list):
+        return ("array", tuple(map(identity, value)))
+    return value
+
+
+def shown(value: object) -> str:
+    """A value as a sentence repeats it: as JSON, shortened."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"

@@ -1,0 +1,48 @@
+"""The parts that sentences about JSON values are made of."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import pytest
+
+from detent.core.schema.json_values import CLASSES, identity, is_a, shown
+from detent.core.values.frozen import FrozenDict, FrozenList
+
+
+@pytest.mark.parametrize(
+    ("value", "types"),
+    [
+        ("a", {"string"}),
+        (True, {"boolean"}),
+        (1, {"integer", "number"}),
+        (1.0, {"integer", "number"}),
+        (1.5, {"number"}),
+        (inf, set()),
+        (nan, set()),
+        (None, {"null"}),
+        ({}, {"object"}),
+        (FrozenDict(), {"object"}),
+        ([], {"array"}),
+        (FrozenList(), {"array"}),
+        (type("Name", (str,), {})("b"), {"string"}),
+    ],
+)
+def test_every_value_has_a_json_type(value: object, types: set[str]) -> None:
+    """A bool is no number, a whole number is an integer however it is written, NaN is nothing."""
+    assert {name for name in CLASSES if is_a(value, name)} == types
+
+
+def test_values_are_the_same_as_json_sees_it() -> None:
+    """1 and 1.0 are, at any depth; 1 and true are not."""
+    assert identity([1, {"a": 1.0}]) == identity([1.0, {"a": 1}])
+    assert identity([1]) != identity([True])
+    assert identity({"a": 0}) != identity({"a": False})
+
+
+def test_a_long_value_is_shortened() -> None:
+    """As JSON, so that the model recognises what it wrote."""
+    assert shown({"a": [True, None]}) == '{"a": [true, null]}'
+    assert len(shown("x" * 1000)) == 61
+    assert shown("x" * 58) == f'"{"x" * 58}"'
+    assert shown("x" * 59) == f'"{"x" * 59}…'
