@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import (
         BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
     )
-    from detent.adapters.providers.bedrock.signing import Scope as Scope
     from detent.core.control.judging import judge as judge
     from detent.core.control.pending import PendingCall as PendingCall
     from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from detent.core.run.decisions import Decision as Decision
     from detent.core.run.decisions import Modified as Modified
     from detent.core.run.decisions import Rejected as Rejected
+    from detent.core.run.decisions import Scope as Scope
     from detent.core.run.decisions import Verdict as Verdict
     from detent.core.run.effects import Policy as Policy
     from detent.core.run.grants import DecisionRecord as DecisionRecord
@@ -58,7 +58,6 @@ else:
             "adapters.confirmation.strategies": (
                 "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
             ),
-            "adapters.providers.bedrock.signing": "Scope",
             "core.control.judging": "judge",
             "core.control.pending": "PendingCall ToolExecutionDecision pending",
             "core.control.policies": (
@@ -66,7 +65,9 @@ else:
                 "AskWhen NeverAskPolicy Not WithQuestionOptions"
             ),
             "core.machine.refusals": "DecisionRefusedError Refusal",
-            "core.run.decisions": "Allow Answered Ask Confirmed Decision Modified Rejected Verdict",
+            "core.run.decisions": (
+                "Allow Answered Ask Confirmed Decision Modified Rejected Scope Verdict"
+            ),
             "core.run.effects": "Policy",
             "core.run.grants": "DecisionRecord Grant",
             "core.tools.wording": "Wording",

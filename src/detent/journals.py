@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
     from detent.ports.journal import StoredRun as StoredRun
+    from detent.ports.journal import require_next as require_next
 else:
     from detent.exports import lazy_exports
 
@@ -37,7 +38,7 @@ else:
             "adapters.journals.sqlite": "SQLiteJournal",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-                "StoredRun"
+                "StoredRun require_next"
             ),
         },
     )

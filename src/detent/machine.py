@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from detent.core.run.spec import AgentSpec as AgentSpec
     from detent.core.state.keys import Write as Write
     from detent.core.state.state import BaseState as BaseState
+    from detent.core.storage.journal import event_from_json as event_from_json
+    from detent.core.storage.journal import event_to_json as event_to_json
     from detent.core.tools.invocation import Invocation as Invocation
     from detent.core.tools.result import ToolFault as ToolFault
     from detent.core.tools.result import ToolResult as ToolResult
@@ -118,6 +120,7 @@ else:
             "core.run.spec": "AgentSpec",
             "core.state.keys": "Write",
             "core.state.state": "BaseState",
+            "core.storage.journal": "event_from_json event_to_json",
             "core.tools.invocation": "Invocation",
             "core.tools.result": "ToolFault ToolResult result_of",
             "core.tools.tool": "ToolSpec",

@@ -21,6 +21,9 @@ BLOCK = re.compile(
     r"(?P<indent> *)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
+INTERNAL = re.compile(r"^\s*(?:from|import) (detent\.(?:core|ports|adapters)[\w.]*)", re.MULTILINE)
+FOR_PROVIDERS = "detent.adapters.providers.http.adapter"
+"""What a provider of one's own is written with."""
 
 
 def blocks(page: Path) -> Iterator[str]:
@@ -42,3 +45,10 @@ def test_the_code_of_a_page_runs(
     monkeypatch.chdir(tmp_path)
     for code in blocks(page):
         exec(compile(code, page, "exec"), vars(module))  # noqa: S102  # the page is our own
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_imports_from_doors(page: Path) -> None:
+    """What users are shown is public, and stays where it is when modules move."""
+    imported = {name for code in blocks(page) for name in INTERNAL.findall(code)}
+    assert imported - {FOR_PROVIDERS} == set()
