@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from detent.core.codec.json_text import TAG
-from detent.core.codec.own_values import dump, load, text_of
+from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
@@ -52,13 +52,15 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
     return cast("Run[S]", load(data, Run, spec))
 
 
-def event_text(spec: AgentSpec[Any], event: Event) -> str:
-    """An event as JSON text, without its kind: that is the name of its class.
+def event_data(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
+    """An event as JSON, without its kind: that is the name of its class.
+
+    It may share containers with the event: nobody may change it.
 
     Raises:
         UnstorableError: a value in it cannot be written as JSON.
     """
-    return text_of(event, type(event), spec)
+    return cast("dict[str, Any]", data_of(event, type(event), spec))
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
