@@ -10,8 +10,9 @@ from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
-from detent.core.run.run import AwaitingDecision, Delegated, Done, Run, Status, is_settled
+from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, Status, is_settled
 from detent.core.run.spec import AgentSpec
+from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.storage.writes import register_forms
 
@@ -96,7 +97,7 @@ def status_of(run: Run[Any]) -> str:
     if isinstance(run.phase, Done):
         return "failed" if has_no_answer(run) else "done"
     still = False
-    for slot in run.slots:
+    for slot in run.phase.slots if isinstance(run.phase, Acting) else ():
         if not is_settled(slot):
             if not _waits(slot.status):
                 return "running"
@@ -109,7 +110,7 @@ def progress_mark(run: Run[Any]) -> str:
 
     The turn, the phase, how many messages there are, and a word for each call.
     """
-    count = len(run.messages)
+    count = len(conversation_in(run.state))
     return f"{run.turn} {type(run.phase).__name__} {count}{_words(run)}"
 
 
