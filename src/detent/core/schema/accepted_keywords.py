@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 
-from detent.core.schema.validation import ASKED, WORDS, Schema, Validator, compiled, resolved
+from detent.core.schema.validation import ASKED, Schema, Validator, compiled, resolved
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
@@ -42,8 +42,8 @@ def schema_faults(schema: object) -> list[str]:
         compiled(known)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        told = Validator(META_SCHEMA).faults(thaw(known), "the schema")
-        return told or [f"the schema cannot be used: {reason}"]
+        faults = Validator(META_SCHEMA).faults(thaw(known), "the schema")
+        return faults or [f"the schema cannot be used: {reason}"]
     return []
 
 
@@ -130,7 +130,15 @@ UNCHECKED = frozenset(
 
 KNOWN = frozenset(
     {
-        *(*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *WORDS, "$ref", "required", "uniqueItems"),
-        *("dependentRequired", "minContains", "maxContains", "contentEncoding"),
+        *(*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, "const", "enum", "format", "type"),
+        *(
+            "$ref",
+            "required",
+            "uniqueItems",
+            "dependentRequired",
+            "minContains",
+            "maxContains",
+            "contentEncoding",
+        ),
     }
 )

@@ -90,7 +90,8 @@ class SchemaWriter:
             schema = constrained(self.schema(arguments[0]), arguments[1:])
             return documented(schema, annotated_text(declared))
         if origin is Literal:
-            return _choice([_told(choice) for choice in arguments], declared)
+            choices = (item.value if isinstance(item, Enum) else item for item in arguments)
+            return _choice([*choices], declared)
         if origin in (Union, types.UnionType):
             return {"anyOf": [self.schema(argument) for argument in arguments]}
         if origin is None and declared in SCHEMAS:
@@ -147,12 +148,8 @@ class SchemaWriter:
 
     def _row(self, declared: Sequence[Any]) -> Json:
         items = [self.schema(item) for item in declared]
-        return {
-            "type": "array",
-            "prefixItems": items,
-            "minItems": len(items),
-            "maxItems": len(items),
-        }
+        count = len(items)
+        return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}
 
     def _part(self, keyword: str, arguments: tuple[Any, ...]) -> Json:
         schema = self.schema(arguments[0]) if arguments else {}
@@ -235,10 +232,9 @@ def annotated_text(declared: object) -> str:
     if get_origin(declared) is not Annotated:
         return ""
     notes = get_args(declared)[1:]
-    told = [
-        getattr(note, word, None) for note in notes for word in ("description", "documentation")
-    ]
-    return next((text for text in (*notes, *told) if isinstance(text, str)), "")
+    words = ("description", "documentation")
+    texts = [getattr(note, word, None) for note in notes for word in words]
+    return next((text for text in (*notes, *texts) if isinstance(text, str)), "")
 
 
 def _require_hashable(arguments: tuple[Any, ...]) -> None:
@@ -258,7 +254,3 @@ def _choice(values: list[object], declared: object) -> Json:
         raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
     kind = {"type": kinds.pop()} if len(kinds) == 1 and None not in values else {}
     return {**kind, "enum": values}
-
-
-def _told(choice: object) -> object:
-    return choice.value if isinstance(choice, Enum) else choice

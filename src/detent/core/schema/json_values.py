@@ -20,7 +20,7 @@ CLASSES: Mapping[JsonType, type | tuple[type, ...]] = {
     "object": dict,
 }
 
-SHOWN_MAX = 60
+SHORT_MAX = 60
 """How many characters of a wrong value a sentence repeats."""
 
 
@@ -45,7 +45,7 @@ def identity(value: object) -> object:
     return value
 
 
-def shown(value: object) -> str:
+def short_json(value: object) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+    return text if len(text) <= SHORT_MAX else f"{text[:SHORT_MAX]}…"
