@@ -38,7 +38,7 @@ EMPTY: FrozenDict[str, object] = FrozenDict()
 
 
 def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
-    """As `frozen_mapping`, for what a message holds: nothing in it can be changed, however deep.
+    """A mapping as a message holds it: nothing in it can be changed, however deep.
 
     Raises:
         TypeError: something in it can, or it is nested too deep.
@@ -56,7 +56,7 @@ def is_deep(value: object) -> bool:
     """Whether containers stand in each other more than `DEPTH_MAX` deep."""
     level = [value]
     for _ in range(DEPTH_MAX):
-        level = [item for one in level for item in _inside(one)]
+        level = [item for container in level for item in _inside(container)]
         if not level:
             return False
     return True
@@ -263,7 +263,7 @@ class ChatMessage:
         Raises:
             StoredDataError: it is no message; the error says where.
         """
-        from detent.core.codec.own_values import load  # as in `to_dict`
+        from detent.core.codec.own_values import load  # only loaded once something is read
 
         return load(dict(data), ChatMessage)
 

@@ -4,6 +4,9 @@ Two front doors, one mechanism. `State` takes a schema as a dict and is read and
 keys. `TypedState` is subclassed: its fields are typed keys, and a type checker sees every mistake.
 """
 
+# ruff: noqa: SLF001
+# Functions here read a state's own attributes: each public one is a name that no key could have.
+
 from __future__ import annotations
 
 import json
@@ -116,7 +119,7 @@ class BaseState:
         _set_keys(self, keys)
         _set_values(self, {})
         begun = self.update(writes)
-        _set_values(self, begun._values)  # noqa: SLF001  # of this class
+        _set_values(self, begun._values)
 
     def _put(
         self, key: Key[Any, Any], value: object, handler: Callable[[Any, Any], Any] | None
@@ -319,7 +322,7 @@ class TypedState(BaseState):
     if TYPE_CHECKING:  # takes what key.put takes, so that a checker infers it from the key alone
 
         def set(self, key: TypedKey[P], *value: P.args, **override: P.kwargs) -> Self:
-            """As below."""
+            """A new state with an update merged into `key`."""
             ...
 
     else:
@@ -342,25 +345,24 @@ def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
     Raises:
         StateError: a handler of ``messages`` that is not the usual one raised.
     """
-    before = state._values.get("messages")  # noqa: SLF001  # as below
-    usual = state._keys["messages"].handler is merge_lists  # noqa: SLF001  # as below
+    before = state._values.get("messages")
+    usual = state._keys["messages"].handler is merge_lists
     if not usual or type(before) is not SharedList:
         return state.update([Write("messages", messages)])
-    values = state._values.copy()  # noqa: SLF001  # as below
+    values = state._values.copy()
     values["messages"] = before.followed_by(messages)
-    return state._with(values)  # noqa: SLF001  # as below
+    return state._with(values)
 
 
 def conversation_in(state: BaseState) -> Sequence[ChatMessage]:
     """The conversation as a state holds it, not copied: the machine looks at it in every turn."""
-    held = state._values.get("messages", ())  # noqa: SLF001  # as below
+    held = state._values.get("messages", ())
     return cast("Sequence[ChatMessage]", held)
 
 
 def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
-    values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
-    return {name: value for name, value in values.items() if type(value) is SharedList}
+    return {name: held for name, held in state._values.items() if type(held) is SharedList}
 
 
 def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:

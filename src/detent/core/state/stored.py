@@ -46,7 +46,7 @@ def state_to_json(
     keys = state.fields
     types = [key.type for key in keys.values()]
     data: dict[str, Any] = {}
-    for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
+    for name, value in state._values.items():  # noqa: SLF001  # as it holds them, uncopied
         new = (
             value.beyond(known[name])
             if known and type(value) is SharedList and name in known
