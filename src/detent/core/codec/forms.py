@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -95,19 +93,12 @@ def _from_hex(data: str) -> int:
     return int(data, 16)
 
 
-def _escaped(value: str) -> str | list[str]:
-    """In ASCII; apart where JSON would take two halves of a character for the whole."""
-    parts = [json.dumps(part)[1:-1] for part in HALVES.split(value)]
-    return parts if len(parts) > 1 else parts[0]
-
-
-def _unescaped(data: str | list[str]) -> str:
-    return "".join(json.loads(f'"{part}"') for part in ([data] if isinstance(data, str) else data))
-
-
-HALVES = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 ESCAPES: Mapping[type, Form] = {
-    str: Form(_escaped, _unescaped),
+    # in JSON's own escapes two halves of a character would come back as the whole
+    str: Form(
+        lambda value: value.encode("unicode_escape").decode("ascii"),
+        lambda data: data.encode("ascii").decode("unicode_escape"),
+    ),
     int: Form(_hex, _from_hex),
     float: Form(repr, float),
     bool: Form(bool, bool),

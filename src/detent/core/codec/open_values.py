@@ -116,15 +116,16 @@ class Codec(Converter):
         )
 
     def _collection_form(self, kind: type, make: Any, arguments: tuple[Any, ...]) -> Form:
-        each = [self.form(argument) for argument in arguments if argument is not ...]
+        forms = [self.form(argument) for argument in arguments if argument is not ...]
         apart = kind is tuple and arguments[1:] != (...,)  # each item has a type of its own
 
         def form_of(index: int) -> Form:
             place = index if apart else 0
-            return each[place] if place < len(each) else self._open
+            return forms[place] if place < len(forms) else self._open
 
         def pack(value: Iterable[Any]) -> list[Any]:
             items = [form_of(index).pack(item) for index, item in enumerate(value)]
+            # the order of a set differs from process to process, and stored data must not
             return sorted(items, key=repr) if kind in (set, frozenset) else items
 
         return Form(pack, lambda data: make(unpack_each(map(form_of, count()), data)))

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections import deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    MutableMapping,
-    MutableSequence,
-    MutableSet,
-    Sequence,
-)
-from collections.abc import Set as AbstractSet
+from collections import abc, deque
 from dataclasses import is_dataclass
 from enum import Enum
 from typing import (
@@ -41,10 +30,10 @@ from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
 
 Json: TypeAlias = dict[str, Any]
-Describe: TypeAlias = Callable[[type], Mapping[str, str]]
+Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
 """Says of a class what its fields mean, by name, and under "" what the class is."""
 
-SCHEMAS: Mapping[object, Mapping[str, Any]] = {
+SCHEMAS: abc.Mapping[object, abc.Mapping[str, Any]] = {
     Any: {},
     object: {},
     str: {"type": "string"},
@@ -55,14 +44,16 @@ SCHEMAS: Mapping[object, Mapping[str, Any]] = {
     type(None): {"type": "null"},
     **{kind: scalar.schema for kind, scalar in SCALARS.items()},
 }
-ARRAYS = frozenset({list, tuple, deque, Sequence, MutableSequence, Collection, Iterable})
-SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
-OBJECTS = frozenset({dict, Mapping, MutableMapping})
+ARRAYS = frozenset(
+    {list, tuple, deque, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
+)
+SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
+OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
 WHOLE = "-?(0|[1-9][0-9]*)"
 KEY_PATTERNS = {"integer": f"^{WHOLE}$", "number": rf"^{WHOLE}(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
 """What the names of an object's properties look like that stand for numbers."""
 
-KINDS: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+KINDS: abc.Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 NOISE = frozenset({"title", "discriminator"})
 """What pydantic says of every model and no model of language needs."""
 
@@ -146,7 +137,7 @@ class SchemaWriter:
             return self._record(declared)
         raise TypeError(f"no JSON Schema describes {type_name(declared)}")
 
-    def _row(self, declared: Sequence[Any]) -> Json:
+    def _row(self, declared: abc.Sequence[Any]) -> Json:
         items = [self.schema(item) for item in declared]
         count = len(items)
         return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}

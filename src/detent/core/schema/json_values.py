@@ -36,7 +36,7 @@ def is_a(value: object, wanted: JsonType) -> bool:
 
 def identity(value: object) -> object:
     """What two JSON values share exactly when they are equal as JSON: 1 and 1.0, not 1 and true."""
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # which Python takes for 0 and 1, also as keys of a dict
         return ("boolean", value)
     if isinstance(value, dict):
         return ("object", frozenset((name, identity(item)) for name, item in value.items()))

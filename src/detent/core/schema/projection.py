@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from detent.core.schema.accepted_keywords import parts
+from detent.core.schema.accepted_keywords import parts, parts_under
 from detent.core.schema.validation import resolved
 
 Json: TypeAlias = dict[str, Any]
@@ -45,9 +45,8 @@ def _property_names(schema: Any, root: Mapping[str, Any], seen: Names) -> Iterat
     if isinstance(schema, bool):
         return
     yield from schema.get("properties", ())
-    for path, part in parts(schema):
-        if path.split("/")[0] in OFFERING:
-            yield from _property_names(part, root, seen)
+    for part in parts_under(schema, OFFERING):
+        yield from _property_names(part, root, seen)
     if (reference := schema.get("$ref", "#")) != "#" and reference not in seen:
         yield from _property_names(resolved(reference, root), root, seen | {reference})
 

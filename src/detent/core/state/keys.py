@@ -76,6 +76,7 @@ class Write:
     source: Key[Any, Any] | None = field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
+        # here, not when it is merged: what the writer changes afterwards is not what he wrote
         object.__setattr__(self, "held", hold(self.key, self.held))
 
     @property

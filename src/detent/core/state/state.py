@@ -126,7 +126,7 @@ class BaseState:
     ) -> Self:
         """A new state in which `value` is merged into `key`, by `handler` if it is not None."""
         values = self._values.copy()
-        if handler is None and type(value) is key.atom:
+        if handler is None and type(value) is key.atom:  # not isinstance: a bool is no int here
             values[key.name] = value
         else:
             current = values.get(key.name, key.default)
@@ -149,7 +149,7 @@ class BaseState:
         """`key`, if it is one of this schema and not a namesake from another."""
         if not isinstance(key, Key):
             raise StateError(f"write {type(self).__name__}.{key}, a typed key, in place of {key!r}")
-        if self._key(key.name) is not key:
+        if self._key(key.name) is not key:  # an equal key may have another handler: `eq=False`
             raise StateError(f"{key.name!r} is a key of another schema than {type(self).__name__}")
         return key
 
