@@ -8,10 +8,11 @@ name: that is another one, and stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from detent.core.schema.accepted_keywords import parts, parts_under
-from detent.core.schema.validation import resolved
+from detent.core.schema.validation import pointer_parts, resolved
 
 Json: TypeAlias = dict[str, Any]
 Names: TypeAlias = frozenset[str]
@@ -55,29 +56,28 @@ def _projected(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple
     """`schema`, which speaks of the object itself; `trail` has the references that led to it."""
     if isinstance(schema, bool):
         return schema
+    project = partial(_projected, hidden=hidden, root=root, trail=trail)
     projected: Json = {}
     further: list[Any] = []
     for keyword, rule in schema.items():
         if keyword in ("allOf", "anyOf", "oneOf"):
-            options = [_projected(option, hidden, root, trail) for option in rule]
+            options = [*map(project, rule)]
             if keyword == "oneOf" and options != rule:  # what told them apart may be hidden
                 further.append({"anyOf": options})
             else:
                 projected[keyword] = options
         elif keyword in ("then", "else"):
-            projected[keyword] = _projected(rule, hidden, root, trail)
+            projected[keyword] = project(rule)
         elif keyword == "dependentSchemas":
             rest = _less(rule, hidden)
-            projected[keyword] = {
-                k: _projected(part, hidden, root, trail) for k, part in rest.items()
-            }
+            projected[keyword] = {name: project(part) for name, part in rest.items()}
         elif keyword == "$ref" and rule not in trail:
-            inside = _projected(target := resolved(rule, root), hidden, root, (*trail, rule))
+            inside = project(target := resolved(rule, root), trail=(*trail, rule))
             if inside == target:
                 projected[keyword] = rule
             else:
                 further.append(inside)
-        elif keyword not in ("not", "if") or _projected(rule, hidden, root, trail) == rule:
+        elif keyword not in ("not", "if") or project(rule) == rule:
             projected[keyword] = _kept(keyword, rule, hidden)
     return _composed(projected, further)
 
@@ -103,20 +103,13 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
             return _less(needed, hidden)
         case "patternProperties":
             return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
-        case "propertyNames":
-            return _names(rule, hidden)
+        case "propertyNames" if isinstance(rule, Mapping) and "enum" in rule:
+            names = [name for name in rule["enum"] if name not in hidden]
+            return {**rule, "enum": names} if names else False
         case "minProperties":
             return max(0, rule - len(hidden))
         case _:
             return rule
-
-
-def _names(rule: Any, hidden: Names) -> Any:
-    """The schema of property names, without the hidden ones if it lists them."""
-    if isinstance(rule, bool) or "enum" not in rule:
-        return rule
-    names = [name for name in rule["enum"] if name not in hidden]
-    return {**rule, "enum": names} if names else False
 
 
 def _less(value: Any, hidden: Names) -> Any:
@@ -136,9 +129,8 @@ def _used(projected: Json, keyword: str) -> Json:
         if isinstance(schema, bool):
             continue
         ahead += (part for _, part in parts(schema))
-        name = schema.get("$ref", "").removeprefix(f"#/{keyword}/").split("/")[0]
-        name = name.replace("~1", "/").replace("~0", "~")
-        if name in defined and name not in used:
-            used[name] = defined[name]
-            ahead.append(defined[name])
+        match pointer_parts(schema.get("$ref", "")):
+            case [place, name, *_] if place == keyword and name in defined and name not in used:
+                used[name] = defined[name]
+                ahead.append(defined[name])
     return used

@@ -166,9 +166,15 @@ def resolved(reference: str, root: Schema) -> Schema:
     Raises:
         LookupError: there is none.
     """
+    return cast(Schema, _at(root, pointer_parts(reference)))
+
+
+def pointer_parts(reference: str) -> list[str]:
+    """The names on the way from the root of a schema to what a local reference names."""
     parts = reference.removeprefix("#").split("/")[1:]
-    names = [part.replace("~1", "/").replace("~0", "~") for part in parts]
-    return cast(Schema, _at(root, names))
+    return [
+        part.replace("~1", "/").replace("~0", "~") for part in parts
+    ]  # in this order: ~01 is ~1
 
 
 def _at(root: Any, path: Path) -> Any:
