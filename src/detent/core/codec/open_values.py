@@ -109,7 +109,10 @@ class Codec(Converter):
         if issubclass(kind, Enum):
             return _enum_form(kind)
         if is_model(kind):
-            return _model_form(kind)
+            return Form(
+                lambda value: value.model_dump(mode="json", by_alias=True),
+                lambda data: kind.model_validate_json(json.dumps(data)),
+            )
         return Form(
             lambda value: self._pack_open(value.to_dict()),
             lambda data: kind.from_dict(self._unpack_open(data)),
@@ -261,10 +264,3 @@ def _enum_form(kind: Any) -> Form:
     if all(type(member.value) in (str, int) for member in kind):
         return Form(lambda member: member.value, kind)
     return Form(lambda member: member.name, kind.__getitem__)
-
-
-def _model_form(kind: Any) -> Form:
-    return Form(
-        lambda value: value.model_dump(mode="json", by_alias=True),
-        lambda data: kind.model_validate_json(json.dumps(data)),
-    )

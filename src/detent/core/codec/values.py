@@ -109,11 +109,8 @@ def _way_to(part: object, value: object) -> str | None:
     """Where in `value` the very object `part` is: ``[3].owner``; None when it is not there."""
     if value is part:
         return ""
-    for step, inner in _parts(value):
-        rest = _way_to(part, inner)
-        if rest is not None:
-            return step + rest
-    return None
+    ways = ((step, _way_to(part, inner)) for step, inner in _parts(value))
+    return next((step + rest for step, rest in ways if rest is not None), None)
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:

@@ -187,9 +187,8 @@ def _enum(value: object, declared: type[Enum]) -> object:
     for member in declared:
         if identity(member.value) == identity(value):
             return member
-    raise ValueError(
-        f"must be one of {[member.value for member in declared]}, got {short_json(value)}"
-    )
+    choices = [member.value for member in declared]
+    raise ValueError(f"must be one of {choices}, got {short_json(value)}")
 
 
 def meaning(variable: TypeVar) -> Any:
@@ -271,12 +270,12 @@ def _record(declared: Any) -> Structure:
     """For a dataclass or a typed dict: cattrs drops the notes on their fields."""
     kind = class_of(declared)
     fields = {field.name: _as(field.declared) for field in fields_of(declared)}
-    required = [field.name for field in fields_of(declared) if field.is_required]
+    required = {field.name for field in fields_of(declared) if field.is_required}
 
     def structure(value: Any, _: object) -> object:
         if not isinstance(value, dict):
             raise ValueError(f"must be an object, got {short_json(value)}")  # noqa: TRY004 - one kind for all
-        if any(name not in value for name in required) or value.keys() - fields.keys():
+        if not required <= value.keys() <= fields.keys():
             raise ValueError(f"must have {', '.join(fields)}, got {short_json(value)}")
         return _made(kind, ((name, item, fields[name]) for name, item in value.items()))
 

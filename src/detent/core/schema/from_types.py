@@ -148,7 +148,7 @@ class SchemaWriter:
 
     def _record(self, declared: Any) -> Json:
         """An object with a property for each field; a recursive class gets a definition."""
-        if declared in self._open or declared in self._named:
+        if declared in self._open or declared in self._named:  # it contains itself
             name = self._named.setdefault(declared, self._fresh(class_of(declared).__name__))
             return {"$ref": f"#/$defs/{name}"}
         self._open.append(declared)

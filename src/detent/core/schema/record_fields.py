@@ -111,9 +111,8 @@ def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for item in attrs_fields(kind):
         if item.init:
             default = NOTHING if hasattr(item.default, "takes_self") else item.default
-            yield RecordField(
-                item.name, hints.get(item.name, Any), item.default is NOTHING, default
-            )
+            hint = hints.get(item.name, Any)
+            yield RecordField(item.name, hint, item.default is NOTHING, default)
 
 
 def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:

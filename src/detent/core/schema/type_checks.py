@@ -106,10 +106,8 @@ def misfit(value: object, declared: Any, items: Check) -> str | None:
     # typeguard takes 20 ms to import; keys of plain types do without it
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
-    strategy = {
-        "all": CollectionCheckStrategy.ALL_ITEMS,
-        "first": CollectionCheckStrategy.FIRST_ITEM,
-    }[items]
+    strategies = CollectionCheckStrategy
+    strategy = strategies.ALL_ITEMS if items == "all" else strategies.FIRST_ITEM
     try:
         check_type(value, declared, collection_check_strategy=strategy)
     except TypeCheckError as error:

@@ -196,13 +196,11 @@ class Key(Generic[T, U]):
             return
         if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
             return
-        problem = misfit(seen, self.type, self.check)
-        if problem is not None:
+        if (problem := misfit(seen, self.type, self.check)) is not None:
             by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
             comma = "," if problem.startswith("got") else ";"
-            raise StateTypeError(
-                f"state key {self.name!r} holds {type_name(self.type)}{by}{comma} {problem}"
-            )
+            holds = f"state key {self.name!r} holds {self.type_name}"
+            raise StateTypeError(f"{holds}{by}{comma} {problem}")
 
 
 def _is_shipped(handler: object) -> bool:

@@ -82,9 +82,7 @@ class BaseState:
         value = self._values.get(name, UNSET)
         if value is UNSET:
             value = self._key(name).default
-        if value is UNSET:
-            return default
-        return read(value)
+        return default if value is UNSET else read(value)
 
     def holds(self, name: str) -> bool:
         """Whether the key called `name` has a value: one that was written, or a default."""
@@ -118,8 +116,7 @@ class BaseState:
             raise TypeError("a state cannot be changed, nor begun again")
         _set_keys(self, keys)
         _set_values(self, {})
-        begun = self.update(writes)
-        _set_values(self, begun._values)
+        _set_values(self, self.update(writes)._values)
 
     def _put(
         self, key: Key[Any, Any], value: object, handler: Callable[[Any, Any], Any] | None

@@ -47,11 +47,8 @@ def state_to_json(
     types = [key.type for key in keys.values()]
     data: dict[str, Any] = {}
     for name, value in state._values.items():  # noqa: SLF001  # as it holds them, uncopied
-        new = (
-            value.beyond(known[name])
-            if known and type(value) is SharedList and name in known
-            else bare(value)
-        )
+        grows = name in known and type(value) is SharedList
+        new = value.beyond(known[name]) if grows else bare(value)
         data[name] = value_to_json(new, keys[name].type, types, place=f"state key {name!r}")
     return {"version": VERSION, "data": data}
 
