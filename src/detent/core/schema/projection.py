@@ -103,7 +103,7 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
             return _less(needed, hidden)
         case "patternProperties":
             return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
-        case "propertyNames" if isinstance(rule, Mapping) and "enum" in rule:
+        case "propertyNames" if not isinstance(rule, bool) and "enum" in rule:
             names = [name for name in rule["enum"] if name not in hidden]
             return {**rule, "enum": names} if names else False
         case "minProperties":
@@ -129,8 +129,8 @@ def _used(projected: Json, keyword: str) -> Json:
         if isinstance(schema, bool):
             continue
         ahead += (part for _, part in parts(schema))
-        match pointer_parts(schema.get("$ref", "")):
-            case [place, name, *_] if place == keyword and name in defined and name not in used:
-                used[name] = defined[name]
-                ahead.append(defined[name])
+        place, name = [*pointer_parts(schema.get("$ref", "")), "", ""][:2]
+        if place == keyword and name in defined and name not in used:
+            used[name] = defined[name]
+            ahead.append(defined[name])
     return used
