@@ -177,8 +177,10 @@ class AnyOf(Rule):
 
 
 @frozen
-class AllOf(AnyOf):
+class AllOf(Rule):
     """A call is asked about when all of several policies want to."""
+
+    policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask all of them."""
