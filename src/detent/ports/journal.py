@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from attrs import field, frozen
 
+from detent.core.codec.json_text import encoded
 from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
 
@@ -20,7 +21,7 @@ Body: TypeAlias = str | Mapping[str, Any]
 
 
 def _text_of(body: Body) -> str:
-    return body if isinstance(body, str) else _IN_JSON.encode(body)
+    return body if isinstance(body, str) else encoded(body)
 
 
 def _data_of(body: Body) -> Mapping[str, Any]:
@@ -37,7 +38,6 @@ def _data_of(body: Body) -> Mapping[str, Any]:
 
 AT_ONCE = 256
 """So many entries are read together: more are no quicker."""
-_IN_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 class _Kept:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, State, StoredDataError
+from detent.core.codec.json_text import encoded
 from detent.core.state.handlers import replace_values
 from detent.core.state.state import lists_in
 from detent.core.storage.checkpoints import (
     NO_CHECKPOINT,
     Known,
-    checkpoint_text,
+    checkpoint_data,
     joined,
-    start_text,
+    start_data,
 )
 from detent.core.storage.journal import FORMAT
 from detent.core.storage.snapshot import passing_snapshot, run_of
@@ -25,6 +26,11 @@ from detent.machine import AgentSpec, Run, Write, start
 
 SPEC = AgentSpec(State({"seen": {"type": list[int]}, "note": {"type": str}}))
 START = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
+
+
+def as_stored(data: dict[str, Any]) -> dict[str, Any]:
+    """As it comes back from a store."""
+    return cast("dict[str, Any]", json.loads(json.dumps(data)))
 
 
 def grown(run: Run[State], *writes: Write) -> Run[State]:
@@ -48,7 +54,7 @@ def chain(runs: list[Run[State]]) -> list[tuple[int, dict[str, Any]]]:
     found: list[tuple[int, dict[str, Any]]] = []
     known = NO_CHECKPOINT
     for number, run in enumerate(runs, 1):
-        found.append((10 * number, json.loads(checkpoint_text(SPEC, run, known)[0])))
+        found.append((10 * number, as_stored(checkpoint_data(SPEC, run, known)[0])))
         known = Known(10 * number, lists_in(run.state))
     return found
 
@@ -81,10 +87,10 @@ def test_it_says_how_much_of_it_comes_again() -> None:
     known = Known(10, lists_in(RUNS[2].state))
     long = grown(RUNS[2], said("x" * 9000), Write("note", "y" * 500))
 
-    text, rest = checkpoint_text(SPEC, long, known)
-    _, short = checkpoint_text(SPEC, grown(RUNS[2], said("x")), known)
+    data, rest = checkpoint_data(SPEC, long, known)
+    _, short = checkpoint_data(SPEC, grown(RUNS[2], said("x")), known)
 
-    assert 9000 + rest < len(text) < 9200 + rest
+    assert 9000 + rest < len(encoded(data)) < 9200 + rest
     assert 500 <= rest - short < 550
 
 
@@ -92,9 +98,9 @@ def test_a_text_that_looks_like_a_state_is_left_alone() -> None:
     """Where the state stands in a snapshot is found without a doubt."""
     odd = Run('"state":{"version":2,"data":{}}', START.state)
 
-    text, _ = checkpoint_text(SPEC, odd, NO_CHECKPOINT)
+    data, _ = checkpoint_data(SPEC, odd, NO_CHECKPOINT)
 
-    assert run_of(SPEC, passing_snapshot(json.loads(text))) == odd
+    assert run_of(SPEC, passing_snapshot(as_stored(data))) == odd
 
 
 @pytest.mark.parametrize("missing", range(len(CHAIN)))
@@ -102,7 +108,7 @@ def test_what_builds_on_a_missing_checkpoint_is_left_out(missing: int) -> None:
     """The ones before it still say the run, and one that was made without it goes on."""
     found = joined(CHAIN[:missing] + CHAIN[missing + 1 :])
     known = Known(10 * missing, lists_in(RUNS[missing - 1].state)) if missing else NO_CHECKPOINT
-    later = (99, json.loads(checkpoint_text(SPEC, RUNS[-1], known)[0]))
+    later = (99, as_stored(checkpoint_data(SPEC, RUNS[-1], known)[0]))
     again = joined([*CHAIN[:missing], *CHAIN[missing + 1 :], later])
 
     assert (found is None) == (missing == 0)
@@ -152,4 +158,4 @@ def test_any_data_gives_a_typed_error_or_a_run(change: dict[str, Any]) -> None:
 
 def test_the_start_of_a_run_is_a_snapshot() -> None:
     """It is the first thing that a journal keeps of it."""
-    assert run_of(SPEC, passing_snapshot(json.loads(start_text(SPEC, START)))) == START
+    assert run_of(SPEC, passing_snapshot(as_stored(start_data(SPEC, START)))) == START

@@ -8,7 +8,6 @@ from typing import Any, Generic
 
 from attrs import evolve, frozen
 
-from detent.core.codec.json_text import encoded, quoted
 from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.step import step
@@ -21,17 +20,19 @@ from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import (
     NO_CHECKPOINT,
     Known,
-    checkpoint_text,
+    checkpoint_data,
     joined,
-    start_text,
+    start_data,
 )
-from detent.core.storage.journal import event_of, event_text, progress_mark, status_of
+from detent.core.storage.journal import event_data, event_of, progress_mark, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
     run_of,
 )
+from detent.core.values.frozen import FrozenDict
 from detent.ports.journal import (
+    Body,
     Checkpoint,
     Entry,
     Journal,
@@ -110,7 +111,7 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, start_text(self._spec, run))])
+            self._append(run, [(STARTED, FrozenDict(start_data(self._spec, run)))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -120,7 +121,7 @@ class Recorder:
         while marked and type(happened[marked][0]) is ToolStarted:
             marked -= 1  # of a start, only one thing can come
         new = [
-            (type(event).__name__, self._text(event, after if place == marked else None))
+            (type(event).__name__, self._data(event, after if place == marked else None))
             for place, (event, after) in enumerate(happened)
         ]
         run = happened[-1][1]
@@ -128,8 +129,8 @@ class Recorder:
         if not self._is_due(run, position - self._known.position):
             self._append(run, new)
             return
-        text, rest = checkpoint_text(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, text))
+        data, rest = checkpoint_data(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, FrozenDict(data)))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -140,30 +141,28 @@ class Recorder:
         """
         return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
-    def _text(self, event: Event, after: Run[Any] | None) -> str:
-        """An event, with the mark of the run after it behind it."""
-        text = event_text(self._spec, event)
-        if after is None or type(event) is ToolStarted:
-            return text
-        return f'{text[:-1]},"mark":{quoted(progress_mark(after))}}}'
+    def _data(self, event: Event, after: Run[Any] | None) -> Body:
+        """An event, with the mark of the run after it if there is one."""
+        data = event_data(self._spec, event)
+        if after is not None and type(event) is not ToolStarted:
+            data["mark"] = progress_mark(after)
+        return FrozenDict(data)
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
-        self._append(
-            run, [(STOPPED, encoded({"held": places, "about_to": describe_effects(held)}))]
-        )
+        self._append(run, [(STOPPED, FrozenDict(held=places, about_to=describe_effects(held)))])
 
     def _append(
         self,
         run: Run[Any],
-        new: Sequence[tuple[str, str]],
+        new: Sequence[tuple[str, Body]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
         at, status = self._now(), status_of(run)
         entries = [
-            Entry(place, at, kind, status, text)
-            for place, (kind, text) in enumerate(new, self._length)
+            Entry(place, at, kind, status, body)
+            for place, (kind, body) in enumerate(new, self._length)
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)

@@ -8,14 +8,20 @@ from typing import TypeVar
 
 from attrs import evolve
 
+from detent.core.values.frozen import FrozenDict
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 
 Kept = TypeVar("Kept", Entry, Checkpoint)
 
 
-def _in_text(kept: Kept) -> Kept:
-    """What is kept shares nothing with whoever wrote it; a text cannot be changed."""
+def _text(kept: Kept) -> Kept:
+    """What is kept shares nothing with whoever wrote it, nor with who reads it: a text."""
     return kept if type(kept.body) is str else evolve(kept, data=kept.text)
+
+
+def _own(kept: Kept) -> Kept:
+    """What a recorder writes is frozen, and nobody else has it: no text is needed to keep it."""
+    return kept if type(kept.body) is FrozenDict else _text(kept)
 
 
 class MemoryJournal:
@@ -30,7 +36,7 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [_in_text(entry) for entry in entries]
+        new = [_own(entry) for entry in entries]
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
@@ -39,17 +45,19 @@ class MemoryJournal:
             else:
                 kept.extend(new)
             if checkpoint is not None:
-                self._checkpoints.setdefault(run_id, []).append(_in_text(checkpoint))
+                self._checkpoints.setdefault(run_id, []).append(_own(checkpoint))
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
         with self._lock:
-            return self._entries.get(run_id, [])[start:]
+            entries = self._entries.get(run_id, [])[start:]
+        return [_text(entry) for entry in entries]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
         with self._lock:
-            return self._checkpoints.get(run_id, [])[:]
+            found = self._checkpoints.get(run_id, [])[:]
+        return [_text(checkpoint) for checkpoint in found]
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says."""

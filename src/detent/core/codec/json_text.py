@@ -7,6 +7,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring_ascii
 from math import isfinite
 from types import NoneType
+from typing import Any
 
 from detent.core.values.frozen import FrozenDict, FrozenList
 
@@ -19,10 +20,20 @@ LEAST, MOST = INT64[0], INT64[-1]
 quoted: Callable[[str], str] = encode_basestring_ascii
 """A text as JSON, in ASCII: half a character pair, which no encoding has, passes as well."""
 
-encoded: Callable[[object], str] = json.JSONEncoder(
-    separators=(",", ":"), check_circular=False
-).encode
-"""Any plain JSON as text. What holds itself is found out before, or ends as a RecursionError."""
+_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_make: Any = getattr(json.encoder, "c_make_encoder", None)  # only CPython has it
+_chunks: Any = _make and _make(
+    None, _ENCODER.default, quoted, None, ":", ",", *(False, False, True)
+)
+
+
+def encoded(value: object) -> str:
+    """Any plain JSON as text. What holds itself is found out before, or ends as a RecursionError.
+
+    The standard encoder makes its C part anew for each text, which for an event takes as long as
+    the text itself: 1.6 of 3.3 µs.
+    """
+    return "".join(_chunks(value, 0)) if _chunks else _ENCODER.encode(value)
 
 
 def is_plain(value: object) -> bool:

@@ -37,6 +37,7 @@ from detent.core.run.run import (
     Unknown,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.tool import Tool, ToolSpec
@@ -103,7 +104,7 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     offered = _offered(spec, run)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
-    return AskModel(run.turn, attempt, run.messages, offered, options)
+    return AskModel(run.turn, attempt, conversation_in(run.state), offered, options)
 
 
 def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:

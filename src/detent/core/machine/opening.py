@@ -38,8 +38,6 @@ def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tu
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:
     """The slot of a call that the model has just made: ready, unless a policy guards its tool."""
-    from returns.pipeline import is_successful  # with the first call of a tool
-
     if spec.output is not None and call.tool_name == spec.output.name:
         return Slot(ref, call, _held_against(spec.output, call))
     chosen = run.options.tools
@@ -49,8 +47,8 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     call = without_hidden(call, tool)
     ready = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
-    checked = check_arguments(call, tool)
-    return Slot(ref, call, ready if is_successful(checked) else Faulted(checked.failure()))
+    fits = check_arguments(call, tool)
+    return Slot(ref, call, ready if fits.value_or(default_value=False) else Faulted(fits.failure()))
 
 
 def _held_against(wanted: OutputType[Any], call: ToolCall) -> AnswerAccepted | AnswerInvalid:

@@ -36,7 +36,7 @@ class Known:
 NO_CHECKPOINT = Known()
 
 
-def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[str, int]:
+def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[Json, int]:
     """A snapshot of `run`, in which each list is without what it shares with one that is known.
 
     "shared" says how many items that are, and "after" which checkpoint knows them. With it comes
@@ -54,21 +54,17 @@ def checkpoint_text(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     shared = {name: count for name, count in lengths.items() if count}
     state = state_to_json(run.state, known.lists)
     kept = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
-    start = _start(spec, evolve(run, state=spec.state))
-    text = encoded(_with_state(start, state) | {"after": known.position, "shared": shared})
-    return text, len(encoded(_with_state(start, kept)))
+    start = start_data(spec, evolve(run, state=spec.state))
+    data = _with_state(start, state) | {"after": known.position, "shared": shared}
+    return data, len(encoded(_with_state(start, kept)))
 
 
-def start_text(spec: AgentSpec[Any], run: Run[Any]) -> str:
-    """A snapshot of `run` as JSON text, for a journal: nothing holds it.
+def start_data(spec: AgentSpec[Any], run: Run[Any]) -> Json:
+    """A snapshot of `run`, for a journal: nothing holds it.
 
     Raises:
         UnstorableError: a value in the run cannot be written as JSON.
     """
-    return encoded(_start(spec, run))
-
-
-def _start(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     return {
         "detent": "snapshot",
         "format": FORMAT,

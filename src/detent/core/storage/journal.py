@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from detent.core.codec.json_text import TAG
-from detent.core.codec.own_values import dump, load, text_of
+from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
-from detent.core.run.run import AwaitingDecision, Delegated, Done, Run, Status, is_settled
+from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, Status, is_settled
 from detent.core.run.spec import AgentSpec
+from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.storage.writes import register_forms
 
@@ -52,13 +53,15 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
     return cast("Run[S]", load(data, Run, spec))
 
 
-def event_text(spec: AgentSpec[Any], event: Event) -> str:
-    """An event as JSON text, without its kind: that is the name of its class.
+def event_data(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
+    """An event as JSON, without its kind: that is the name of its class.
+
+    It may share containers with the event: nobody may change it.
 
     Raises:
         UnstorableError: a value in it cannot be written as JSON.
     """
-    return text_of(event, type(event), spec)
+    return cast("dict[str, Any]", data_of(event, type(event), spec))
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
@@ -94,7 +97,7 @@ def status_of(run: Run[Any]) -> str:
     if isinstance(run.phase, Done):
         return "failed" if has_no_answer(run) else "done"
     still = False
-    for slot in run.slots:
+    for slot in run.phase.slots if isinstance(run.phase, Acting) else ():
         if not is_settled(slot):
             if not _waits(slot.status):
                 return "running"
@@ -107,7 +110,7 @@ def progress_mark(run: Run[Any]) -> str:
 
     The turn, the phase, how many messages there are, and a word for each call.
     """
-    count = len(run.messages)
+    count = len(conversation_in(run.state))
     return f"{run.turn} {type(run.phase).__name__} {count}{_words(run)}"
 
 
