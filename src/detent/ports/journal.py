@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from attrs import field, frozen
@@ -17,18 +18,21 @@ from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
 
 Body: TypeAlias = str | Mapping[str, Any]
-"""What is kept: plain JSON, or its text."""
+"""What is kept: plain JSON, or its text.
+
+A recorder hands over a ``MappingProxyType`` of what has no other text in JSON; it may hold tuples.
+"""
 
 
 def _text_of(body: Body) -> str:
-    return body if isinstance(body, str) else encoded(body)
+    return body if isinstance(body, str) else encoded(dict(body))
 
 
 def _data_of(body: Body) -> Mapping[str, Any]:
-    if isinstance(body, Mapping):
+    if isinstance(body, Mapping) and type(body) is not MappingProxyType:
         return body
     try:
-        data = json.loads(body)
+        data = json.loads(_text_of(body))  # of a recorder's own data, too: it may hold tuples
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
@@ -215,6 +219,11 @@ def _read_at_once(entries: Sequence[Entry]) -> Sequence[Mapping[str, Any]] | Non
         return None
     is_whole = len(read) == len(entries) and {dict}.issuperset(map(type, read))
     return read if is_whole else None
+
+
+def texts_of(entries: Iterable[Entry]) -> list[str]:
+    """What a store keeps of each entry, as JSON text."""
+    return [_text_of(entry.body) for entry in entries]
 
 
 def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:

@@ -23,10 +23,10 @@ from detent.core.codec.forms import (
     ESCAPES,
     LOCAL_PATH,
     SCALARS,
-    class_of,
     is_storable,
     mentioned,
     plain_type,
+    stored_class,
 )
 from detent.core.codec.json_text import is_native
 from detent.core.schema.type_checks import undecorated
@@ -110,7 +110,7 @@ SCALAR_VALUES = st.one_of(
 
 
 @given(SCALAR_VALUES)
-def test_a_scalar_is_one_text_or_number(value: object) -> None:
+def test_a_scalar_is_one_text(value: object) -> None:
     """From which it can be made again."""
     form = SCALARS[type(value)]
     data = json.loads(json.dumps(form.pack(value)))
@@ -125,7 +125,7 @@ def test_a_scalar_is_one_text_or_number(value: object) -> None:
         (datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "2026-01-02T03:04:00+00:00"),
         (date(2026, 1, 2), "2026-01-02"),
         (time(3, 4, 5), "03:04:05"),
-        (timedelta(seconds=1.5), 1_500_000),
+        (timedelta(seconds=1.5), "PT1.5S"),
         (Decimal("1.10"), "1.10"),
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (Path("a/b"), str(Path("a/b"))),
@@ -134,7 +134,7 @@ def test_a_scalar_is_one_text_or_number(value: object) -> None:
     ids=str,
 )
 def test_scalars_are_written_as_people_know_them(value: object, expected: object) -> None:
-    """A span of time is a number of microseconds, and bytes are base64."""
+    """A span of time is in ISO 8601, and bytes are base64."""
     assert SCALARS[type(value)].pack(value) == expected
 
 
@@ -192,7 +192,7 @@ def test_a_declared_type_calls_for_one_class_or_leaves_it_open(
     declared: object, expected: type | None
 ) -> None:
     """A class that can be stored is called for; unions, protocols and Any are open."""
-    assert class_of(declared) is expected
+    assert stored_class(declared) is expected
 
 
 def test_a_frozen_container_counts_as_a_plain_one() -> None:

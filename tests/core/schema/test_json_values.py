@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from detent.core.schema.json_values import CLASSES, identity, is_a, shown
+from detent.core.schema.json_values import CLASSES, identity, is_a, short_json
 from detent.core.values.frozen import FrozenDict, FrozenList
 
 
@@ -42,7 +42,7 @@ def test_values_are_the_same_as_json_sees_it() -> None:
 
 def test_a_long_value_is_shortened() -> None:
     """As JSON, so that the model recognises what it wrote."""
-    assert shown({"a": [True, None]}) == '{"a": [true, null]}'
-    assert len(shown("x" * 1000)) == 61
-    assert shown("x" * 58) == f'"{"x" * 58}"'
-    assert shown("x" * 59) == f'"{"x" * 59}…'
+    assert short_json({"a": [True, None]}) == '{"a": [true, null]}'
+    assert len(short_json("x" * 1000)) == 61
+    assert short_json("x" * 58) == f'"{"x" * 58}"'
+    assert short_json("x" * 59) == f'"{"x" * 59}…'

@@ -12,7 +12,7 @@ import pytest
 from attrs import NOTHING
 
 from detent.core.schema.conversion import convert
-from detent.core.schema.record_fields import Field, field_names, fields_of, is_named_tuple
+from detent.core.schema.record_fields import RecordField, field_names, fields_of, is_named_tuple
 
 
 @attrs.frozen
@@ -68,32 +68,38 @@ class Hotel(pydantic.BaseModel):
         (
             Point,
             [
-                Field("x", int, is_required=True),
-                Field("y", int, is_required=False, default=0),
-                Field("tags", list[str], is_required=False),
+                RecordField("x", int, is_required=True),
+                RecordField("y", int, is_required=False, default=0),
+                RecordField("tags", list[str], is_required=False),
             ],
         ),
         (
             Route,
             [
-                Field("start", Point, is_required=True),
-                Field("name", str, is_required=False, default="way"),
-                Field("stops", list[Point], is_required=False),
+                RecordField("start", Point, is_required=True),
+                RecordField("name", str, is_required=False, default="way"),
+                RecordField("stops", list[Point], is_required=False),
             ],
         ),
         (
             Extra,
             [
-                Field("point", Point, is_required=True),
-                Field("minutes", int, is_required=False),
-                Field("note", str, is_required=False),
-                Field("sure", bool, is_required=True),
+                RecordField("point", Point, is_required=True),
+                RecordField("minutes", int, is_required=False),
+                RecordField("note", str, is_required=False),
+                RecordField("sure", bool, is_required=True),
             ],
         ),
-        (Pair, [Field("left", str, is_required=True), Field("right", int, is_required=True)]),
+        (
+            Pair,
+            [
+                RecordField("left", str, is_required=True),
+                RecordField("right", int, is_required=True),
+            ],
+        ),
     ],
 )
-def test_a_record_is_made_with_its_fields(kind: type, expected: list[Field]) -> None:
+def test_a_record_is_made_with_its_fields(kind: type, expected: list[RecordField]) -> None:
     """What its constructor does not take is none of them."""
     assert list(fields_of(kind)) == expected
     assert expected[0].default is NOTHING
@@ -137,9 +143,9 @@ class Parcel:
 def test_what_a_dataclass_is_only_made_with_is_a_field() -> None:
     """It comes with the others, and is not among the parts of what is made."""
     assert list(fields_of(Parcel)) == [
-        Field("weight", int, is_required=True),
-        Field("unit", str, is_required=True),
-        Field("factor", int, is_required=False, default=1),
+        RecordField("weight", int, is_required=True),
+        RecordField("unit", str, is_required=True),
+        RecordField("factor", int, is_required=False, default=1),
     ]
     assert convert({"weight": 2, "unit": "kg"}, Parcel, "it").weight == 2000
     assert field_names(Parcel) == ("weight",)
@@ -150,6 +156,6 @@ def test_a_field_without_a_type_may_be_anything() -> None:
     pair = namedtuple("pair", "left right")  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]
 
     assert list(fields_of(pair)) == [
-        Field("left", Any, is_required=True),
-        Field("right", Any, is_required=True),
+        RecordField("left", Any, is_required=True),
+        RecordField("right", Any, is_required=True),
     ]

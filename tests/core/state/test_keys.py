@@ -38,10 +38,10 @@ def words(current: object, update: object) -> object:
 
 def test_a_list_is_held_as_a_log() -> None:
     """And what is held already is held as it is."""
-    held = hold([1, [2]])
+    held = hold("k", [1, [2]])
     assert type(held) is SharedList
     assert held == [1, [2]]
-    assert hold(held) is held
+    assert hold("k", held) is held
 
 
 def test_a_key_takes_a_value_of_its_type() -> None:
@@ -117,7 +117,7 @@ def test_a_handler_gets_none_where_nothing_is() -> None:
 
 def test_a_handler_cannot_change_what_is_held() -> None:
     """It gets frozen containers, and copies of what can be changed."""
-    held = hold(Draft(["a"]))
+    held = hold("k", Draft(["a"]))
 
     def spoil(current: Draft, update: object) -> Draft:
         current.lines.append("b")

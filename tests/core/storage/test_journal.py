@@ -11,10 +11,10 @@ import pytest
 from attrs import frozen
 
 from detent import ChatMessage, State, Tool, ToolCall
+from detent.core.codec.own_values import data_of
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.run import Acting, AwaitingDecision, Refused, Slot, evolve, moved
 from detent.core.storage.journal import (
-    event_data,
     event_from_json,
     event_of,
     event_to_json,
@@ -200,14 +200,14 @@ def test_the_text_of_an_event_says_what_its_json_says() -> None:
     """But for its kind, which is the entry's."""
     told = event_to_json(SPEC, returned(*WRITES))
 
-    data = json.loads(json.dumps(event_data(SPEC, returned(*WRITES))))
+    data = json.loads(json.dumps(data_of(returned(*WRITES), ToolReturned, SPEC)))
     assert data | {"$type": "ToolReturned"} == told
 
 
 def test_an_event_is_read_as_what_its_entry_says_that_it_is() -> None:
     """A kind that there is not is refused as in data that says its kind."""
     event = returned(*WRITES)
-    data = json.loads(json.dumps(event_data(SPEC, event)))
+    data = json.loads(json.dumps(data_of(event, ToolReturned, SPEC)))
 
     assert event_of(SPEC, "ToolReturned", data) == event
     with pytest.raises(StoredDataError, match=r"must have '\$type', one of .*, got 'Nothing'"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Generic
 
 from attrs import evolve, frozen
 
+from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.step import step
@@ -24,13 +26,12 @@ from detent.core.storage.checkpoints import (
     joined,
     start_data,
 )
-from detent.core.storage.journal import event_data, event_of, progress_mark, status_of
+from detent.core.storage.journal import event_of, progress_mark, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
     run_of,
 )
-from detent.core.values.frozen import FrozenDict
 from detent.ports.journal import (
     Body,
     Checkpoint,
@@ -111,7 +112,7 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, FrozenDict(start_data(self._spec, run)))])
+            self._append(run, [(STARTED, MappingProxyType(start_data(self._spec, run)))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -130,7 +131,7 @@ class Recorder:
             self._append(run, new)
             return
         data, rest = checkpoint_data(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, FrozenDict(data)))
+        self._append(run, new, Checkpoint(position, MappingProxyType(data)))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -143,15 +144,17 @@ class Recorder:
 
     def _data(self, event: Event, after: Run[Any] | None) -> Body:
         """An event, with the mark of the run after it if there is one."""
-        data = event_data(self._spec, event)
+        data = data_of(event, type(event), self._spec)
         if after is not None and type(event) is not ToolStarted:
             data["mark"] = progress_mark(after)
-        return FrozenDict(data)
+        return MappingProxyType(data)
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
-        self._append(run, [(STOPPED, FrozenDict(held=places, about_to=describe_effects(held)))])
+        self._append(
+            run, [(STOPPED, MappingProxyType({"held": places, "about_to": describe_effects(held)}))]
+        )
 
     def _append(
         self,

@@ -37,7 +37,8 @@ def drive(
     session.open()
     try:
         while True:
-            session.hear(_arrived(mail))
+            if not mail.empty():
+                session.hear(_arrived(mail))
             mine = _begin(session, pay, mail, has_inbox=inbox is not None)
             for effect in session.void():
                 drop(effect)
@@ -61,13 +62,15 @@ def _begin(session: Session[S], pay: Pay, mail: Inbox, *, has_inbox: bool) -> Ef
     """Begin what is new, each in a thread; the one that is for the caller's own is given back."""
     fresh = session.take()
     alone = len(session.under_way) == 1
-    mine = [one for one in fresh if not has_inbox and (alone or isinstance(one, AskHuman))]
+    mine: Effect | None = None
     for effect in fresh:
-        if effect not in mine:
+        if has_inbox or not (alone or isinstance(effect, AskHuman)):
             run_in_a_thread(partial(_fly, pay, effect, mail))
-    for effect in mine[1:]:
-        session.put_back(effect)
-    return mine[0] if mine else None
+        elif mine is None:
+            mine = effect
+        else:  # humans are asked one at a time
+            session.put_back(effect)
+    return mine
 
 
 def _arrived(mail: Inbox, *first: Event | Landed) -> Iterator[Event | Landed]:

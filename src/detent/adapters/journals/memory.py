@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
+from types import MappingProxyType
 from typing import TypeVar
 
 from attrs import evolve
 
-from detent.core.values.frozen import FrozenDict
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 
 Kept = TypeVar("Kept", Entry, Checkpoint)
@@ -20,8 +20,8 @@ def _text(kept: Kept) -> Kept:
 
 
 def _own(kept: Kept) -> Kept:
-    """What a recorder writes is frozen, and nobody else has it: no text is needed to keep it."""
-    return kept if type(kept.body) is FrozenDict else _text(kept)
+    """What a recorder writes can only be read, and nobody else has it: it needs no text."""
+    return kept if type(kept.body) is MappingProxyType else _text(kept)
 
 
 class MemoryJournal:

@@ -26,6 +26,7 @@ from detent.ports.journal import (
     JournalError,
     StoredRun,
     require_next,
+    texts_of,
 )
 
 T = TypeVar("T")
@@ -121,7 +122,8 @@ class SQLiteJournal:
         """As the port says."""
         start = entries[0].position if entries else 0
         require_next(run_id, entries, start)
-        rows = [_row(run_id, entry) for entry in entries]
+        pairs = zip(entries, texts_of(entries), strict=True)
+        rows = [_row(run_id, entry, text) for entry, text in pairs]
         snapshot = None if checkpoint is None else _snapshot_row(run_id, checkpoint)
 
         def write(db: sqlite3.Connection) -> None:
@@ -281,9 +283,9 @@ def _rows(rows: list[Any], run_id: str, start: int, db: sqlite3.Connection) -> o
     return known
 
 
-def _row(run_id: str, entry: Entry) -> tuple[object, ...]:
+def _row(run_id: str, entry: Entry, text: str) -> tuple[object, ...]:
     """An entry as it is kept."""
-    at, kind, status, text = float(entry.at), entry.kind, entry.status, entry.text
+    at, kind, status = float(entry.at), entry.kind, entry.status
     checksum = _checksum(run_id, entry.position, at, kind, status, text)
     code, short = CODES.get(kind, kind), CODES.get(status, status)
     return run_id, entry.position, at, code, short, text, checksum

@@ -29,5 +29,5 @@ class Document:
 
     def __attrs_post_init__(self) -> None:
         if not self.id:
-            told = json.dumps([self.content, self.meta], sort_keys=True, default=repr)
-            object.__setattr__(self, "id", sha256(told.encode()).hexdigest())
+            text = json.dumps([self.content, self.meta], sort_keys=True, default=repr)
+            object.__setattr__(self, "id", sha256(text.encode()).hexdigest())

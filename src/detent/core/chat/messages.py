@@ -38,7 +38,7 @@ EMPTY: FrozenDict[str, object] = FrozenDict()
 
 
 def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
-    """As `frozen_mapping`, for what a message holds: nothing in it can be changed, however deep.
+    """A mapping as a message holds it: nothing in it can be changed, however deep.
 
     Raises:
         TypeError: something in it can, or it is nested too deep.
@@ -55,8 +55,8 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
 def is_deep(value: object) -> bool:
     """Whether containers stand in each other more than `DEPTH_MAX` deep."""
     level = [value]
-    for _ in range(DEPTH_MAX):
-        level = [item for one in level for item in _inside(one)]
+    for _ in range(DEPTH_MAX):  # level by level: a recursion would fail at the depth it looks for
+        level = [item for container in level for item in _inside(container)]
         if not level:
             return False
     return True
@@ -191,7 +191,7 @@ class ChatMessage:
         cls, text: str, *, name: str | None = None, meta: Mapping[str, object] | None = None
     ) -> ChatMessage:
         """Instructions for the model."""
-        return cls(ChatRole.SYSTEM, (TextContent(text),), name, meta or {})
+        return cls(ChatRole.SYSTEM, (TextContent(text),), name, meta or EMPTY)
 
     @classmethod
     def from_user(
@@ -210,7 +210,7 @@ class ChatMessage:
             raise ValueError("from_user takes either a text or content_parts, one of the two")
         parts = (text,) if text is not None else content_parts
         content = tuple(TextContent(part) if isinstance(part, str) else part for part in parts)
-        return cls(ChatRole.USER, content, name, meta or {})
+        return cls(ChatRole.USER, content, name, meta or EMPTY)
 
     @classmethod
     def from_assistant(
@@ -229,9 +229,7 @@ class ChatMessage:
             parts.append(thought)
         if text is not None:
             parts.append(TextContent(text))
-        if cls is not ChatMessage or name is not None or meta:
-            return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or {})
-        return ChatMessage(ChatRole.ASSISTANT, _sealed((*parts, *tool_calls)))
+        return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or EMPTY)
 
     @classmethod
     def from_tool(
@@ -244,7 +242,7 @@ class ChatMessage:
     ) -> ChatMessage:
         """The answer to the tool call `origin`."""
         result = ToolCallResult(tool_result, origin, error)
-        return cls(ChatRole.TOOL, (result,), meta=meta or {})
+        return cls(ChatRole.TOOL, (result,), meta=meta or EMPTY)
 
     def to_dict(self) -> dict[str, Any]:
         """The message as plain JSON.
@@ -263,7 +261,7 @@ class ChatMessage:
         Raises:
             StoredDataError: it is no message; the error says where.
         """
-        from detent.core.codec.own_values import load  # as in `to_dict`
+        from detent.core.codec.own_values import load  # only loaded once something is read
 
         return load(dict(data), ChatMessage)
 

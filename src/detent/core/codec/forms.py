@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import NoneType
-from typing import (
-    Any,
-    NamedTuple,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
-from uuid import UUID
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
 import attrs
 
 from detent.core.schema.record_fields import is_named_tuple
+from detent.core.schema.scalars import SCALARS as JSON_SCALARS
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.frozen import FrozenDict, FrozenList, FrozenSet
 from detent.core.values.shared_list import SharedList
 
 LOCAL_PATH = type(Path())
-MICROSECOND = timedelta(microseconds=1)
 
 
 class Form(NamedTuple):
@@ -66,6 +53,14 @@ def each(
     return done
 
 
+def unpack_each(
+    forms: Iterable[Form], items: Iterable[Any], places: Iterable[Any] | None = None
+) -> list[Any]:
+    """Every item read by its form; errors as of `each`."""
+    pairs = zip(forms, items, strict=False)
+    return each(lambda pair: pair[0].unpack(pair[1]), pairs, places)
+
+
 class NoFormError(Exception):
     """There is no form of `value`, which is somewhere in what was to be stored."""
 
@@ -75,18 +70,12 @@ class NoFormError(Exception):
 
 
 SCALARS: Mapping[type, Form] = {
-    bytes: Form(lambda value: b64encode(value).decode("ascii"), b64decode),
-    datetime: Form(datetime.isoformat, datetime.fromisoformat),
-    date: Form(date.isoformat, date.fromisoformat),
-    time: Form(time.isoformat, time.fromisoformat),
-    timedelta: Form(lambda value: value // MICROSECOND, lambda data: data * MICROSECOND),
-    Decimal: Form(str, Decimal),
-    UUID: Form(str, UUID),
+    **{kind: Form(scalar.write, scalar.read) for kind, scalar in JSON_SCALARS.items()},
     PurePosixPath: Form(str, PurePosixPath),
     PureWindowsPath: Form(str, PureWindowsPath),
     LOCAL_PATH: Form(str, Path),
 }
-"""Types that are written as one text or number."""
+"""Types that are written as one text."""
 
 HEX_DIGITS_MAX = 3500
 """Python neither prints nor reads much larger integers in tens."""
@@ -104,19 +93,12 @@ def _from_hex(data: str) -> int:
     return int(data, 16)
 
 
-def _escaped(value: str) -> str | list[str]:
-    """In ASCII; apart where JSON would take two halves of a character for the whole."""
-    parts = [json.dumps(part)[1:-1] for part in HALVES.split(value)]
-    return parts if len(parts) > 1 else parts[0]
-
-
-def _unescaped(data: str | list[str]) -> str:
-    return "".join(json.loads(f'"{part}"') for part in ([data] if isinstance(data, str) else data))
-
-
-HALVES = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 ESCAPES: Mapping[type, Form] = {
-    str: Form(_escaped, _unescaped),
+    # in JSON's own escapes two halves of a character would come back as the whole
+    str: Form(
+        lambda value: value.encode("unicode_escape").decode("ascii"),
+        lambda data: data.encode("ascii").decode("unicode_escape"),
+    ),
     int: Form(_hex, _from_hex),
     float: Form(repr, float),
     bool: Form(bool, bool),
@@ -152,17 +134,13 @@ def is_model(kind: type) -> bool:
     return hasattr(kind, "model_validate_json") and hasattr(kind, "model_dump")
 
 
-def is_convertible(kind: type) -> bool:
-    """Whether `kind` writes and reads itself as a dict."""
-    return hasattr(kind, "to_dict") and hasattr(kind, "from_dict")
-
-
 def is_storable(kind: type) -> bool:
     """Whether `kind` is a class of somebody's own that can be stored."""
-    return issubclass(kind, Enum) or is_record(kind) or is_model(kind) or is_convertible(kind)
+    converts_itself = hasattr(kind, "to_dict") and hasattr(kind, "from_dict")
+    return issubclass(kind, Enum) or is_record(kind) or is_model(kind) or converts_itself
 
 
-def class_of(declared: object) -> type | None:
+def stored_class(declared: object) -> type | None:
     """The class whose own instances, and no others, are stored without saying their type."""
     kind = get_origin(declared) or declared
     if not isinstance(kind, type):

@@ -14,8 +14,8 @@ from detent.core.values.frozen import FrozenDict, FrozenList
 TAG = "$type"
 """The entry that says which class an object is of."""
 
-INT64 = range(-(2**63), 2**63)
-LEAST, MOST = INT64[0], INT64[-1]
+LEAST, MOST = -(2**63), 2**63 - 1
+"""Of 64 bits: beyond them readers of JSON round, or refuse."""
 
 quoted: Callable[[str], str] = encode_basestring_ascii
 """A text as JSON, in ASCII: half a character pair, which no encoding has, passes as well."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
+from itertools import count
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import attrs
-from cattrs import Converter, IterableValidationError, IterableValidationNote
+from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from detent.core.codec.forms import (
@@ -23,12 +24,14 @@ from detent.core.codec.forms import (
     SPECIAL,
     Form,
     NoFormError,
-    class_of,
+    each,
     is_model,
     is_record,
     is_storable,
     mentioned,
     plain_type,
+    stored_class,
+    unpack_each,
 )
 from detent.core.codec.json_text import TAG, is_native
 from detent.core.schema.record_fields import fields_of, is_named_tuple
@@ -70,9 +73,9 @@ class Codec(Converter):
         """How values are written and read that are declared as a type; None stands for any."""
         declared = undecorated(declared)
         if get_origin(declared) in (Union, UnionType):
-            some = [one for one in get_args(declared) if one is not NoneType]
-            return self.form(some[0]) if len(some) == 1 else self._open
-        kind = class_of(declared)
+            options = [option for option in get_args(declared) if option is not NoneType]
+            return self.form(options[0]) if len(options) == 1 else self._open
+        kind = stored_class(declared)
         if kind is None:
             return self._open
         own = self._own_form(kind, declared)
@@ -106,28 +109,29 @@ class Codec(Converter):
         if issubclass(kind, Enum):
             return _enum_form(kind)
         if is_model(kind):
-            return _model_form(kind)
+            return Form(
+                lambda value: value.model_dump(mode="json", by_alias=True),
+                lambda data: kind.model_validate_json(json.dumps(data)),
+            )
         return Form(
             lambda value: self._pack_open(value.to_dict()),
             lambda data: kind.from_dict(self._unpack_open(data)),
         )
 
     def _collection_form(self, kind: type, make: Any, arguments: tuple[Any, ...]) -> Form:
-        each = [self.form(argument) for argument in arguments if argument is not ...]
+        forms = [self.form(argument) for argument in arguments if argument is not ...]
         apart = kind is tuple and arguments[1:] != (...,)  # each item has a type of its own
 
         def form_of(index: int) -> Form:
             place = index if apart else 0
-            return each[place] if place < len(each) else self._open
+            return forms[place] if place < len(forms) else self._open
 
         def pack(value: Iterable[Any]) -> list[Any]:
             items = [form_of(index).pack(item) for index, item in enumerate(value)]
+            # the order of a set differs from process to process, and stored data must not
             return sorted(items, key=repr) if kind in (set, frozenset) else items
 
-        def unpack(data: list[Any]) -> Any:
-            return make(_each((at, item, form_of(at)) for at, item in enumerate(data)))
-
-        return Form(pack, unpack)
+        return Form(pack, lambda data: make(unpack_each(map(form_of, count()), data)))
 
     def _typed_dict_form(self, kind: Any) -> Form:
         """Made by the keys that a value has: which of them are required is not for here to say."""
@@ -146,11 +150,10 @@ class Codec(Converter):
             return [[key.pack(name), form_of(name).pack(item)] for name, item in value.items()]
 
         def unpack(data: Any) -> Any:
-            pairs = data.items() if isinstance(data, dict) else data
-            names = [name if isinstance(data, dict) else key.unpack(name) for name, _ in pairs]
-            places = zip(names, pairs, strict=True)
-            items = _each((name, item, form_of(name)) for name, (_, item) in places)
-            return make(zip(names, items, strict=True))
+            is_object = isinstance(data, dict)
+            names = [*data] if is_object else [key.unpack(name) for name, _ in data]
+            items = data.values() if is_object else [item for _, item in data]
+            return make(zip(names, unpack_each(map(form_of, names), items, names), strict=True))
 
         return Form(pack, unpack)
 
@@ -178,7 +181,7 @@ class Codec(Converter):
         def unpack(data: Mapping[str, Any]) -> Any:
             if data.keys() != forms.keys():
                 raise ValueError(f"a {kind.__name__} has {', '.join(forms)}, not {', '.join(data)}")
-            return kind(*_each((name, data[name], form) for name, form in forms.items()))
+            return kind(*unpack_each(forms.values(), [data[name] for name in forms], forms))
 
         return Form(
             lambda value: {name: form.pack(getattr(value, name)) for name, form in forms.items()},
@@ -198,12 +201,12 @@ class Codec(Converter):
 
     def _unpack_open(self, data: Any) -> Any:
         if isinstance(data, list):
-            return list(_each((at, item, self._open) for at, item in enumerate(data)))
+            return each(self._unpack_open, data)
         if not isinstance(data, dict):
             return data
         if _is_typed(data):
             return self._unpack_typed(data)
-        return dict(zip(data, _each((*one, self._open) for one in data.items()), strict=True))
+        return dict(zip(data, each(self._unpack_open, data.values(), data), strict=True))
 
     def _pack_typed(self, value: Any) -> Any:
         if value is None:  # null is None in any place
@@ -261,21 +264,3 @@ def _enum_form(kind: Any) -> Form:
     if all(type(member.value) in (str, int) for member in kind):
         return Form(lambda member: member.value, kind)
     return Form(lambda member: member.name, kind.__getitem__)
-
-
-def _model_form(kind: Any) -> Form:
-    return Form(
-        lambda value: value.model_dump(mode="json", by_alias=True),
-        lambda data: kind.model_validate_json(json.dumps(data)),
-    )
-
-
-def _each(entries: Iterable[tuple[Any, Any, Form]]) -> Iterator[Any]:
-    """The items that are read from (index, data, form); an error says at which index."""
-    for index, data, form in entries:
-        try:
-            yield form.unpack(data)
-        except Exception as error:  # noqa: BLE001  # whatever a constructor says is passed on
-            error.add_note(IterableValidationNote(f"at {index!r}", index, object))
-            group: Any = IterableValidationError  # pyright does not see its own constructor
-            raise group("an item cannot be read", [error], list) from None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
-from detent.core.codec.forms import NATIVE, NoFormError, class_of, is_record, plain_type
+from detent.core.codec.forms import NATIVE, NoFormError, is_record, plain_type, stored_class
 from detent.core.codec.json_text import is_plain
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.schema.record_fields import field_names
@@ -64,8 +64,7 @@ def from_json(
     except Exception as error:
         from cattrs import transform_error
 
-        faults = transform_error(error, place, _said)
-        raise StoredDataError("; ".join(faults)) from error
+        raise StoredDataError("; ".join(transform_error(error, place, _reason))) from error
 
 
 def _is_written_as_it_is(value: object, declared: object) -> bool:
@@ -79,35 +78,30 @@ def _is_written_as_it_is(value: object, declared: object) -> bool:
 @lru_cache(maxsize=256)
 def _plain_kind(declared: object) -> type | None:
     """The class whose plain values are written as they are; `object` is any, None no class."""
-    bare_type = undecorated(declared)
-    kind = class_of(bare_type)
-    items = (class_of(item) for item in get_args(bare_type) if item is not Any)
-    if bare_type is Any or kind in NATIVE:
+    plain = undecorated(declared)
+    kind = stored_class(plain)
+    items = (stored_class(item) for item in get_args(plain) if item is not Any)
+    if plain is Any or kind in NATIVE:
         return object
     return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
 
 
 def _codec(declared: object, types: Iterable[object]) -> Codec:
-    some = [undecorated(one) for one in (declared, *types)]
+    plain_types = [undecorated(kind) for kind in (declared, *types)]
     try:
-        known = frozenset(some)
+        return _known_codec(frozenset(plain_types))
     except TypeError:  # an annotation in one of them has no hash
-        return _new_codec(some)
-    return _known_codec(known)
+        return _known_codec.__wrapped__(plain_types)
 
 
 @lru_cache(maxsize=64)
-def _known_codec(types: frozenset[object]) -> Codec:
-    return _new_codec(types)
-
-
-def _new_codec(types: Iterable[object]) -> Codec:
+def _known_codec(types: Iterable[object]) -> Codec:
     from detent.core.codec.open_values import Codec  # cattrs is only loaded where not all is plain
 
     return Codec(types)
 
 
-def _said(error: BaseException, _: type | None) -> str:
+def _reason(error: BaseException, _: type | None) -> str:
     return f"nothing is stored as {error}" if isinstance(error, KeyError) else str(error)
 
 
@@ -115,11 +109,8 @@ def _way_to(part: object, value: object) -> str | None:
     """Where in `value` the very object `part` is: ``[3].owner``; None when it is not there."""
     if value is part:
         return ""
-    for step, inner in _parts(value):
-        rest = _way_to(part, inner)
-        if rest is not None:
-            return step + rest
-    return None
+    ways = ((step, _way_to(part, inner)) for step, inner in _parts(value))
+    return next((step + rest for step, rest in ways if rest is not None), None)
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:

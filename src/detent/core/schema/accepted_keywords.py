@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 
-from detent.core.schema.validation import ASKED, WORDS, Schema, Validator, compiled, resolved
+from detent.core.schema.validation import ASKED, Schema, Validator, compiled, resolved
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
@@ -22,11 +22,9 @@ NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs
 IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 """The keywords whose schemas speak of the same value."""
 
-DESCRIPTIONS = frozenset(
-    {
-        *("$schema", "$id", "$comment", "title", "description", "default", "examples"),
-        *("deprecated", "readOnly", "writeOnly", "contentMediaType"),
-    }
+DESCRIPTIONS = (
+    *("$schema", "$id", "$comment", "title", "description", "default", "examples"),
+    *("deprecated", "readOnly", "writeOnly", "contentMediaType"),
 )
 """The keywords that ask nothing of a value."""
 
@@ -42,8 +40,8 @@ def schema_faults(schema: object) -> list[str]:
         compiled(known)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        told = Validator(META_SCHEMA).faults(thaw(known), "the schema")
-        return told or [f"the schema cannot be used: {reason}"]
+        faults = Validator(META_SCHEMA).faults(thaw(known), "the schema")
+        return faults or [f"the schema cannot be used: {reason}"]
     return []
 
 
@@ -53,8 +51,11 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
         return
     where = path or "the schema"
     for keyword, rule in schema.items():
-        if keyword not in KNOWN:
-            yield from _unknown(where, keyword)
+        if keyword in UNCHECKED or not isinstance(keyword, str):
+            yield f"{where} uses {keyword!r}, which arguments cannot be checked against"
+        elif keyword not in KNOWN:  # most are an annotation of somebody's, and not wrong
+            for known in get_close_matches(keyword, KNOWN, 1, cutoff=0.8):
+                yield f"{where} uses {keyword!r}, which is no keyword; did you mean {known!r}?"
         elif keyword == "$ref" and not _leads_somewhere(str(rule), root):
             yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
         elif keyword == "$ref" and _is_endless(schema, root, ()):
@@ -72,6 +73,11 @@ def parts(schema: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{keyword}/{index}", part) for index, part in enumerate(rule))
         elif keyword in NAMED and isinstance(rule, Mapping):
             yield from ((f"{keyword}/{name}", part) for name, part in rule.items())
+
+
+def parts_under(schema: Mapping[str, object], keywords: Collection[str]) -> Iterator[object]:
+    """The schemas directly inside `schema` that stand under one of these keywords."""
+    return (part for path, part in parts(schema) if path.split("/")[0] in keywords)
 
 
 def without(schema: object, is_unwanted: Callable[[str, object], bool]) -> object:
@@ -107,30 +113,20 @@ def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:
     reference = str(schema.get("$ref", ""))
     if reference in trail:
         return True
-    here = [part for path, part in parts(schema) if path.split("/")[0] in IN_PLACE]
-    if any(_is_endless(part, root, trail) for part in here):
+    if any(_is_endless(part, root, trail) for part in parts_under(schema, IN_PLACE)):
         return True
     leads = _leads_somewhere(reference, root)
     return leads and _is_endless(resolved(reference, root), root, (*trail, reference))
 
 
-def _unknown(where: str, keyword: object) -> Iterator[str]:
-    """Why an unknown keyword is wrong; most are an annotation of somebody's, and are not."""
-    close = get_close_matches(str(keyword), KNOWN, 1, cutoff=0.8)
-    if keyword in UNCHECKED or not isinstance(keyword, str):
-        yield f"{where} uses {keyword!r}, which arguments cannot be checked against"
-    elif close:
-        yield f"{where} uses {keyword!r}, which is no keyword; did you mean {close[0]!r}?"
-
-
-UNCHECKED = frozenset(
-    {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$dynamicAnchor", "$vocabulary"}
+UNCHECKED = (
+    *("unevaluatedItems", "unevaluatedProperties"),
+    *("$dynamicRef", "$dynamicAnchor", "$vocabulary"),
 )
 """The keywords of JSON Schema that would be lost where what the state fills is taken out."""
 
-KNOWN = frozenset(
-    {
-        *(*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *WORDS, "$ref", "required", "uniqueItems"),
-        *("dependentRequired", "minContains", "maxContains", "contentEncoding"),
-    }
+RULES = (
+    *("const", "enum", "format", "type", "$ref", "required", "uniqueItems", "dependentRequired"),
+    *("minContains", "maxContains", "contentEncoding"),
 )
+KNOWN = frozenset({*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *RULES})

@@ -30,7 +30,7 @@ from attrs import has
 
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
-from detent.core.schema.json_values import JsonType, identity, is_a, shown
+from detent.core.schema.json_values import JsonType, identity, is_a, short_json
 from detent.core.schema.record_fields import class_of, field_names, fields_of, is_named_tuple
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
@@ -104,8 +104,10 @@ def _structured_as(declared: Any, value: object, name: str) -> Any:
     except Exception as error:  # the constructors of users' classes raise what they like
         from cattrs import transform_error  # only loaded where something needs it
 
-        told = transform_error(error, name, format_exception=_reason)
-        raise ConversionError(map(_sentence, told)) from error
+        faults = transform_error(error, name, format_exception=_reason)
+        parted = (fault.rpartition(" @ ") for fault in faults)
+        sentences = (f"'{place}' cannot be used: {reason}" for reason, _, place in parted)
+        raise ConversionError(sentences) from error
 
 
 def plain(value: Any) -> object:
@@ -123,8 +125,9 @@ def plain(value: Any) -> object:
         return {name: getattr(value, name) for name in names}
     if isinstance(value, Enum):
         return value.value
-    if (known := next((known for known in SCALARS if isinstance(value, known)), None)) is not None:
-        return SCALARS[known].write(value)
+    for scalar, form in SCALARS.items():  # in this order: a datetime is a date too
+        if isinstance(value, scalar):
+            return form.write(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence | AbstractSet | deque):
@@ -143,8 +146,8 @@ def _converter() -> Converter:
         made.register_structure_hook(kind, _reader(wanted, read))
     made.register_structure_hook(Decimal, _decimal)
     made.register_structure_hook(Enum, _enum)
-    for is_one, made_for in FACTORIES:
-        made.register_structure_hook_factory(is_one, made_for)
+    for predicate, factory in FACTORIES:
+        made.register_structure_hook_factory(predicate, factory)
     return made
 
 
@@ -155,7 +158,7 @@ def _reader(wanted: JsonType, read: Callable[[Any], object]) -> Callable[[Any, A
         if isinstance(declared, EnumType):  # of texts or numbers
             return _enum(value, cast("type[Enum]", declared))
         if not is_a(value, wanted):
-            raise ValueError(f"must be {wanted}, got {shown(value)}")
+            raise ValueError(f"must be {wanted}, got {short_json(value)}")
         return read(value)
 
     return structure
@@ -163,19 +166,19 @@ def _reader(wanted: JsonType, read: Callable[[Any], object]) -> Callable[[Any, A
 
 def _decimal(value: object, declared: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"must be a decimal number, got {shown(value)}")  # noqa: TRY004 - as the others
+        raise ValueError(f"must be a decimal number, got {short_json(value)}")  # noqa: TRY004 - one kind for all
     return cast(Decimal, SCALARS[Decimal].read(str(value)))
 
 
 def _literal(declared: Any) -> Structure:
     choices = get_args(declared)
-    told = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
-    by_identity = dict(zip(map(identity, told), choices, strict=True))
+    values = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+    by_identity = dict(zip(map(identity, values), choices, strict=True))
 
     def structure(value: object, _: object) -> object:
         if (key := identity(value)) in by_identity:
             return by_identity[key]
-        raise ValueError(f"must be one of {choices}, got {shown(value)}")
+        raise ValueError(f"must be one of {choices}, got {short_json(value)}")
 
     return structure
 
@@ -184,28 +187,20 @@ def _enum(value: object, declared: type[Enum]) -> object:
     for member in declared:
         if identity(member.value) == identity(value):
             return member
-    raise ValueError(f"must be one of {[one.value for one in declared]}, got {shown(value)}")
+    choices = [member.value for member in declared]
+    raise ValueError(f"must be one of {choices}, got {short_json(value)}")
 
 
 def meaning(variable: TypeVar) -> Any:
     """What a type variable stands for that was not given a type."""
-    some = variable.__constraints__
-    return Union[some] if some else variable.__bound__ or Any  # noqa: UP007 - made at run time
+    bounds = variable.__constraints__
+    return Union[bounds] if bounds else variable.__bound__ or Any  # noqa: UP007 - made at run time
 
 
 def _as(declared: Any) -> Structure:
     """What makes a value one of this type; it is found when needed: a class may contain itself."""
     found = cache(lambda: _converter().get_structure_hook(declared))
     return lambda value, _: found()(value, declared)
-
-
-def _variable(declared: TypeVar) -> Structure:
-    return _as(meaning(declared))
-
-
-def _filled(declared: Any) -> Structure:
-    """For a generic class that was not given its types."""
-    return _as(declared[tuple(map(meaning, declared.__parameters__))])
 
 
 def _annotated(declared: Any) -> Structure:
@@ -216,7 +211,7 @@ def _annotated(declared: Any) -> Structure:
     def structure(value: object, _: object) -> object:
         made = inside(value, None)
         if unfit := list(unmet(made, rules)):
-            raise ValueError(f"{' and '.join(unfit)}, got {shown(value)}")
+            raise ValueError(f"{' and '.join(unfit)}, got {short_json(value)}")
         return made
 
     return structure
@@ -245,7 +240,7 @@ def _union(declared: Any) -> Structure:
                     refused.append(error)
         if refused:
             raise ExceptionGroup(f"fits none of {type_name(declared)}", refused)
-        raise ValueError(f"must be {type_name(declared)}, got {shown(value)}")
+        raise ValueError(f"must be {type_name(declared)}, got {short_json(value)}")
 
     return structure
 
@@ -265,38 +260,24 @@ def _loose(declared: Any) -> Structure:
     return lambda value, _: [item(part, None) for part in value]
 
 
-def _is_open(declared: Any) -> bool:
-    """Whether it is a generic attrs class that was not given its types, or only variables."""
-    return has(declared) and bool(getattr(declared, "__parameters__", ()))
-
-
 def _has_numbers_as_keys(declared: Any) -> bool:
     kind = get_origin(declared)
     is_mapping = isinstance(kind, type) and issubclass(kind, Mapping)
     return is_mapping and undecorated(get_args(declared)[0]) in NUMBERS
 
 
-def _is_path(declared: Any) -> bool:
-    return isinstance(declared, type) and hasattr(declared, "__fspath__")
-
-
-def _is_pydantic(declared: Any) -> bool:
-    return isinstance(declared, type) and hasattr(declared, "model_validate")
-
-
 def _record(declared: Any) -> Structure:
     """For a dataclass or a typed dict: cattrs drops the notes on their fields."""
     kind = class_of(declared)
     fields = {field.name: _as(field.declared) for field in fields_of(declared)}
-    required = [field.name for field in fields_of(declared) if field.is_required]
+    required = {field.name for field in fields_of(declared) if field.is_required}
 
     def structure(value: Any, _: object) -> object:
         if not isinstance(value, dict):
-            raise ValueError(f"must be an object, got {shown(value)}")  # noqa: TRY004 - as the others
-        if any(name not in value for name in required) or value.keys() - fields.keys():
-            raise ValueError(f"must have {', '.join(fields)}, got {shown(value)}")
-        given = [(name, item, fields[name]) for name, item in value.items()]
-        return kind(**_structured(given, kind))
+            raise ValueError(f"must be an object, got {short_json(value)}")  # noqa: TRY004 - one kind for all
+        if not required <= value.keys() <= fields.keys():
+            raise ValueError(f"must have {', '.join(fields)}, got {short_json(value)}")
+        return _made(kind, ((name, item, fields[name]) for name, item in value.items()))
 
     return structure
 
@@ -306,49 +287,30 @@ def _named_tuple(declared: Any) -> Structure:
     kind = class_of(declared)
 
     def structure(value: Sequence[object], _: object) -> object:
-        given = [(name, item, make) for (name, make), item in zip(fields, value, strict=True)]
-        return kind(**_structured(given, kind))
+        entries = zip(fields, value, strict=True)
+        return _made(kind, ((name, item, make) for (name, make), item in entries))
 
     return structure
 
 
-def _structured(
-    given: Sequence[tuple[str, object, Structure]], declared: type
-) -> dict[str, object]:
-    """Each value as its type, by name; what is wrong is told of all of them, with its path."""
-    made: dict[str, object] = {}
+def _made(kind: Any, entries: Iterable[tuple[str, object, Structure]]) -> object:
+    """A record of (name, value, structure): what is wrong is said of all of them, with its path."""
+    parts: dict[str, object] = {}
     refused: list[Exception] = []
-    for name, value, make in given:
+    for name, value, structure in entries:
         try:
-            made[name] = make(value, None)
-        except Exception as error:  # noqa: BLE001 - told below
+            parts[name] = structure(value, None)
+        except Exception as error:  # noqa: BLE001 - raised with the others, after the last
             from cattrs.errors import AttributeValidationNote
 
-            note = AttributeValidationNote(f"in {declared.__name__}", name=name, type=None)
-            error.add_note(note)
+            error.add_note(AttributeValidationNote(f"in {kind.__name__}", name=name, type=None))
             refused.append(error)
     if refused:
         from cattrs.errors import ClassValidationError
 
-        text = f"{declared.__name__} does not fit"
-        raise ClassValidationError(text, refused, declared)  # pyright: ignore[reportCallIssue]  # it sees the parent's __new__
-    return made
-
-
-def _is_annotated(declared: Any) -> bool:
-    return get_origin(declared) is Annotated
-
-
-def _is_literal(declared: Any) -> bool:
-    return get_origin(declared) is Literal
-
-
-def _is_union(declared: Any) -> bool:
-    return get_origin(declared) in (Union, UnionType)
-
-
-def _is_loose(declared: Any) -> bool:
-    return (get_origin(declared) or declared) in (Collection, Iterable)
+        text = f"{kind.__name__} does not fit"
+        raise ClassValidationError(text, refused, kind)  # pyright: ignore[reportCallIssue]  # it sees the parent's __new__
+    return kind(**parts)
 
 
 def _reason(error: BaseException, declared: object) -> str:
@@ -357,23 +319,33 @@ def _reason(error: BaseException, declared: object) -> str:
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
-def _sentence(told: str) -> str:
-    reason, _, path = told.rpartition(" @ ")
-    return f"'{path}' cannot be used: {reason}"
+def _is(*origins: object) -> Callable[[Any], bool]:
+    return lambda declared: (get_origin(declared) or declared) in origins
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda declared: isinstance(declared, type) and hasattr(declared, method)
+
+
+def _is_dict_or_dataclass(declared: Any) -> bool:
+    kind = class_of(declared)
+    return is_dataclass(kind) or is_typeddict(kind)
 
 
 FACTORIES: Sequence[tuple[Callable[[Any], bool], Callable[[Any], Structure]]] = (
-    (lambda declared: isinstance(declared, TypeVar), _variable),
-    (_is_open, _filled),
-    (_is_annotated, _annotated),
+    (lambda declared: isinstance(declared, TypeVar), lambda variable: _as(meaning(variable))),
+    (  # a generic class that was not given its types
+        lambda declared: has(declared) and bool(getattr(declared, "__parameters__", ())),
+        lambda kind: _as(kind[tuple(map(meaning, kind.__parameters__))]),
+    ),
+    (_is(Annotated), _annotated),
     (_has_numbers_as_keys, _numbered),
-    (_is_path, lambda kind: lambda text, _: kind(text)),
-    (_is_pydantic, lambda kind: lambda value, _: kind.model_validate(value)),
-    (lambda declared: is_dataclass(class_of(declared)), _record),
-    (lambda declared: is_typeddict(class_of(declared)), _record),
+    (_has("__fspath__"), lambda kind: lambda text, _: kind(text)),
+    (_has("model_validate"), lambda kind: lambda value, _: kind.model_validate(value)),
+    (_is_dict_or_dataclass, _record),
     (lambda declared: is_named_tuple(class_of(declared)), _named_tuple),
-    (_is_literal, _literal),
-    (_is_union, _union),
-    (_is_loose, _loose),
+    (_is(Literal), _literal),
+    (_is(Union, UnionType), _union),
+    (_is(Collection, Iterable), _loose),
 )
 """What makes the values of which types, looked at once for each; the last that matches counts."""

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections import deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    MutableMapping,
-    MutableSequence,
-    MutableSet,
-    Sequence,
-)
-from collections.abc import Set as AbstractSet
+from collections import abc, deque
 from dataclasses import is_dataclass
 from enum import Enum
 from typing import (
@@ -41,10 +30,10 @@ from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
 
 Json: TypeAlias = dict[str, Any]
-Describe: TypeAlias = Callable[[type], Mapping[str, str]]
+Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
 """Says of a class what its fields mean, by name, and under "" what the class is."""
 
-SCHEMAS: Mapping[object, Mapping[str, Any]] = {
+SCHEMAS: abc.Mapping[object, abc.Mapping[str, Any]] = {
     Any: {},
     object: {},
     str: {"type": "string"},
@@ -55,14 +44,16 @@ SCHEMAS: Mapping[object, Mapping[str, Any]] = {
     type(None): {"type": "null"},
     **{kind: scalar.schema for kind, scalar in SCALARS.items()},
 }
-ARRAYS = frozenset({list, tuple, deque, Sequence, MutableSequence, Collection, Iterable})
-SETS = frozenset({set, frozenset, AbstractSet, MutableSet})
-OBJECTS = frozenset({dict, Mapping, MutableMapping})
+ARRAYS = frozenset(
+    {list, tuple, deque, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
+)
+SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
+OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
 WHOLE = "-?(0|[1-9][0-9]*)"
 KEY_PATTERNS = {"integer": f"^{WHOLE}$", "number": rf"^{WHOLE}(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
 """What the names of an object's properties look like that stand for numbers."""
 
-KINDS: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+KINDS: abc.Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 NOISE = frozenset({"title", "discriminator"})
 """What pydantic says of every model and no model of language needs."""
 
@@ -90,7 +81,8 @@ class SchemaWriter:
             schema = constrained(self.schema(arguments[0]), arguments[1:])
             return documented(schema, annotated_text(declared))
         if origin is Literal:
-            return _choice([_told(choice) for choice in arguments], declared)
+            choices = (item.value if isinstance(item, Enum) else item for item in arguments)
+            return _choice([*choices], declared)
         if origin in (Union, types.UnionType):
             return {"anyOf": [self.schema(argument) for argument in arguments]}
         if origin is None and declared in SCHEMAS:
@@ -145,14 +137,10 @@ class SchemaWriter:
             return self._record(declared)
         raise TypeError(f"no JSON Schema describes {type_name(declared)}")
 
-    def _row(self, declared: Sequence[Any]) -> Json:
+    def _row(self, declared: abc.Sequence[Any]) -> Json:
         items = [self.schema(item) for item in declared]
-        return {
-            "type": "array",
-            "prefixItems": items,
-            "minItems": len(items),
-            "maxItems": len(items),
-        }
+        count = len(items)
+        return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}
 
     def _part(self, keyword: str, arguments: tuple[Any, ...]) -> Json:
         schema = self.schema(arguments[0]) if arguments else {}
@@ -160,7 +148,7 @@ class SchemaWriter:
 
     def _record(self, declared: Any) -> Json:
         """An object with a property for each field; a recursive class gets a definition."""
-        if declared in self._open or declared in self._named:
+        if declared in self._open or declared in self._named:  # it contains itself
             name = self._named.setdefault(declared, self._fresh(class_of(declared).__name__))
             return {"$ref": f"#/$defs/{name}"}
         self._open.append(declared)
@@ -235,10 +223,9 @@ def annotated_text(declared: object) -> str:
     if get_origin(declared) is not Annotated:
         return ""
     notes = get_args(declared)[1:]
-    told = [
-        getattr(note, word, None) for note in notes for word in ("description", "documentation")
-    ]
-    return next((text for text in (*notes, *told) if isinstance(text, str)), "")
+    words = ("description", "documentation")
+    texts = [getattr(note, word, None) for note in notes for word in words]
+    return next((text for text in (*notes, *texts) if isinstance(text, str)), "")
 
 
 def _require_hashable(arguments: tuple[Any, ...]) -> None:
@@ -258,7 +245,3 @@ def _choice(values: list[object], declared: object) -> Json:
         raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
     kind = {"type": kinds.pop()} if len(kinds) == 1 and None not in values else {}
     return {**kind, "enum": values}
-
-
-def _told(choice: object) -> object:
-    return choice.value if isinstance(choice, Enum) else choice

@@ -20,7 +20,7 @@ CLASSES: Mapping[JsonType, type | tuple[type, ...]] = {
     "object": dict,
 }
 
-SHOWN_MAX = 60
+SHORT_MAX = 60
 """How many characters of a wrong value a sentence repeats."""
 
 
@@ -36,7 +36,7 @@ def is_a(value: object, wanted: JsonType) -> bool:
 
 def identity(value: object) -> object:
     """What two JSON values share exactly when they are equal as JSON: 1 and 1.0, not 1 and true."""
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # which Python takes for 0 and 1, also as keys of a dict
         return ("boolean", value)
     if isinstance(value, dict):
         return ("object", frozenset((name, identity(item)) for name, item in value.items()))
@@ -45,7 +45,7 @@ def identity(value: object) -> object:
     return value
 
 
-def shown(value: object) -> str:
+def short_json(value: object) -> str:
     """A value as a sentence repeats it: as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+    return text if len(text) <= SHORT_MAX else f"{text[:SHORT_MAX]}…"

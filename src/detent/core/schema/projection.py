@@ -8,10 +8,11 @@ name: that is another one, and stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
-from detent.core.schema.accepted_keywords import parts
-from detent.core.schema.validation import resolved
+from detent.core.schema.accepted_keywords import parts, parts_under
+from detent.core.schema.validation import pointer_parts, resolved
 
 Json: TypeAlias = dict[str, Any]
 Names: TypeAlias = frozenset[str]
@@ -27,13 +28,13 @@ def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
     Where a rule turns on a hidden one (in `if`, `not` or `oneOf`), less is asked than before: what
     will be there is not known yet.
     """
-    shown: Json = _shown(schema, hidden, schema, ())
+    projected: Json = _projected(schema, hidden, schema, ())
     for keyword in DEFINITIONS:
-        if kept := _used(shown, keyword):
-            shown[keyword] = kept
+        if kept := _used(projected, keyword):
+            projected[keyword] = kept
         else:
-            shown.pop(keyword, None)
-    return shown
+            projected.pop(keyword, None)
+    return projected
 
 
 def property_names(schema: Mapping[str, Any]) -> Names:
@@ -45,47 +46,47 @@ def _property_names(schema: Any, root: Mapping[str, Any], seen: Names) -> Iterat
     if isinstance(schema, bool):
         return
     yield from schema.get("properties", ())
-    for path, part in parts(schema):
-        if path.split("/")[0] in OFFERING:
-            yield from _property_names(part, root, seen)
+    for part in parts_under(schema, OFFERING):
+        yield from _property_names(part, root, seen)
     if (reference := schema.get("$ref", "#")) != "#" and reference not in seen:
         yield from _property_names(resolved(reference, root), root, seen | {reference})
 
 
-def _shown(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
+def _projected(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple[str, ...]) -> Any:
     """`schema`, which speaks of the object itself; `trail` has the references that led to it."""
     if isinstance(schema, bool):
         return schema
-    shown: Json = {}
+    project = partial(_projected, hidden=hidden, root=root, trail=trail)
+    projected: Json = {}
     further: list[Any] = []
     for keyword, rule in schema.items():
         if keyword in ("allOf", "anyOf", "oneOf"):
-            options = [_shown(option, hidden, root, trail) for option in rule]
+            options = [*map(project, rule)]
             if keyword == "oneOf" and options != rule:  # what told them apart may be hidden
                 further.append({"anyOf": options})
             else:
-                shown[keyword] = options
+                projected[keyword] = options
         elif keyword in ("then", "else"):
-            shown[keyword] = _shown(rule, hidden, root, trail)
+            projected[keyword] = project(rule)
         elif keyword == "dependentSchemas":
             rest = _less(rule, hidden)
-            shown[keyword] = {k: _shown(part, hidden, root, trail) for k, part in rest.items()}
+            projected[keyword] = {name: project(part) for name, part in rest.items()}
         elif keyword == "$ref" and rule not in trail:
-            inside = _shown(target := resolved(rule, root), hidden, root, (*trail, rule))
+            inside = project(target := resolved(rule, root), trail=(*trail, rule))
             if inside == target:
-                shown[keyword] = rule
+                projected[keyword] = rule
             else:
                 further.append(inside)
-        elif keyword not in ("not", "if") or _shown(rule, hidden, root, trail) == rule:
-            shown[keyword] = _kept(keyword, rule, hidden)
-    return _composed(shown, further)
+        elif keyword not in ("not", "if") or project(rule) == rule:
+            projected[keyword] = _kept(keyword, rule, hidden)
+    return _composed(projected, further)
 
 
-def _composed(shown: Json, further: list[Any]) -> Json:
+def _composed(projected: Json, further: list[Any]) -> Json:
     """The schema with `further` ones that must hold too; without its `if`, no branch is taken."""
-    if "if" not in shown:
-        shown = _less(shown, frozenset({"then", "else"}))
-    return {**shown, "allOf": [*shown.get("allOf", ()), *further]} if further else shown
+    if "if" not in projected:
+        projected = _less(projected, frozenset({"then", "else"}))
+    return {**projected, "allOf": [*projected.get("allOf", ()), *further]} if further else projected
 
 
 def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
@@ -102,20 +103,13 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
             return _less(needed, hidden)
         case "patternProperties":
             return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
-        case "propertyNames":
-            return _names(rule, hidden)
+        case "propertyNames" if not isinstance(rule, bool) and "enum" in rule:
+            names = [name for name in rule["enum"] if name not in hidden]
+            return {**rule, "enum": names} if names else False
         case "minProperties":
             return max(0, rule - len(hidden))
         case _:
             return rule
-
-
-def _names(rule: Any, hidden: Names) -> Any:
-    """The schema of property names, without the hidden ones if it lists them."""
-    if isinstance(rule, bool) or "enum" not in rule:
-        return rule
-    names = [name for name in rule["enum"] if name not in hidden]
-    return {**rule, "enum": names} if names else False
 
 
 def _less(value: Any, hidden: Names) -> Any:
@@ -125,19 +119,18 @@ def _less(value: Any, hidden: Names) -> Any:
     return {name: item for name, item in value.items() if name not in hidden}
 
 
-def _used(shown: Json, keyword: str) -> Json:
+def _used(projected: Json, keyword: str) -> Json:
     """The definitions under `keyword` that something still refers to."""
-    defined = shown.get(keyword, {})
+    defined = projected.get(keyword, {})
     used: dict[str, Any] = {}
-    ahead: list[Any] = [_less(shown, frozenset(DEFINITIONS))]
+    ahead: list[Any] = [_less(projected, frozenset(DEFINITIONS))]
     while ahead:
         schema = ahead.pop()
         if isinstance(schema, bool):
             continue
         ahead += (part for _, part in parts(schema))
-        name = schema.get("$ref", "").removeprefix(f"#/{keyword}/").split("/")[0]
-        name = name.replace("~1", "/").replace("~0", "~")
-        if name in defined and name not in used:
+        place, name = [*pointer_parts(schema.get("$ref", "")), "", ""][:2]
+        if place == keyword and name in defined and name not in used:
             used[name] = defined[name]
             ahead.append(defined[name])
     return used

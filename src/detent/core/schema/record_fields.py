@@ -26,7 +26,7 @@ PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, type(None))
 """Types whose values have no parts with names, unless they are records."""
 
 
-class Field(NamedTuple):
+class RecordField(NamedTuple):
     """A field that a record is made with. Without a default in so many words, that is NOTHING."""
 
     name: str
@@ -50,7 +50,7 @@ def is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def fields_of(declared: Any) -> Iterator[Field]:
+def fields_of(declared: Any) -> Iterator[RecordField]:
     """The fields of an attrs class, a dataclass, a typed dict or a named tuple.
 
     Of a generic one they have the types that it was given: ``Page[int]``.
@@ -59,16 +59,16 @@ def fields_of(declared: Any) -> Iterator[Field]:
         NameError: a type names something that its module does not have.
     """
     kind = class_of(declared)
-    given = _arguments(declared)
+    arguments = _arguments(declared)
     found = get_type_hints(kind, include_extras=True)
-    hints = {name: _filled(hint, given) for name, hint in found.items()}
+    hints = {name: _filled(hint, arguments) for name, hint in found.items()}
     if is_typeddict(kind):
         return _of_typed_dict(kind, hints)
     if has(kind):
         return _of_attrs(kind, hints)
     if is_named_tuple(kind):
         names = field_names(kind) or ()
-        return (Field(name, hints.get(name, Any), is_required=True) for name in names)
+        return (RecordField(name, hints.get(name, Any), is_required=True) for name in names)
     return _of_dataclass(kind, hints)
 
 
@@ -81,46 +81,47 @@ def _arguments(declared: Any) -> dict[object, Any]:
     """For each type variable of a generic class, and of those it comes from, what it stands for."""
     kind = class_of(declared)
     variables: tuple[object, ...] = getattr(kind, "__parameters__", ())
-    given: dict[object, Any] = dict(zip(variables, get_args(declared), strict=False))
+    arguments: dict[object, Any] = dict(zip(variables, get_args(declared), strict=False))
     for base in getattr(kind, "__orig_bases__", ()):
         if get_origin(base) is not Generic:
-            given = {**_arguments(_filled(base, given)), **given}
-    return given
+            arguments = {**_arguments(_filled(base, arguments)), **arguments}
+    return arguments
 
 
-def _filled(hint: Any, given: Mapping[object, Any]) -> Any:
+def _filled(hint: Any, arguments: Mapping[object, Any]) -> Any:
     """The type with every variable replaced by what it stands for."""
     if isinstance(hint, TypeVar):
-        return given.get(hint, hint)
+        return arguments.get(hint, hint)
     variables = getattr(hint, "__parameters__", ())
     if not variables or get_origin(hint) is None:
         return hint
-    return hint[tuple(given.get(variable, variable) for variable in variables)]
+    return hint[tuple(arguments.get(variable, variable) for variable in variables)]
 
 
-def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
+def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for name, declared in hints.items():
         mark = get_origin(declared)
         if mark in (Required, NotRequired):
-            yield Field(name, get_args(declared)[0], mark is Required)
+            yield RecordField(name, get_args(declared)[0], mark is Required)
         else:
-            yield Field(name, declared, name in kind.__required_keys__)
+            yield RecordField(name, declared, name in kind.__required_keys__)
 
 
-def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
+def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for item in attrs_fields(kind):
         if item.init:
             default = NOTHING if hasattr(item.default, "takes_self") else item.default
-            yield Field(item.name, hints.get(item.name, Any), item.default is NOTHING, default)
+            hint = hints.get(item.name, Any)
+            yield RecordField(item.name, hint, item.default is NOTHING, default)
 
 
-def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[Field]:
+def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for item in dataclass_fields(kind):
         if item.init:
             is_required = item.default is MISSING and item.default_factory is MISSING
             default = NOTHING if item.default is MISSING else cast(object, item.default)
-            yield Field(item.name, hints[item.name], is_required, default)
+            yield RecordField(item.name, hints[item.name], is_required, default)
     for name, hint in hints.items():
         if isinstance(hint, InitVar):  # no field, and the class is made with it all the same
             default = getattr(kind, name, NOTHING)
-            yield Field(name, hint.type, default is NOTHING, default)
+            yield RecordField(name, hint.type, default is NOTHING, default)

@@ -59,8 +59,8 @@ def is_list(declared: object) -> bool:
     if origin is Annotated:
         return is_list(get_args(declared)[0])
     if origin is Union or origin is UnionType:
-        some = [argument for argument in get_args(declared) if argument is not NoneType]
-        return len(some) == 1 and is_list(some[0])
+        options = [argument for argument in get_args(declared) if argument is not NoneType]
+        return len(options) == 1 and is_list(options[0])
     return declared is list or origin is list
 
 
@@ -74,7 +74,7 @@ def type_name(declared: Any) -> str:
     if origin is Annotated:
         return type_name(arguments[0])
     if origin is Union or origin is UnionType:
-        return " | ".join("None" if one is NoneType else type_name(one) for one in arguments)
+        return " | ".join("None" if kind is NoneType else type_name(kind) for kind in arguments)
     if origin is Literal or not hasattr(declared, "__name__"):
         return str(declared).removeprefix("typing.")
     if origin is None:
@@ -106,10 +106,8 @@ def misfit(value: object, declared: Any, items: Check) -> str | None:
     # typeguard takes 20 ms to import; keys of plain types do without it
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
-    strategy = {
-        "all": CollectionCheckStrategy.ALL_ITEMS,
-        "first": CollectionCheckStrategy.FIRST_ITEM,
-    }[items]
+    strategies = CollectionCheckStrategy
+    strategy = strategies.ALL_ITEMS if items == "all" else strategies.FIRST_ITEM
     try:
         check_type(value, declared, collection_check_strategy=strategy)
     except TypeCheckError as error:

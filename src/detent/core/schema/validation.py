@@ -18,7 +18,7 @@ from uuid import UUID
 
 from attrs import field, frozen
 
-from detent.core.schema.json_values import shown
+from detent.core.schema.json_values import short_json
 from detent.core.schema.scalars import SCALARS
 from detent.core.values.frozen import thaw
 
@@ -65,9 +65,6 @@ ASKED: Mapping[str, str] = {
 
 ALIKE = frozenset({"type", "const", "enum"})
 """Where one of these fails, the other keywords of the same schema have nothing to add."""
-
-WORDS = ("const", "enum", "format", "type")
-"""The keywords that say in a few words what a value must be, the most telling one first."""
 
 
 def _decimal(text: str) -> None:
@@ -124,8 +121,8 @@ class Validator:
             errors = list(self._compiled.iter_errors(value))
         except ValueError as error:
             return [f"{whole} cannot be checked: {error}"]
-        teller = _Teller(self.schema, value, whole)
-        return list(dict.fromkeys(teller.sentences(errors)))
+        explainer = _Explainer(self.schema, value, whole)
+        return list(dict.fromkeys(explainer.sentences(errors)))
 
 
 def faults(value: object, schema: Schema) -> list[str]:
@@ -169,9 +166,15 @@ def resolved(reference: str, root: Schema) -> Schema:
     Raises:
         LookupError: there is none.
     """
+    return cast(Schema, _at(root, pointer_parts(reference)))
+
+
+def pointer_parts(reference: str) -> list[str]:
+    """The names on the way from the root of a schema to what a local reference names."""
     parts = reference.removeprefix("#").split("/")[1:]
-    names = [part.replace("~1", "/").replace("~0", "~") for part in parts]
-    return cast(Schema, _at(root, names))
+    return [
+        part.replace("~1", "/").replace("~0", "~") for part in parts
+    ]  # in this order: ~01 is ~1
 
 
 def _at(root: Any, path: Path) -> Any:
@@ -203,7 +206,7 @@ KEYWORDS: dict[str, type[KeywordValidator]] = {"contentEncoding": _ContentEncodi
 
 
 @frozen
-class _Teller:
+class _Explainer:
     """Says what is wrong with `value`, which is called `whole` and is `depth` deep in all."""
 
     root: Schema
@@ -215,7 +218,7 @@ class _Teller:
         """What each error says, but for those that only follow from another one."""
         alike = [error for error in errors if error.kind.name in ALIKE]
         first = {_place_in_both(error, -1): error for error in reversed(alike)}
-        for error in errors:
+        for error in errors:  # the outermost schema that fails so speaks for all inside it
             ways = (_place_in_both(error, end) for end in range(len(error.evaluation_path)))
             if next((first[way] for way in ways if way in first), error) is error:
                 yield from self._sentences(error)
@@ -224,23 +227,20 @@ class _Teller:
         rule = error.kind.value
         match error.kind.name:
             case "required":
-                missing = self._place(error, rule)
-                yield f"{missing} is missing{self._need(error)}"
+                yield f"{self._place(error, rule)} is missing{self._need(error)}"
             case "additionalProperties":
                 yield from self._unknown(error, rule)
             case "falseSchema" if _forbids_others(error.schema_path):  # there is no property at all
                 yield from self._unknown(error, self._value(error))
             case "propertyNames":
                 name = f"{rule.instance} (the name)"
-                place = self._place(error, name)
                 depth = len(error.instance_path)  # the library has no place for a name itself
-                inner = _Teller(self.root, rule.instance, place, depth)
+                inner = _Explainer(self.root, rule.instance, self._place(error, name), depth)
                 yield from inner.sentences([rule])
             case "anyOf" | "oneOf" if [] not in rule:
                 yield from self._nearest(error)
             case _:
-                value = self._value(error)
-                yield f"{self._place(error)} must {self._demand(error, value)}"
+                yield f"{self._place(error)} must {self._demand(error, self._value(error))}"
 
     def _demand(self, error: ValidationError, value: Any) -> str:
         keyword, rule = error.kind.name, error.kind.value
@@ -269,7 +269,7 @@ class _Teller:
                 asked = ASKED[keyword].format(rule)
             case _:
                 asked = f"be {self._expected(schema, [error])}"
-        return f"{asked}, got {shown(value)}"
+        return f"{asked}, got {short_json(value)}"
 
     def _nearest(self, error: ValidationError) -> Iterator[str]:
         """What to say when no option fits: what those for values of this type say, if any are."""
@@ -279,40 +279,37 @@ class _Teller:
         if len(near) == 1:
             yield from self.sentences(near[0])
         elif near:
-            told = min((list(self.sentences(errors)) for errors in near), key=len)
-            forms = f"one of {len(options)} forms; the nearest one says: {'; '.join(told)}"
-            yield f"{place} must fit {forms}"
+            fewest = min((list(self.sentences(errors)) for errors in near), key=len)
+            says = f"the nearest one says: {'; '.join(fewest)}"
+            yield f"{place} must fit one of {len(options)} forms; {says}"
         else:
             parts = [self._part([*error.schema_path, index]) for index in range(len(options))]
-            words = map(self._expected, parts, options)
-            value = shown(self._value(error))
-            yield f"{place} must be {' or '.join(dict.fromkeys(words))}, got {value}"
+            words = dict.fromkeys(map(self._expected, parts, options))
+            yield f"{place} must be {' or '.join(words)}, got {short_json(self._value(error))}"
 
     def _expected(self, schema: Schema, errors: Sequence[ValidationError] = ()) -> str:
         """What a schema wants, in words; if it does not say so itself, what `errors` say of it."""
-        asked = schema if isinstance(schema, Mapping) else {}
-        if told := _words({name: asked[name] for name in WORDS if name in asked}):
-            return told
-        if (reference := str(asked.get("$ref", ""))).startswith("#"):
+        rules = schema if isinstance(schema, Mapping) else {}
+        if words := _words(rules):
+            return words
+        if (reference := str(rules.get("$ref", ""))).startswith("#"):
             return self._expected(resolved(reference, self.root), errors)
-        if options := asked.get("anyOf") or asked.get("oneOf"):
+        if options := rules.get("anyOf") or rules.get("oneOf"):
             return " or ".join(map(self._expected, options))
-        kinds = (error.kind for error in errors)
-        told = next(filter(None, (_words({kind.name: kind.value}) for kind in kinds)), "")
-        return told or "what its schema says"
+        demands = (_words({error.kind.name: error.kind.value}) for error in errors)
+        return next(filter(None, demands), "what its schema says")
 
     def _unknown(self, error: ValidationError, names: Iterable[str]) -> Iterator[str]:
         known = self._part(error.schema_path[:-1]).get("properties", {})
         for name in names:
             close = [f"did you mean '{other}'?" for other in get_close_matches(name, known, 1)]
-            instead = [*close, f"there is: {', '.join(known) or 'nothing'}"][0]
-            yield f"{self._place(error, name)} is not known; {instead}"
+            hint = [*close, f"there is: {', '.join(known) or 'nothing'}"][0]
+            yield f"{self._place(error, name)} is not known; {hint}"
 
     def _need(self, error: ValidationError) -> str:
         """Who needs the property that is missing, where not all do."""
-        rule = self._part(error.schema_path)
         value = self._value(error)
-        for name, others in rule.items():
+        for name, others in self._part(error.schema_path).items():  # of a `required` there is none
             if name in value and error.kind.value in others:
                 return f", and {self._place(error, name)} needs it"
         return ""
@@ -334,22 +331,17 @@ class _Teller:
         return f"'{text.removeprefix('.')}'" if path else self.whole
 
 
-def _words(asked: Mapping[str, Any]) -> str:
-    """In words what the first of these keywords asks; "" if that takes more than some words."""
-    for keyword, rule in asked.items():
-        match keyword:
-            case "const":
-                return shown(rule)
-            case "enum":
-                return " or ".join(map(shown, rule))
-            case "format" if rule in FORMATS:
-                return FORMATS[rule][1]
-            case "type":
-                names = [rule] if isinstance(rule, str) else rule
-                return " or ".join(phrase for name, phrase in PHRASES.items() if name in names)
-            case _:
-                continue
-    return ""
+def _words(rules: Mapping[str, Any]) -> str:
+    """In words what the most telling of these keywords asks; "" if that takes more than some."""
+    if "const" in rules:
+        return short_json(rules["const"])
+    if "enum" in rules:
+        return " or ".join(map(short_json, rules["enum"]))
+    if rules.get("format") in FORMATS:
+        return FORMATS[rules["format"]][1]
+    kinds = rules.get("type", ())
+    names = [kinds] if isinstance(kinds, str) else kinds
+    return " or ".join(phrase for name, phrase in PHRASES.items() if name in names)
 
 
 def _place_in_both(error: ValidationError, end: int) -> tuple[tuple[str | int, ...], ...]:

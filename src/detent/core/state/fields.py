@@ -81,15 +81,15 @@ class Field(Generic[T, U]):
 
     def _declared(self) -> object:
         """The type of the values: what stands in the brackets, else the type of the default."""
-        given = get_args(getattr(self, "__orig_class__", None))
+        arguments = get_args(getattr(self, "__orig_class__", None))
         kind = type(self).__name__
         if self.container is not None:
-            if not given:
+            if not arguments:
                 raise SchemaError(f"{self._name!r}: say of what, e.g. {kind}[str]()")
-            return self.container[given]
-        if not given and (self._default is None or self._default is UNSET):
+            return self.container[arguments]
+        if not arguments and (self._default is None or self._default is UNSET):
             raise SchemaError(f"{self._name!r}: say the type, e.g. {kind}[str | None](None)")
-        return given[0] if given else type(self._default)
+        return arguments[0] if arguments else type(self._default)
 
     @overload
     def __get__(self, state: None, owner: type) -> Key[T, U]: ...
@@ -229,9 +229,9 @@ def _refuse_undeclared(schema: type) -> None:
     except NameError:  # Python 3.14 looks the names up now, and one is for type checkers only
         return
     for name, declared in annotated.items():
-        shown = declared if isinstance(declared, str) else type_name(declared)
-        if name not in fields and "ClassVar" not in shown:
+        text = declared if isinstance(declared, str) else type_name(declared)
+        if name not in fields and "ClassVar" not in text:
             raise SchemaError(
                 f"{schema.__name__}.{name} is annotated, which does not make it a key; write e.g. "
-                f"{name} = Replaced[{shown}](…)"
+                f"{name} = Replaced[{text}](…)"
             )

@@ -40,22 +40,17 @@ UNSET = Unset()
 """What stands where there is no value: no default, nothing written."""
 
 
-def hold(value: object) -> object:
-    """`value` as a state keeps it: frozen or guarded, a list as a `SharedList`.
+def hold(name: str, value: object) -> object:
+    """The value of the key called `name` as a state keeps it: a list as a `SharedList`.
 
     Raises:
         StateTypeError: the value can be changed and cannot be copied, or contains itself.
     """
-    if type(value) is list or type(value) is FrozenList:
-        items: Any = value
-        return SharedList(items)
-    return value if type(value) is SharedList else protect(value)
-
-
-def held_for(name: str, value: object) -> object:
-    """What `hold` gives, or an error that names the key."""
     try:
-        return hold(value)
+        if type(value) is list or type(value) is FrozenList:
+            items: Any = value
+            return SharedList(items)
+        return value if type(value) is SharedList else protect(value)
     except StateTypeError as error:
         raise StateTypeError(f"state key {name!r}: {error}") from error
 
@@ -81,7 +76,8 @@ class Write:
     source: Key[Any, Any] | None = field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "held", held_for(self.key, self.held))
+        # here, not when it is merged: what the writer changes afterwards is not what he wrote
+        object.__setattr__(self, "held", hold(self.key, self.held))
 
     @property
     def value(self) -> Any:
@@ -97,7 +93,7 @@ class TypedKey(Protocol[P]):
     """A key, by what it lets be put: what a method takes that passes its arguments on to `put`."""
 
     def put(self, *args: P.args, **kwargs: P.kwargs) -> Write:
-        """As `Key.put`."""
+        """An update that is not performed yet."""
         ...
 
 
@@ -164,8 +160,8 @@ class Key(Generic[T, U]):
         chosen = handler or own
         if chosen is replace_values:
             self._require(update)
-            return held_for(self.name, update)
-        held = update if type(update) is SharedList else held_for(self.name, update)
+            return hold(self.name, update)
+        held = update if type(update) is SharedList else hold(self.name, update)
         if (
             chosen is merge_lists
             and self._is_list
@@ -186,7 +182,7 @@ class Key(Generic[T, U]):
             self._require(merged.beyond(current), chosen)
         else:
             self._require(merged, chosen)
-        return held_for(self.name, merged)
+        return hold(self.name, merged)
 
     def _require(self, value: object, handler: object = None) -> None:
         """Raise StateTypeError unless `value`, which `handler` gave, has the key's type."""
@@ -200,13 +196,11 @@ class Key(Generic[T, U]):
             return
         if fitting and type(seen) in LISTS and fitting.issuperset(map(type, seen)):
             return
-        problem = misfit(seen, self.type, self.check)
-        if problem is not None:
+        if (problem := misfit(seen, self.type, self.check)) is not None:
             by = "" if _is_shipped(handler) else f" and {name_of(handler)} must return that"
             comma = "," if problem.startswith("got") else ";"
-            raise StateTypeError(
-                f"state key {self.name!r} holds {type_name(self.type)}{by}{comma} {problem}"
-            )
+            holds = f"state key {self.name!r} holds {self.type_name}"
+            raise StateTypeError(f"{holds}{by}{comma} {problem}")
 
 
 def _is_shipped(handler: object) -> bool:

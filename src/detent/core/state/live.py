@@ -39,7 +39,7 @@ class PendingWrites:
         fresh = tuple(writes)
         count, state = self._current()
         merged = state.update(fresh)
-        self._writes.extend(fresh)
+        self._writes.extend(fresh)  # only after all of them could be merged: all or none
         if len(self._writes) == count + len(fresh):  # or another thread has written meanwhile
             self._seen = (len(self._writes), merged)
         self._require_open()
@@ -52,7 +52,7 @@ class PendingWrites:
     def _current(self) -> tuple[int, BaseState]:
         self._require_open()
         count, state = self._seen
-        if fresh := self._writes[count:]:
+        if fresh := self._writes[count:]:  # two threads may fold the same ones: to equal states
             self._seen = count, state = count + len(fresh), state.update(fresh)
         return count, state
 

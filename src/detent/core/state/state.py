@@ -4,6 +4,9 @@ Two front doors, one mechanism. `State` takes a schema as a dict and is read and
 keys. `TypedState` is subclassed: its fields are typed keys, and a type checker sees every mistake.
 """
 
+# ruff: noqa: SLF001
+# Functions here read a state's own attributes: each public one is a name that no key could have.
+
 from __future__ import annotations
 
 import json
@@ -79,9 +82,7 @@ class BaseState:
         value = self._values.get(name, UNSET)
         if value is UNSET:
             value = self._key(name).default
-        if value is UNSET:
-            return default
-        return read(value)
+        return default if value is UNSET else read(value)
 
     def holds(self, name: str) -> bool:
         """Whether the key called `name` has a value: one that was written, or a default."""
@@ -115,15 +116,14 @@ class BaseState:
             raise TypeError("a state cannot be changed, nor begun again")
         _set_keys(self, keys)
         _set_values(self, {})
-        begun = self.update(writes)
-        _set_values(self, begun._values)  # noqa: SLF001  # of this class
+        _set_values(self, self.update(writes)._values)
 
     def _put(
         self, key: Key[Any, Any], value: object, handler: Callable[[Any, Any], Any] | None
     ) -> Self:
         """A new state in which `value` is merged into `key`, by `handler` if it is not None."""
         values = self._values.copy()
-        if handler is None and type(value) is key.atom:
+        if handler is None and type(value) is key.atom:  # not isinstance: a bool is no int here
             values[key.name] = value
         else:
             current = values.get(key.name, key.default)
@@ -146,7 +146,7 @@ class BaseState:
         """`key`, if it is one of this schema and not a namesake from another."""
         if not isinstance(key, Key):
             raise StateError(f"write {type(self).__name__}.{key}, a typed key, in place of {key!r}")
-        if self._key(key.name) is not key:
+        if self._key(key.name) is not key:  # an equal key may have another handler: `eq=False`
             raise StateError(f"{key.name!r} is a key of another schema than {type(self).__name__}")
         return key
 
@@ -319,7 +319,7 @@ class TypedState(BaseState):
     if TYPE_CHECKING:  # takes what key.put takes, so that a checker infers it from the key alone
 
         def set(self, key: TypedKey[P], *value: P.args, **override: P.kwargs) -> Self:
-            """As below."""
+            """A new state with an update merged into `key`."""
             ...
 
     else:
@@ -342,25 +342,24 @@ def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:
     Raises:
         StateError: a handler of ``messages`` that is not the usual one raised.
     """
-    before = state._values.get("messages")  # noqa: SLF001  # as below
-    usual = state._keys["messages"].handler is merge_lists  # noqa: SLF001  # as below
+    before = state._values.get("messages")
+    usual = state._keys["messages"].handler is merge_lists
     if not usual or type(before) is not SharedList:
         return state.update([Write("messages", messages)])
-    values = state._values.copy()  # noqa: SLF001  # as below
+    values = state._values.copy()
     values["messages"] = before.followed_by(messages)
-    return state._with(values)  # noqa: SLF001  # as below
+    return state._with(values)
 
 
 def conversation_in(state: BaseState) -> Sequence[ChatMessage]:
     """The conversation as a state holds it, not copied: the machine looks at it in every turn."""
-    held = state._values.get("messages", ())  # noqa: SLF001  # as below
+    held = state._values.get("messages", ())
     return cast("Sequence[ChatMessage]", held)
 
 
 def lists_in(state: BaseState) -> Mapping[str, SharedList[Any]]:
     """The lists that have been written to a state, by key, as it holds them."""
-    values = state._values  # noqa: SLF001  # no name of a state is taken from its keys for this
-    return {name: value for name, value in values.items() if type(value) is SharedList}
+    return {name: held for name, held in state._values.items() if type(held) is SharedList}
 
 
 def class_schema(name: str, schema: Mapping[str, object]) -> type[TypedState]:

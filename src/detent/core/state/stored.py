@@ -46,12 +46,9 @@ def state_to_json(
     keys = state.fields
     types = [key.type for key in keys.values()]
     data: dict[str, Any] = {}
-    for name, value in state._values.items():  # noqa: SLF001  # as in `lists_in`
-        new = (
-            value.beyond(known[name])
-            if known and type(value) is SharedList and name in known
-            else bare(value)
-        )
+    for name, value in state._values.items():  # noqa: SLF001  # as it holds them, uncopied
+        grows = name in known and type(value) is SharedList
+        new = value.beyond(known[name]) if grows else bare(value)
         data[name] = value_to_json(new, keys[name].type, types, place=f"state key {name!r}")
     return {"version": VERSION, "data": data}
 

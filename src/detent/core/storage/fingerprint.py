@@ -15,7 +15,7 @@ Json: TypeAlias = dict[str, Any]
 
 def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     """What `spec` must have to go on with `run`: state keys, and the tools of the open calls."""
-    slots = run.slots
+    slots, fields = run.slots, spec.state.fields
     called = {slot.call.tool_name: spec.tools.get(slot.call.tool_name) for slot in slots}
     traits: Json = {
         "tools": {
@@ -24,7 +24,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
             for name, tool in called.items()
             if tool is not None
         },
-        "state": {name: key.type_name for name, key in spec.state.fields.items()},
+        "state": {name: key.type_name for name, key in fields.items()},
     }
     inner = {
         str(slot.ref.place): fingerprint(spec.agents[slot.status.tool_name], slot.status.run)

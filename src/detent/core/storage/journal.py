@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from detent.core.codec.json_text import TAG
-from detent.core.codec.own_values import data_of, dump, load
+from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
@@ -51,17 +51,6 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
         StoredDataError: it says none, or this agent cannot go on with it.
     """
     return cast("Run[S]", load(data, Run, spec))
-
-
-def event_data(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:
-    """An event as JSON, without its kind: that is the name of its class.
-
-    It may share containers with the event: nobody may change it.
-
-    Raises:
-        UnstorableError: a value in it cannot be written as JSON.
-    """
-    return cast("dict[str, Any]", data_of(event, type(event), spec))
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class CopyOnRead:
 
     def __init__(self, value: object) -> None:
         try:
-            self._value = deepcopy(value)
+            self._value = deepcopy(value)  # on the way in too: the writer still has his
         except Exception as error:
             raise StateTypeError(
                 f"a {type(value).__name__} can be changed and cannot be copied ({error}), so a "
@@ -129,7 +129,7 @@ def _frozen_record(value: T, names: Iterable[str]) -> T:
             changed[name] = after
     if not changed:
         return value
-    frozen = copy(value)
+    frozen = copy(value)  # not evolve: a constructor may refuse, or convert, what is frozen
     for name, item in changed.items():
         object.__setattr__(frozen, name, item)
     return frozen

@@ -36,6 +36,21 @@ def _refuse(self: object, *args: object, **kwargs: object) -> Never:
     raise TypeError(f"a {kind} cannot be changed; make a copy first, e.g. with thaw(value)")
 
 
+def _change_nothing(self: object, *args: object, **kwargs: object) -> None:
+    """An ``__init__``: the instance was filled by ``__new__``, and may be begun but once."""
+
+
+def _filling(base: Any) -> Any:
+    """A ``__new__`` that fills it already: anybody can call the ``__init__`` of `base` again."""
+
+    def new(cls: Any, items: Iterable[object] = ()) -> object:
+        filled = base.__new__(cls)
+        base.__init__(filled, items)
+        return filled
+
+    return new
+
+
 class FrozenDict(dict[K, V]):
     """A dict that refuses every change. Hashable when its values are."""
 
@@ -51,8 +66,7 @@ class FrozenDict(dict[K, V]):
             dict.__init__(filled, *items, **named)
             return filled
 
-        def __init__(self, *items: object, **named: object) -> None:
-            pass
+        __init__ = _change_nothing
 
     def __hash__(self) -> int:  # type: ignore[override]  # a dict has no hash; a frozen one has
         return hash(frozenset(self.items()))
@@ -69,16 +83,8 @@ class FrozenList(list[T]):
     append = extend = insert = remove = clear = _refuse
     pop = sort = reverse = _refuse
 
-    if not TYPE_CHECKING:  # as above
-
-        def __new__(cls, items: Iterable[object] = ()) -> Self:
-            """Fill it here already, as above."""
-            filled = list.__new__(cls)
-            list.__init__(filled, items)
-            return filled
-
-        def __init__(self, items: Iterable[object] = ()) -> None:
-            pass
+    if not TYPE_CHECKING:  # a checker takes the constructor of list
+        __new__, __init__ = _filling(list), _change_nothing
 
     def __hash__(self) -> int:  # type: ignore[override]  # a list has no hash; a frozen one has
         return hash(tuple(self))
@@ -95,16 +101,8 @@ class FrozenSet(set[T]):
     add = discard = remove = pop = clear = update = _refuse
     difference_update = intersection_update = symmetric_difference_update = _refuse
 
-    if not TYPE_CHECKING:  # as above
-
-        def __new__(cls, items: Iterable[object] = ()) -> Self:
-            """Fill it here already, as above."""
-            filled = set.__new__(cls)
-            set.__init__(filled, items)
-            return filled
-
-        def __init__(self, items: Iterable[object] = ()) -> None:
-            pass
+    if not TYPE_CHECKING:  # a checker takes the constructor of set
+        __new__, __init__ = _filling(set), _change_nothing
 
     def __hash__(self) -> int:  # type: ignore[override]  # a set has no hash; a frozen one has
         return hash(frozenset(self))

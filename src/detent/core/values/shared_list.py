@@ -30,7 +30,7 @@ class SharedList(Sequence[Item_co]):
 
     def __new__(cls, items: Iterable[Item_co] = ()) -> Self:
         """Fill it here already: without an ``__init__`` nobody can begin it again."""
-        held: list[object] = list(items)
+        held: list[object] = list(items)  # a copy: the caller may go on changing his
         plain = ATOMS.issuperset(map(type, held))
         if not plain:
             held = list(map(protect, held))
@@ -253,10 +253,11 @@ def _shared_length(piece: _Piece, other: _Piece) -> int:
 
     A buffer in common saves looking at them.
     """
-    known = {one.buffer: one.length for one in _pieces(other)}
-    common = (min(one.length, known[one.buffer]) for one in _pieces(piece) if one.buffer in known)
+    ends = {part.buffer: part.length for part in _pieces(other)}
+    common = (min(part.length, ends[part.buffer]) for part in _pieces(piece) if part.buffer in ends)
     shared = next(common, 0)
     if shared == min(piece.length, other.length):
         return shared
     both = zip(_items_from(piece, shared), _items_from(other, shared), strict=False)
+    # `is`, not `==`: what is equal may be of another type, and to compare costs what to write does
     return shared + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], both))

@@ -31,10 +31,8 @@ class _Short(Repr):
             items.append(f"… {len(x) - ITEMS_MAX:,} more")
         return f"[{', '.join(items)}]"
 
-    # reprlib goes by the name of the class
-    repr_SharedList = repr_FrozenList = repr_list  # noqa: N815  # as above
-    repr_FrozenDict = Repr.repr_dict  # noqa: N815  # as above
-    repr_FrozenSet = Repr.repr_set  # noqa: N815  # as above
+    repr_SharedList = repr_FrozenList = repr_list  # noqa: N815  # reprlib goes by the class's name
+    repr_FrozenDict, repr_FrozenSet = Repr.repr_dict, Repr.repr_set  # noqa: N815
 
 
 _SHORT = _Short()
