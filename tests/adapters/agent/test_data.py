@@ -30,6 +30,7 @@ from detent import (
     tool,
 )
 from detent.adapters.providers.registry import described, from_description
+from detent.approvals import AskAbove
 from detent.models import SchemaMode, Secret
 
 
@@ -80,7 +81,7 @@ OPTIONS: dict[str, Any] = {
     "output_type": OutputType(Weather, tries=2, name="report"),
     "limits": Limits(7, max_tokens=1000, final_answer=True),
     "confirmation_strategies": {
-        "pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI())
+        "pay": BlockingConfirmationStrategy(AskAbove("amount", 5), SimpleConsoleUI(), "No.")
     },
     "generation_kwargs": {"temperature": 0},
     "model_retries": 5,
@@ -100,6 +101,8 @@ def test_an_agent_becomes_data_and_an_agent_again() -> None:
     assert list(again.spec.tools) == ["note", "pay"]
     assert again.spec.tools["pay"] is pay
     assert again.spec.limits == agent.spec.limits
+    assert again.spec.policies == agent.spec.policies
+    assert again.spec.wordings == agent.spec.wordings
     assert again.spec.model_retries == agent.spec.model_retries
     assert again.spec.output == agent.spec.output
     assert again.spec.state.read("notes") == ["a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from detent import StoredDataError, UnstorableError
-from detent.core.control.described import described, made_of
+from detent.core.control.described import object_from_data, object_to_data
 from detent.core.control.policies import AlwaysAskPolicy, AnyOf, AskAbove, AskWhen
 
 CLASSES = {"AskAbove": AskAbove, "AlwaysAskPolicy": AlwaysAskPolicy}
@@ -28,9 +28,9 @@ def test_what_is_written_is_read() -> None:
     policy = AskAbove("amount", 5) | AlwaysAskPolicy()
 
     assert AnyOf.from_dict(policy.to_dict(), CLASSES) == policy
-    assert isinstance(made_of(described(Plain()), {"Plain": Plain}), Plain)
-    assert isinstance(made_of(described(Own()), {"Own": Own}), Own)
-    assert made_of(described({"a": [1, None]}), {}) == {"a": [1, None]}
+    assert isinstance(object_from_data(object_to_data(Plain()), {"Plain": Plain}), Plain)
+    assert isinstance(object_from_data(object_to_data(Own()), {"Own": Own}), Own)
+    assert object_from_data(object_to_data({"a": [1, None]}), {}) == {"a": [1, None]}
 
 
 def test_only_classes_that_were_handed_over_are_made() -> None:

@@ -18,7 +18,7 @@ from detent import (
     ToolExecutionDecision,
 )
 from detent.approvals import Ask, DecisionRefusedError, Refusal, pending
-from detent.core.control.pending import decided_run, decision_for, event_of
+from detent.core.control.pending import decided_run, decision_for, match_decision
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
 from detent.core.tools.masking import MASK
@@ -87,21 +87,24 @@ def test_a_mask_that_was_left_alone_is_no_fault() -> None:
 
 def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:
     """By name and id, or that nothing does."""
-    waits = event_of(SPEC, RUN, ToolExecutionDecision("pay", execute=True, tool_call_id="x"), 1.0)
+    waits = match_decision(
+        SPEC, RUN, ToolExecutionDecision("pay", execute=True, tool_call_id="x"), 1.0
+    )
     refund = ToolExecutionDecision("refund", execute=True)
-    nothing = event_of(SPEC, waiting(SPEC), refund, 1.0)
+    nothing = match_decision(SPEC, waiting(SPEC), refund, 1.0)
 
-    assert waits == Refusal(
+    assert waits.failure() == Refusal(
         "unknown_call",
         "no call of 'pay' with the id 'x' waits in run 'r'; there waits: pay (c10), pay (c11)",
     )
-    assert nothing == Refusal(
+    assert nothing.failure() == Refusal(
         "unknown_call", "no call of 'refund' waits in run 'r'; there waits: none"
     )
     decided, _ = decided_run(SPEC, RUN, [FIRST.confirm(), SECOND.confirm()], 1.0)
-    other = event_of(SPEC, decided, ToolExecutionDecision("pay", execute=True, tool_call_id="x"))
-    assert isinstance(other, Refusal)
-    assert other.why == "unknown_call"
+    other = match_decision(
+        SPEC, decided, ToolExecutionDecision("pay", execute=True, tool_call_id="x")
+    )
+    assert other.failure().why == "unknown_call"
 
 
 def test_a_decision_is_about_one_call() -> None:
@@ -150,7 +153,7 @@ def test_a_decision_about_a_call_that_has_ended_is_told_so() -> None:
 
     assert isinstance(run.phase, Thinking)
     for late, id_ in ((FIRST.confirm(), "c10"), (SECOND.confirm(), "c11")):
-        assert event_of(SPEC, run, late, 2.0) == Refusal(
+        assert match_decision(SPEC, run, late, 2.0).failure() == Refusal(
             "repeated", f"the call of 'pay' with the id '{id_}' has been decided about already"
         )
 

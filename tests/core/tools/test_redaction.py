@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from time import process_time
 
 import pytest
 from attrs import frozen
@@ -88,9 +89,7 @@ KEY = "0123456789" * 12
         ),
         ("Person(name='Alice')", Person("Alice"), "Person(name='<it>')"),
         ("['alpha', 'beta']", ["alpha", {"x": "beta"}], "['<it>', '<it>']"),
-        ('{"a\\u00e9\\"b": 1}', 'aé"b', '{"<it>": 1}'),
-        ('{"aé\\"b": 1}', 'aé"b', '{"<it>": 1}'),
-        ("?q=a%2Fb+c&r=a/b%20c&s=a%2Fb%20c", "a/b c", "?q=<it>&r=<it>&s=<it>"),
+        ('{"aé\\nb": 1}', "aé\nb", '{"<it>": 1}'),
         ("lone \ud800!", "lone \ud800", "<it>!"),
         ("no key 'alpha'", {"alpha": 1}, "no key '<it>'"),
         ("opaque-secret!", Opaque(), "<it>!"),
@@ -173,3 +172,23 @@ def test_bytes_are_recognised_as_the_text_that_they_are() -> None:
     assert redacted("key s3cret-\ufffd", key, known={}) == "key <key>"
     assert redacted(r"key b's3cret-\xff'", key, known={}) == "key b'<key>'"
     assert redacted("key czNjcmV0Lf8=", key, known={}) == "key <key>"
+
+
+@pytest.mark.parametrize("value", ["a" * 16_000, "ab" * 8_000, "a" * 9_000 + "b" + "a" * 7_000])
+@pytest.mark.parametrize("known", ["", "a" * 16_000])
+def test_a_text_that_repeats_itself_takes_no_longer_than_another(value: str, known: str) -> None:
+    """A second is five times what it takes here; each place compared with each takes minutes."""
+    text = f"cannot read {value!r}, " * 50
+    began = process_time()
+    left = redacted(text, {"it": value}, known={"q": known})
+
+    assert process_time() - began < 1
+    assert value not in left or value == known
+
+
+def test_all_of_a_text_that_overlaps_itself_goes() -> None:
+    """Its beginning and its end, cut, stand in one another as well."""
+    value = "abc" * 20 + "X"
+    assert redacted(f"({'abc' * 100}X)", {"it": value}, known={}) == "(<it>)"
+    assert redacted(f"({value}{value})", {"it": value}, known={}) == "(<it><it>)"
+    assert redacted("ababababa!", {"it": "abab"}, known={}) == "<it>a!"

@@ -22,8 +22,8 @@ from detent.core.tools.components import component
 from detent.core.tools.signature import (
     Signature,
     StateParameter,
-    described,
     description_of,
+    field_texts,
     name_of,
     parameters_of,
     signature_of,
@@ -216,8 +216,8 @@ def test_nested_classes_are_described_by_their_docstrings() -> None:
     (shown, _) = parameters_of(go, hidden=NOTHING_HIDDEN)["properties"]["to"]["anyOf"]  # type: ignore[index]  # it is one
     assert shown["description"] == "A place."
     assert shown["properties"]["name"]["description"] == "what it is called"
-    assert described(type("Bare", (), {"__doc__": "Bare(x: int)"})) == {}
-    assert described(type("Bare", (), {})) == {}
+    assert field_texts(type("Bare", (), {"__doc__": "Bare(x: int)"})) == {}
+    assert field_texts(type("Bare", (), {})) == {}
 
 
 def test_a_parameter_that_is_none_by_default_may_be_none() -> None:

@@ -13,11 +13,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 from attrs import asdict, fields
 
 from detent.adapters.agent.assembly import Assembly
-from detent.adapters.confirmation.console import SimpleConsoleUI
-from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
+from detent.adapters.confirmation.strategies import described_classes
 from detent.adapters.providers.registry import described, from_description
-from detent.core.control.policies import AlwaysAskPolicy, NeverAskPolicy
-from detent.core.errors import DetentError
+from detent.core.control.described import object_from_data, object_to_data
+from detent.core.errors import DetentError, StoredDataError, UnstorableError
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
 from detent.core.schema.type_checks import type_name
@@ -42,8 +41,6 @@ TYPES: Mapping[str, Any] = {
     )
 }
 HANDLERS = {handler.__name__: handler for handler in (merge_lists, replace_values, unite_sets)}
-POLICIES = {policy.__name__: policy for policy in (AlwaysAskPolicy, NeverAskPolicy)}
-UIS = {ui.__name__: ui for ui in (SimpleConsoleUI,)}
 """What is found without being passed in."""
 
 RETRIES = ("times", "backoff_s", "backoff_max_s")
@@ -85,11 +82,7 @@ def to_data(assembly: Assembly[Any]) -> Json:
             "raise_on_tool_invocation_failure": spec.fail_on_tool_fault,
             "generation_kwargs": thaw(spec.generation_kwargs),
             "confirmation_strategies": {
-                name: {
-                    "policy": type(getattr(rule, "confirmation_policy", rule)).__name__,
-                    "ui": type(getattr(rule, "confirmation_ui", rule)).__name__,
-                }
-                for name, rule in assembly.strategies.items()
+                name: _rule_data(rule) for name, rule in assembly.strategies.items()
             },
             "hooks": [_name(hook.function) for hook in assembly.hooks],
         }
@@ -210,15 +203,28 @@ def _limits(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]
 def _strategies(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
     known = dict(parts.get("confirmation_strategies") or {})
     for name, rule in data["confirmation_strategies"].items():
-        if name not in known and rule["policy"] in POLICIES and rule["ui"] in UIS:
-            policy, ui = POLICIES[rule["policy"]](), UIS[rule["ui"]]()
-            known[name] = BlockingConfirmationStrategy(policy, ui)
+        if name not in known and isinstance(rule, dict):
+            known[name] = object_from_data(rule, described_classes())
         elif name not in known:
             faults.append(
-                f"its tool {name!r} is guarded by {rule['policy']} and {rule['ui']}; pass the "
-                "strategy: confirmation_strategies={…}"
+                f"its tool {name!r} is guarded by {rule}; pass the strategy: "
+                "confirmation_strategies={…}"
             )
     return {"confirmation_strategies": known}
+
+
+def _rule_data(rule: object) -> object:
+    """A strategy as data, or the names of what it is made of.
+
+    What could not be read again is not written: a class of somebody's own may hold a secret.
+    """
+    try:
+        data = object_to_data(rule)
+        object_from_data(data, described_classes())
+    except (UnstorableError, StoredDataError):
+        parts = (getattr(rule, f"confirmation_{part}", rule) for part in ("policy", "ui"))
+        return " and ".join(type(part).__name__ for part in parts)
+    return data
 
 
 def _hooks(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:

@@ -125,7 +125,7 @@ class BlockingConfirmationStrategy(Described):
         Raises:
             StoredDataError: it names another class, or does not fit.
         """
-        return super().from_dict(data, {**POLICIES, **_uis(), **(classes or {})})
+        return super().from_dict(data, {**described_classes(), **(classes or {})})
 
 
 @frozen
@@ -166,7 +166,10 @@ class BreakpointConfirmationStrategy(Described):
         return super().from_dict(data, {**POLICIES, **(classes or {})})
 
 
-def _uis() -> Classes:
+def described_classes() -> Classes:
+    """What a strategy's data may name without being told of it: strategies, policies and UIs."""
     from detent.adapters.confirmation.console import RichConsoleUI, SimpleConsoleUI
 
-    return {"RichConsoleUI": RichConsoleUI, "SimpleConsoleUI": SimpleConsoleUI}
+    strategies = (BlockingConfirmationStrategy, BreakpointConfirmationStrategy)
+    kinds: tuple[type, ...] = (*strategies, RichConsoleUI, SimpleConsoleUI)
+    return {**POLICIES, **{kind.__name__: kind for kind in kinds}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 from attrs.validators import instance_of, optional
 
 from detent.core.errors import StoredDataError
@@ -79,6 +79,7 @@ class ToolBreakpoint(Breakpoint):
         if not isinstance(effect, RunTool) or effect.path or not self._is_visit(run):
             return False
         named = [self.tool_name in (None, slot.call.tool_name) for slot in run.slots]
+        # A turn some of whose tools have run has passed this point: to stop there is to stop twice.
         return any(named) and not any(map(_has_begun, run.slots))
 
     def __str__(self) -> str:
@@ -148,6 +149,7 @@ class Holds:
             return rule(run, effect)
         if not effect.path or effect.path[-1].tool_name != rule.agent_name:
             return False
+        # A rule speaks of the agent that it names: it sees its run and effect as the outermost.
         return rule(nested_run(run, effect.path), evolve(effect, path=()))
 
 
@@ -201,7 +203,7 @@ def key_from_json(value: object) -> EffectKey:
 
 def key_to_json(key: EffectKey) -> list[object]:
     """What `key_from_json` reads."""
-    return [*key[:4], *([[list(at) for at in key.path]] if key.path else [])]
+    return [*key[:4], *([[*map(list, key.path)]] if key.path else [])]
 
 
 def _ref_from_json(value: object) -> AgentRef:
@@ -217,27 +219,19 @@ def rule_to_json(rule: Hold | None) -> dict[str, object]:
     inner = rule.break_point if isinstance(rule, AgentBreakpoint) else rule
     if not isinstance(inner, Breakpoint):
         return {}
-    said: dict[str, object] = {
-        "component_name": inner.component_name,
-        "visit_count": inner.visit_count,
-    }
-    if isinstance(inner, ToolBreakpoint):
-        said["tool_name"] = inner.tool_name
-    if isinstance(rule, AgentBreakpoint):
-        said["agent_name"] = rule.agent_name
-    return said
+    agent = {"agent_name": rule.agent_name} if isinstance(rule, AgentBreakpoint) else {}
+    return {**asdict(inner), **agent}
 
 
 def describe_effects(effects: Sequence[Effect]) -> str:
     """What is about to happen, for people: ``ask the model (turn 1)``, ``run pay({'n': 1})``."""
-    return ", ".join("".join((*map(_inside, effect.path), _told(effect))) for effect in effects)
+    return ", ".join(
+        "".join(f"{agent.tool_name}: " for agent in effect.path) + _described(effect)
+        for effect in effects
+    )
 
 
-def _inside(at: AgentRef) -> str:
-    return f"{at.tool_name}: "
-
-
-def _told(effect: Effect) -> str:
+def _described(effect: Effect) -> str:
     match effect:
         case AskModel():
             return f"ask the model (turn {effect.turn})"

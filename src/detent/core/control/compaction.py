@@ -25,13 +25,13 @@ def keep_last_messages(count: int) -> Before:
 
     def keep(ask: AskModel, run: Run[Any]) -> AskModel | None:
         messages = list(ask.messages)
-        opening = list(takewhile(lambda one: one.role is ChatRole.SYSTEM, messages))
+        opening = list(takewhile(lambda message: message.role is ChatRole.SYSTEM, messages))
         start = _whole(messages, max(len(messages) - count, len(opening)))
         if start <= len(opening):
             return None
         older = reversed(messages[len(opening) : start])
-        task = [one for one in older if one.role is ChatRole.USER][:1]
-        if any(one.role is ChatRole.USER for one in messages[start:]):
+        task = [message for message in older if message.role is ChatRole.USER][:1]
+        if any(message.role is ChatRole.USER for message in messages[start:]):
             task = []
         return evolve(ask, messages=[*opening, *task, *messages[start:]])
 
@@ -49,7 +49,7 @@ def shorten_tool_results(*, keep_last: int = 4, longest: int = 1000) -> Before:
     def shorten(ask: AskModel, run: Run[Any]) -> AskModel:
         messages = list(ask.messages)
         start = _whole(messages, max(len(messages) - keep_last, 0))
-        short = [_shortened(one, longest) for one in messages[:start]]
+        short = [_shortened(message, longest) for message in messages[:start]]
         return evolve(ask, messages=[*short, *messages[start:]])
 
     return before_model(shorten)

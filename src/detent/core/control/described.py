@@ -22,7 +22,7 @@ class Described:
         Raises:
             UnstorableError: one of the arguments has no such form, as a function has none.
         """
-        return cast("dict[str, Any]", described(self))
+        return cast("dict[str, Any]", object_to_data(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:
@@ -31,23 +31,28 @@ class Described:
         Raises:
             StoredDataError: it names another class, or does not fit.
         """
-        made = made_of(data, {cls.__name__: cls, **(classes or {})})
+        made = object_from_data(data, {cls.__name__: cls, **(classes or {})})
         if not isinstance(made, cls):
             raise StoredDataError(f"this is a {type(made).__name__}, not a {cls.__name__}")
         return made
 
 
-def described(value: object) -> object:
-    """An object, or a plain value, as data."""
+def object_to_data(value: object) -> object:
+    """An object, or a plain value, as data.
+
+    Raises:
+        UnstorableError: it has no such form.
+    """
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Sequence):
-        return [described(one) for one in cast("Sequence[object]", value)]
+        return [object_to_data(item) for item in cast("Sequence[object]", value)]
     if isinstance(value, Mapping):
-        return {str(key): described(one) for key, one in value.items()}
+        return {str(key): object_to_data(item) for key, item in value.items()}
+    # an attrs class before a `to_dict` of its own: that of `Described` comes here
     if has(type(value)):
-        given = [one for one in fields(cast(Any, type(value))) if one.init]
-        parameters = {one.alias: described(getattr(value, one.name)) for one in given}
+        attributes = [item for item in fields(cast(Any, type(value))) if item.init]
+        parameters = {item.alias: object_to_data(getattr(value, item.name)) for item in attributes}
         return {"type": type(value).__name__, "init_parameters": parameters}
     if callable(to_dict := getattr(value, "to_dict", None)):
         return to_dict()
@@ -56,8 +61,8 @@ def described(value: object) -> object:
     raise UnstorableError(f"{value!r:.100} cannot be written as data; give it a to_dict")
 
 
-def made_of(data: object, classes: Classes) -> object:
-    """What `described` gave.
+def object_from_data(data: object, classes: Classes) -> object:
+    """What `object_to_data` gave.
 
     Raises:
         StoredDataError: it names a class that is not among `classes`, or does not fit it.
@@ -68,14 +73,16 @@ def made_of(data: object, classes: Classes) -> object:
                 raise StoredDataError(
                     f"the data names the class {name!r:.60}; known are: {', '.join(classes)}"
                 )
-            given = {str(key): made_of(one, classes) for key, one in parameters.items()}
+            arguments = {
+                str(key): object_from_data(item, classes) for key, item in parameters.items()
+            }
             try:
-                return classes[name](**given)
+                return classes[name](**arguments)
             except (TypeError, ValueError) as error:
                 raise StoredDataError(f"the data of a {name} does not fit it: {error}") from error
         case list(items):
-            return [made_of(one, classes) for one in items]
+            return [object_from_data(item, classes) for item in items]
         case dict(named):
-            return {key: made_of(one, classes) for key, one in named.items()}
+            return {key: object_from_data(item, classes) for key, item in named.items()}
         case _:
             return data

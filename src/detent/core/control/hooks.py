@@ -107,14 +107,14 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
     for place, hook in enumerate(hooks):
         if not isinstance(hook, Before) or not isinstance(effect, hook.kind):
             continue
-        given = _called(hook, effect, run)
-        if given is None:
+        value = _called(hook, effect, run)
+        if value is None:
             continue
-        if given is effect or _may_take_its_place(given, hook, effect):
-            effect = cast(Request, given)
+        if value is effect or _may_take_its_place(value, hook, effect):
+            effect = cast(Request, value)
         else:
-            answer = _answer(hook, effect, given)
-            return incoming(hooks[:place], effect, answer, run)
+            # through those before it alone: those after it have not seen the request
+            return incoming(hooks[:place], effect, _answer(hook, effect, value), run)
     return effect
 
 
@@ -126,8 +126,8 @@ def incoming(hooks: Sequence[Hook], effect: Effect, event: Event, run: Run[Any])
     """
     for hook in reversed(hooks):
         if isinstance(hook, After) and isinstance(effect, hook.kind):
-            given = _called(hook, effect, event, run)
-            event = event if given is None else _answer(hook, effect, given)
+            value = _called(hook, effect, event, run)
+            event = event if value is None else _answer(hook, effect, value)
     return event
 
 
@@ -142,33 +142,34 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> AnswerRejected | None:
     for hook in hooks:
         if isinstance(hook, OnExit) and (text := _called(hook, run)) is not None:
             if not isinstance(text, str):
-                raise HookError(f"{_told(hook)} must give a text or None, got {text!r:.80}")
+                raise HookError(f"{_name(hook)} must give a text or None, got {text!r:.80}")
             return AnswerRejected(run.turn, text)
     return None
 
 
-def _called(hook: Hook, *given: object) -> object:
+def _called(hook: Hook, *arguments: object) -> object:
     try:
-        return hook.function(*given)
+        return hook.function(*arguments)
     except Exception as error:
-        raise HookError(f"{_told(hook)} raised {type(error).__name__}: {error}") from error
+        raise HookError(f"{_name(hook)} raised {type(error).__name__}: {error}") from error
 
 
-def _answer(hook: Before | After, effect: Request, given: object) -> Event:
+def _answer(hook: Before | After, effect: Request, value: object) -> Event:
     kinds = ANSWERS[hook.kind]
-    if isinstance(given, kinds) and _place(given) == effect.key[1:4]:
-        return given
+    # An answer to another request would be taken by the run for what it never asked.
+    if isinstance(value, kinds) and _place(value) == effect.key[1:4]:
+        return value
     names = " or ".join(kind.__name__ for kind in kinds)
     raise HookError(
-        f"{_told(hook)} must give a {names} for the same turn, place and attempt"
-        f"{f', or the {hook.kind.__name__}' if isinstance(hook, Before) else ''}, got {given!r:.80}"
+        f"{_name(hook)} must give a {names} for the same turn, place and attempt"
+        f"{f', or the {hook.kind.__name__}' if isinstance(hook, Before) else ''}, got {value!r:.80}"
     )
 
 
-def _may_take_its_place(given: object, hook: Before, effect: Request) -> bool:
+def _may_take_its_place(value: object, hook: Before, effect: Request) -> bool:
     """The call of an agent is in the run, where a hook cannot change it."""
     is_agents = isinstance(effect, RunTool) and isinstance(effect.tool, Delegate)
-    return isinstance(given, hook.kind) and given.key == effect.key and not is_agents
+    return isinstance(value, hook.kind) and value.key == effect.key and not is_agents
 
 
 def _place(event: Any) -> tuple[int, int, int]:
@@ -176,6 +177,5 @@ def _place(event: Any) -> tuple[int, int, int]:
     return turn, place, event.attempt
 
 
-def _told(hook: Hook) -> str:
-    name = getattr(hook.function, "__qualname__", repr(hook.function))
-    return f"the hook {name}"
+def _name(hook: Hook) -> str:
+    return f"the hook {getattr(hook.function, '__qualname__', repr(hook.function))}"

@@ -17,23 +17,23 @@ def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
     A policy that fails, or says something else than a verdict, lets no call pass: a human is asked.
     """
     try:
-        said = effect.policy(effect.call, effect.tool, effect.run)
+        verdict = effect.policy(effect.call, effect.tool, effect.run)
     except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
         return _failed(effect, error)
-    return _awaited(effect, said) if isawaitable(said) else _judged(effect, said)
+    return _awaited(effect, verdict) if isawaitable(verdict) else _judged(effect, verdict)
 
 
-async def _awaited(effect: Judge, said: Awaitable[Verdict]) -> Judged:
+async def _awaited(effect: Judge, verdict: Awaitable[Verdict]) -> Judged:
     try:
-        return _judged(effect, await said)
-    except Exception as error:  # noqa: BLE001 - as above
+        return _judged(effect, await verdict)
+    except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
         return _failed(effect, error)
 
 
-def _judged(effect: Judge, said: object) -> Judged:
-    if isinstance(said, Allow | Ask):
-        return Judged(effect.ref, said)
-    return Judged(effect.ref, Ask(f"the policy said {said!r:.100}, which is no verdict"))
+def _judged(effect: Judge, verdict: object) -> Judged:
+    if isinstance(verdict, Allow | Ask):
+        return Judged(effect.ref, verdict)
+    return Judged(effect.ref, Ask(f"the policy said {verdict!r:.100}, which is no verdict"))
 
 
 def _failed(effect: Judge, error: Exception) -> Judged:

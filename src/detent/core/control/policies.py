@@ -21,14 +21,14 @@ from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
 
 Params: TypeAlias = Mapping[str, Any]
-Said: TypeAlias = Verdict | Awaitable[Verdict]
+Judgement: TypeAlias = Verdict | Awaitable[Verdict]
 
 
 class Rule(Described, ABC):
     """What Detent's own policies have in common: they can be called, and combined."""
 
     @abstractmethod
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """The verdict."""
 
     def __or__(self, other: object) -> AnyOf:
@@ -110,7 +110,7 @@ class AskWhen(Rule):
     predicate: Callable[[dict[str, Any]], bool | Awaitable[bool]]
     reason: str = ""
 
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask the predicate."""
         return _verdict(self.predicate(_params(call)), self.reason)
 
@@ -156,9 +156,10 @@ class AskOverBudget(Rule):
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Add up."""
-        amounts = [one.arguments.get(self.parameter) for one in _let_through(run, tool)]
-        spent = sum(one for one in amounts if isinstance(one, int | float))
+        amounts = [past.arguments.get(self.parameter) for past in _let_through(run, tool)]
+        spent = sum(amount for amount in amounts if isinstance(amount, int | float))
         value = call.arguments.get(self.parameter)
+        # An amount below zero would make room for more than the budget.
         if isinstance(value, int | float) and value >= 0 and spent + value <= self.budget:
             return Allow()
         return Ask(f"{self.parameter} {value} on top of {spent} is over {self.budget}")
@@ -170,7 +171,7 @@ class AnyOf(Rule):
 
     policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask all of them."""
         return _together(self.policies, _any, call, tool, run)
 
@@ -181,7 +182,7 @@ class AllOf(Rule):
 
     policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask all of them."""
         return _together(self.policies, _all, call, tool, run)
 
@@ -192,7 +193,7 @@ class Not(Rule):
 
     policy: Any
 
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it, and say the opposite."""
         return _together((self.policy,), _not, call, tool, run)
 
@@ -208,14 +209,14 @@ class WithQuestionOptions(Rule):
     expires_s: float | None = None
     reveals: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
 
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
 
-        def changed(said: list[Verdict]) -> Verdict:
-            (one,) = said
-            if isinstance(one, Allow):
-                return one
-            return evolve(one, expires_s=self.expires_s, reveals=self.reveals)
+        def changed(verdicts: list[Verdict]) -> Verdict:
+            (verdict,) = verdicts
+            if isinstance(verdict, Allow):
+                return verdict
+            return evolve(verdict, expires_s=self.expires_s, reveals=self.reveals)
 
         return _together((self.policy,), changed, call, tool, run)
 
@@ -226,67 +227,71 @@ class Judging:
 
     policy: Any
 
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Said:
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
         return _verdict(self.policy.should_ask(tool.name, tool.description, _params(call)), "")
 
 
-def policy_from(given: object) -> Policy:
-    """A policy, given as one, or as an object with `should_ask`.
+def policy_from(value: object) -> Policy:
+    """A policy, or what makes one of an object with `should_ask`.
 
     Raises:
         TypeError: it is neither.
     """
-    if isinstance(given, Rule):
-        return given
-    if hasattr(given, "should_ask"):
-        return Judging(given)
-    if callable(given):
-        return cast(Policy, given)
+    if isinstance(value, Rule):
+        return value
+    # before `callable`: a class of somebody's own may have both, and `__call__` for another use
+    if hasattr(value, "should_ask"):
+        return Judging(value)
+    if callable(value):
+        return cast(Policy, value)
     raise TypeError(
-        f"a policy has should_ask(tool_name, tool_description, tool_params), got {given!r:.100}"
+        f"a policy has should_ask(tool_name, tool_description, tool_params), got {value!r:.100}"
     )
 
 
 def _together(
     policies: Sequence[object], combine: Callable[[list[Verdict]], Verdict], *asked: Any
-) -> Said:
+) -> Judgement:
     """What several policies say, combined; they are asked in order, each just once."""
-    said = [policy_from(one)(*asked) for one in policies]
-    if any(map(isawaitable, said)):
-        return _all_said(said, combine)
-    return combine([_checked(one) for one in said])
+    answers = [policy_from(policy)(*asked) for policy in policies]
+    if any(map(isawaitable, answers)):
+        return _awaited_together(answers, combine)
+    return combine(list(map(_checked, answers)))
 
 
-async def _all_said(said: Sequence[object], combine: Callable[[list[Verdict]], Verdict]) -> Verdict:
-    return combine([_checked(await one if isawaitable(one) else one) for one in said])
+async def _awaited_together(
+    answers: Sequence[object], combine: Callable[[list[Verdict]], Verdict]
+) -> Verdict:
+    return combine([_checked(await it if isawaitable(it) else it) for it in answers])
 
 
-def _checked(said: object) -> Verdict:
-    if isinstance(said, Allow | Ask):
-        return said
-    raise TypeError(f"a policy said {said!r:.100}, which is no verdict")
+def _checked(answer: object) -> Verdict:
+    if isinstance(answer, Allow | Ask):
+        return answer
+    # Not taken for a no: `Not` would make of it that the call may run.
+    raise TypeError(f"a policy said {answer!r:.100}, which is no verdict")
 
 
-def _any(said: list[Verdict]) -> Verdict:
-    asks = [one for one in said if isinstance(one, Ask)]
+def _any(verdicts: list[Verdict]) -> Verdict:
+    asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
     if not asks:
         return Allow()
     # What only one of them lets count for more does not count for more.
-    lasting = asks[0].remember if len({one.remember for one in asks}) == 1 else "call"
-    reason = "; ".join(one.reason for one in asks if one.reason)
+    lasting = asks[0].remember if len({ask.remember for ask in asks}) == 1 else "call"
+    reason = "; ".join(ask.reason for ask in asks if ask.reason)
     return evolve(asks[0], reason=reason, remember=lasting)
 
 
-def _all(said: list[Verdict]) -> Verdict:
-    return Allow() if any(isinstance(one, Allow) for one in said) else _any(said)
+def _all(verdicts: list[Verdict]) -> Verdict:
+    return Allow() if any(isinstance(verdict, Allow) for verdict in verdicts) else _any(verdicts)
 
 
-def _not(said: list[Verdict]) -> Verdict:
-    return Ask() if isinstance(said[0], Allow) else Allow()
+def _not(verdicts: list[Verdict]) -> Verdict:
+    return Ask() if isinstance(verdicts[0], Allow) else Allow()
 
 
-def _verdict(asks: object, reason: str) -> Said:
+def _verdict(asks: object, reason: str) -> Judgement:
     if isawaitable(asks):
         return _awaited(asks, reason)
     if isinstance(asks, bool):
@@ -303,12 +308,13 @@ def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
 
     Not those that a human has stopped, nor those that never fitted the tool.
     """
-    results = [one for message in run.messages for one in message.tool_call_results]
-    calls = [one.origin for one in results]
-    for done in run.decisions:
-        is_past = not done.path and done.ref.turn < run.turn
-        if is_past and isinstance(done.decision, Rejected | Answered) and done.call in calls:
-            calls.remove(done.call)
+    calls = [result.origin for message in run.messages for result in message.tool_call_results]
+    for record in run.decisions:
+        is_past = not record.path and record.ref.turn < run.turn
+        is_stop = isinstance(record.decision, Rejected | Answered)
+        # one for each: an equal call of another turn may have run
+        if is_past and is_stop and record.call in calls:
+            calls.remove(record.call)
     stopped = (AwaitingPolicy, Refused, AnsweredByHuman)
     calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
     for call in calls:

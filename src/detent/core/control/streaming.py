@@ -29,17 +29,18 @@ def tool_result_chunks(
             inner = spec.agents[name]
             for chunk in tool_result_chunks(inner, was.status.run, now.status.run):
                 yield evolve(chunk, agents=(name, *chunk.agents))
-    told = [answer(slot) for slot in before.slots]
+    known = [answer(slot) for slot in before.slots]
     results = _results(before, after)
     for index, result in enumerate(results):
-        if result is not None and result not in told[index : index + 1]:
-            shown = _shown(spec, result)
-            yield StreamingChunk(tool_call_result=shown, index=index, start=True)
+        # a place is compared with itself alone: two calls of a turn may have equal results
+        if result is not None and result not in known[index : index + 1]:
+            part = _masked(spec, result)
+            yield StreamingChunk(tool_call_result=part, index=index, start=True)
     if results and not isinstance(after.phase, Acting):
         yield StreamingChunk(finish_reason="tool_call_results")
 
 
-def _shown(spec: AgentSpec[Any], result: ToolCallResult) -> ToolCallResult:
+def _masked(spec: AgentSpec[Any], result: ToolCallResult) -> ToolCallResult:
     """The result with the arguments of its call as people may see them."""
     call = result.origin
     tool = spec.tools.get(call.tool_name)

@@ -29,7 +29,7 @@ _is_text, _is_tuple = instance_of(str), instance_of(tuple)
 _may_be_text = optional(_is_text)
 
 
-def is_scope(said: object, attribute: Attribute[Scope], value: Scope) -> None:
+def is_scope(instance: object, attribute: Attribute[Scope], value: Scope) -> None:
     """A validator. Raises ValueError for what is no scope."""
     if value not in get_args(Scope):
         raise ValueError(f"'remember' is 'call', 'arguments' or 'tool', got {value!r:.100}")
@@ -89,6 +89,7 @@ Decision: TypeAlias = Confirmed | Modified | Rejected | Answered
 
 def digest(run_id: str, turn: int, place: int, call: ToolCall, tool: Tool) -> str:
     """What a decision is bound to: this call of this run, this tool and exactly these arguments."""
+    # By the id alone it would count for other arguments: ids are the model's, and may come again.
     bound = [run_id, turn, place, call.id, tool.name, tool.parameters, call.arguments]
     text = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
     return sha256(text.encode()).hexdigest()

@@ -82,7 +82,7 @@ class ToolRaised:
 
 @frozen
 class ClockTicked:
-    """It is `at`, in seconds since 1970: a time that `WaitUntil` named. `chance` is as above."""
+    """It is `at`, in seconds since 1970: a time that `WaitUntil` named; `chance` is from 0 to 1."""
 
     at: float
     chance: float = 0.0

@@ -54,6 +54,7 @@ class Grant:
 
 def covered(run_id: str, scope: Scope, call: ToolCall, tool: Tool) -> str:
     """What a grant of `scope` is bound to: this run, this tool, and maybe these arguments."""
+    # With the schema: a process with another version of the tool must ask again.
     arguments = call.arguments if scope == "arguments" else None
     bound = [run_id, scope, tool.name, tool.parameters, arguments]
     text = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
@@ -62,7 +63,4 @@ def covered(run_id: str, scope: Scope, call: ToolCall, tool: Tool) -> str:
 
 def is_granted(grants: Iterable[Grant], run_id: str, call: ToolCall, tool: Tool) -> bool:
     """Whether one of `grants` covers the call."""
-    given = list(grants)
-    return bool(given) and any(
-        grant.covers == covered(run_id, grant.scope, call, tool) for grant in given
-    )
+    return any(grant.covers == covered(run_id, grant.scope, call, tool) for grant in grants)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from attrs import evolve, field, frozen
 from attrs.validators import ge, optional
@@ -112,11 +113,6 @@ def limits_of(
     limits: Limits | None, max_agent_steps: int | None, parallel_tool_calls: int | None
 ) -> Limits:
     """The limits, with what is said beside them in its place."""
-    own = limits or Limits()
-    return evolve(
-        own,
-        max_agent_steps=own.max_agent_steps if max_agent_steps is None else max_agent_steps,
-        parallel_tool_calls=(
-            own.parallel_tool_calls if parallel_tool_calls is None else parallel_tool_calls
-        ),
-    )
+    own = {"max_agent_steps": max_agent_steps, "parallel_tool_calls": parallel_tool_calls}
+    changes: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    return evolve(limits or Limits(), **changes)

@@ -18,7 +18,7 @@ from detent.core.schema.from_types import Json, SchemaWriter
 from detent.core.schema.type_checks import type_name
 from detent.core.schema.validation import faults
 from detent.core.state.typevars import T
-from detent.core.tools.signature import described
+from detent.core.tools.signature import field_texts
 from detent.core.tools.tool import ToolSpec
 from detent.core.tools.wording import FINAL_ANSWER
 from detent.core.values.frozen import FrozenDict
@@ -32,14 +32,14 @@ STRICT = frozenset({"type", "properties", "required", "additionalProperties", "d
 
 def _bare(wanted: OutputType[Any]) -> tuple[Json, Json]:
     """The schema of the type itself, and the definitions that it refers to."""
-    writer = SchemaWriter(described)
-    told = f"output_type {type_name(wanted.kind)}"
+    writer = SchemaWriter(field_texts)
+    subject = f"output_type {type_name(wanted.kind)}"
     try:
         schema = writer.schema(wanted.kind)
     except (TypeError, NameError) as error:
-        raise TypeError(f"{told}: {error}; take a class with typed fields") from error
+        raise TypeError(f"{subject}: {error}; take a class with typed fields") from error
     if wrong := list(schema_faults(schema | {"$defs": writer.definitions})):
-        raise TypeError(f"{told}: {'; '.join(wrong)}")
+        raise TypeError(f"{subject}: {'; '.join(wrong)}")
     return schema, writer.definitions
 
 
@@ -124,8 +124,9 @@ class OutputType(Generic[T]):
         Raises:
             ConversionError: it does not fit the schema, or the class refuses it.
         """
-        if misfits := list(faults(answer, self.schema)):
-            raise ConversionError(misfits)
+        # against the schema first, which the model knows: a class says less of what is wrong
+        if found := list(faults(answer, self.schema)):
+            raise ConversionError(found)
         value = answer["value"] if self.is_wrapped else answer
         return cast(T, convert(value, self.kind, self.name))
 

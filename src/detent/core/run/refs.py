@@ -15,7 +15,7 @@ class CallRef(NamedTuple):
 
 
 new_ref: Callable[[tuple[int, int]], CallRef] = partial(tuple.__new__, CallRef)
-"""As `CallRef`, in half the time."""
+"""Makes one of a pair, in half the time that the class takes."""
 
 
 class AgentRef(NamedTuple):

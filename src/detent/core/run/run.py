@@ -182,8 +182,6 @@ def answer(slot: Slot) -> ToolCallResult | None:
             content = status.result.content
             if slot.note is not None:
                 content = _noted(slot.note, content)
-            if type(content) is str:
-                return ToolCallResult(content, slot.call)
             return ToolCallResult(content, slot.call)
         case (
             AwaitingPolicy()
@@ -197,14 +195,12 @@ def answer(slot: Slot) -> ToolCallResult | None:
             return None
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
-        case Refused(text):
+        case Refused(text) | AnswerInvalid(text):
             return ToolCallResult(text, slot.call, error=True)
         case AnsweredByHuman(text):
             return ToolCallResult(text, slot.call)
         case AnswerAccepted():
             return ToolCallResult("accepted", slot.call)
-        case AnswerInvalid(text):
-            return ToolCallResult(text, slot.call, error=True)
 
 
 def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:

@@ -112,21 +112,21 @@ class AgentSpec(Generic[S]):
     def _rule_faults(self) -> list[str]:
         known = {"text", *self.tools}
         names = ", ".join(sorted(known))
-        exits = [
+        faults = [
             f"exit condition {name!r} is neither 'text' nor a tool; there is: {names}"
             for name in sorted(self.exit_conditions - known)
         ]
-        rules = [
+        faults += [
             f"a confirmation rule names the tool {name!r}; there is: {', '.join(self.tools)}"
             for name in self.policies.keys() - {"*", *self.tools}
         ]
         if self.output is not None and self.output.name in self.tools:
-            exits.append(
+            faults.append(
                 f"a tool and the tool to answer by are both called {self.output.name!r}; call the "
                 "latter otherwise: OutputType(…, name=…)"
             )
         if self.depth > DEPTH_MAX:
-            exits.append(
+            faults.append(
                 f"its agents work {self.depth} deep inside each other, at most {DEPTH_MAX}"
             )
-        return exits + rules
+        return faults

@@ -46,16 +46,16 @@ def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
         UnstorableError: a value in the run cannot be written as JSON.
     """
     lists = lists_in(run.state)
-    shared = {
-        name: len(one) - len(one.beyond(known.lists[name]))
-        for name, one in lists.items()
+    lengths = {
+        name: len(items) - len(items.beyond(known.lists[name]))
+        for name, items in lists.items()
         if name in known.lists
     }
-    told = {name: count for name, count in shared.items() if count}
+    shared = {name: count for name, count in lengths.items() if count}
     state = state_to_json(run.state, known.lists)
     kept = {**state, "data": {key: state["data"][key] for key in state["data"] if key not in lists}}
     start = start_data(spec, evolve(run, state=spec.state))
-    data = _with_state(start, state) | {"after": known.position, "shared": told}
+    data = _with_state(start, state) | {"after": known.position, "shared": shared}
     return data, len(encoded(_with_state(start, kept)))
 
 
@@ -91,6 +91,7 @@ def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] |
     lists: dict[str, list[Any]] = {}
     last: tuple[int, Json] | None = None
     for position, data in chain:
+        # not an error: the entries since an earlier one say the same
         if data.get("after") == (0 if last is None else last[0]):
             last = position, _behind(lists, data)
     return last

@@ -17,7 +17,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     """What `spec` must have to go on with `run`: state keys, and the tools of the open calls."""
     slots, fields = run.slots, spec.state.fields
     called = {slot.call.tool_name: spec.tools.get(slot.call.tool_name) for slot in slots}
-    told: Json = {
+    traits: Json = {
         "tools": {
             name: {"schema": _digest(tool.parameters), "description": tool.description}
             | ({"masked": sorted(tool.masked)} if tool.masked else {})
@@ -31,7 +31,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
         for slot in slots
         if isinstance(slot.status, Delegated)
     }
-    return told | ({"agents": inner} if inner else {})
+    return traits | ({"agents": inner} if inner else {})
 
 
 def misfits(
@@ -45,7 +45,9 @@ def misfits(
     names = dict.fromkeys([*open_calls, *(run.get("options", {}).get("tools") or ())])
     has = ", ".join(spec.tools) or "none"
     faults = [
-        f"it needs the tool {one!r}; this agent has {has}" for one in names if one not in spec.tools
+        f"it needs the tool {name!r}; this agent has {has}"
+        for name in names
+        if name not in spec.tools
     ]
     for name, was in agent["tools"].items():
         if name in open_calls and name in spec.tools:
@@ -106,5 +108,8 @@ def _has_state(run: object) -> bool:
 
 
 def _is_tool(value: object) -> bool:
-    entries = ("schema", "description")
-    return isinstance(value, dict) and all(isinstance(value.get(one), str) for one in entries)
+    match value:
+        case {"schema": str(), "description": str()}:
+            return True
+        case _:
+            return False

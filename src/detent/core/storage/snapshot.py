@@ -44,6 +44,14 @@ from detent.core.values.frozen import FrozenDict, thaw
 
 Json: TypeAlias = dict[str, Any]
 LATEST = 253402300800.0  # the first second since 1970 that has no date: the year 10000
+STATUS_WORDS = {
+    "AwaitingPolicy": "waits for its policy",
+    "AwaitingDecision": "waits for a human",
+    "Ready": "ready to run",
+    "Delegated": "at work",
+    "BackingOff": "waits for its next attempt",
+}
+"""What people read for a status; any other one is its own name."""
 
 
 class SnapshotMismatchError(StoredDataError):
@@ -115,13 +123,13 @@ class AgentSnapshot:
     def component_inputs(self) -> dict[str, Json]:
         """What the model and the tools are given, as plain JSON."""
         options, phase = load(self.run.get("options", {}), RunOptions), self.phase
-        said = [dump(phase.reply.message, ChatMessage)] if isinstance(phase, Acting) else []
+        reply = [dump(phase.reply.message, ChatMessage)] if isinstance(phase, Acting) else []
         return {
             CHAT_GENERATOR: {
                 "messages": [dump(message) for message in self.messages],
                 "generation_kwargs": thaw(options.generation_kwargs),
             },
-            TOOL_INVOKER: {"messages": said, "state": thaw(self.state)},
+            TOOL_INVOKER: {"messages": reply, "state": thaw(self.state)},
         }
 
     @property
@@ -150,15 +158,14 @@ class AgentSnapshot:
         lines = [f"run {self.run_id}: turn {self.turn}, {count} messages"]
         if self.about_to:
             lines.append(f"stopped before: {self.about_to}")
-        return "\n".join([*lines, *_calls_told(self.slots, self.agent)])
+        return "\n".join([*lines, *_call_lines(self.slots, self.agent)])
 
     def to_dict(self) -> Json:
         """Plain JSON."""
-        held = [key_to_json(key) for key in self.held]
         return {
             "detent": "snapshot",
             "format": self.format,
-            "held": held,
+            "held": list(map(key_to_json, self.held)),
             "about_to": self.about_to,
             "break_point": thaw(self.break_point),
             "at": self.at,
@@ -175,9 +182,9 @@ class AgentSnapshot:
             StoredDataError: `data` is no snapshot, or another Detent wrote it.
         """
         parts = _parts_of(data)
-        said = map(ToolExecutionDecision.from_dict, _listed(data.get("decisions", []), "decisions"))
+        decisions = _listed(data.get("decisions", []), "decisions")
         try:
-            return cls(*parts, decisions=tuple(said))
+            return cls(*parts, decisions=tuple(map(ToolExecutionDecision.from_dict, decisions)))
         except RecursionError:
             raise StoredDataError("the snapshot is nested too deeply") from None
 
@@ -219,7 +226,7 @@ def _parts_of(
 
 
 def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
-    """As `AgentSnapshot.from_dict`, but `data` is kept as it is: for one that is not given on.
+    """The snapshot in `data`, which is kept as it is: for one that nobody else gets.
 
     Raises:
         StoredDataError: `data` is no snapshot, or another Detent wrote it.
@@ -263,13 +270,13 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
     return run_from_json(spec, snapshot.run)
 
 
-def snapshot_from(given: AgentSnapshot | Mapping[str, Any] | str | bytes) -> AgentSnapshot:
-    """A snapshot, given as one, as a dict or as JSON text."""
-    if isinstance(given, AgentSnapshot):
-        return given
-    if isinstance(given, str | bytes):
-        return AgentSnapshot.from_json(given)
-    return AgentSnapshot.from_dict(given)
+def snapshot_from(value: AgentSnapshot | Mapping[str, Any] | str | bytes) -> AgentSnapshot:
+    """A snapshot, or what is in a dict or a JSON text."""
+    if isinstance(value, AgentSnapshot):
+        return value
+    if isinstance(value, str | bytes):
+        return AgentSnapshot.from_json(value)
+    return AgentSnapshot.from_dict(value)
 
 
 def get_tool_calls_and_descriptions_from_snapshot(
@@ -290,54 +297,38 @@ def get_tool_calls_and_descriptions_from_snapshot(
         slots = _stopped_for(agent_snapshot)
     tools = agent_snapshot.agent["tools"]
     names = [slot.call.tool_name for slot in slots]
-    described = {name: tools[name]["description"] for name in names if name in tools}
-    shown = [_shown(slot.call, agent_snapshot.agent) for slot in slots]
-    return [cast(Json, dump(call, ToolCall)) for call in shown], described
+    descriptions = {name: tools[name]["description"] for name in names if name in tools}
+    calls = [_masked(slot.call, agent_snapshot.agent) for slot in slots]
+    return [cast(Json, dump(call, ToolCall)) for call in calls], descriptions
 
 
 def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
-    waiting = tuple(slot for slot in snapshot.slots if isinstance(slot.status, AwaitingDecision))
-    if waiting:
+    slots = snapshot.slots
+    if waiting := tuple(slot for slot in slots if isinstance(slot.status, AwaitingDecision)):
         return waiting
     name = snapshot.break_point.get("tool_name")
     places = {(key.turn, key.place) for key in snapshot.held if key.kind == "tool"}
-    return tuple(
-        slot
-        for slot in snapshot.slots
-        if tuple(slot.ref) in places and name in (None, slot.call.tool_name)
-    )
+    held = (slot for slot in slots if tuple(slot.ref) in places)
+    return tuple(slot for slot in held if name in (None, slot.call.tool_name))
 
 
-def _calls_told(
+def _call_lines(
     slots: Iterable[Slot], agent: Mapping[str, Any], margin: str = "  "
 ) -> Iterator[str]:
     for slot in slots:
-        arguments = json.dumps(_shown(slot.call, agent).arguments, ensure_ascii=False)
-        shown = f"{slot.call.tool_name}({arguments})"
-        why = getattr(slot.status, "reason", "")
-        yield f"{margin}{shown}: {_word(slot)}{f' ({why})' if why else ''}"
+        arguments = json.dumps(_masked(slot.call, agent).arguments, ensure_ascii=False)
+        kind, why = type(slot.status).__name__, getattr(slot.status, "reason", "")
+        status = STATUS_WORDS.get(kind, kind.lower()) + (f" ({why})" if why else "")
+        yield f"{margin}{slot.call.tool_name}({arguments}): {status}"
         if isinstance(slot.status, Delegated):
             inner = agent.get("agents", {}).get(str(slot.ref.place), {})
-            yield from _calls_told(slot.status.run.slots, inner, f"{margin}  ")
+            yield from _call_lines(slot.status.run.slots, inner, f"{margin}  ")
 
 
-def _shown(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
+def _masked(call: ToolCall, agent: Mapping[str, Any]) -> ToolCall:
     """The call as people may see it."""
     hidden = agent.get("tools", {}).get(call.tool_name, {}).get("masked", ())
     return evolve(call, arguments=masked(call.arguments, hidden))
-
-
-def _word(slot: Slot) -> str:
-    words = {
-        "AwaitingPolicy": "waits for its policy",
-        "AwaitingDecision": "waits for a human",
-        "Ready": "ready to run",
-        "Running": "running",
-        "Delegated": "at work",
-        "BackingOff": "waits for its next attempt",
-    }
-    kind = type(slot.status).__name__
-    return words.get(kind, kind.lower())
 
 
 def _time(value: object) -> float | None:

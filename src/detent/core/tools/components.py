@@ -8,7 +8,7 @@ from typing import Any, TypeVar, Unpack
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools.decorator import Wires, create_tool_from_function
-from detent.core.tools.signature import OUTPUT_TYPES, ToolFunction, described, description_of
+from detent.core.tools.signature import OUTPUT_TYPES, ToolFunction, description_of, field_texts
 from detent.core.tools.tool import Tool
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class ComponentTool(Tool):
             )
         name = name or _snake_case(kind.__name__)
         if description is None:
-            description = described(kind).get("") or description_of(run) or name
+            description = field_texts(kind).get("") or description_of(run) or name
         if parameters is None:
             parameters = create_tool_from_function(run, name, description, **wires).parameters
         super().__init__(name, description, parameters, run, **wires)

@@ -13,6 +13,7 @@ from typing import (
     TypedDict,
     TypeVar,
     Unpack,
+    cast,
     overload,
 )
 
@@ -53,7 +54,7 @@ class FunctionTool(Tool, Generic[S_contra, F_co]):
             return self.function(*args, **kwargs)
 
     def accepts(self, state: S_contra) -> bool:
-        """As `Tool.accepts`."""
+        """Whether the function can work on `state`; a type checker compares it."""
         return super().accepts(state)
 
 
@@ -75,53 +76,49 @@ class ToolOptions(Wires, total=False):
     description: str | None
 
 
-class ToolDecorator(Protocol):
-    """What `tool` gives when it is called with options."""
+class ToolMaker(Protocol):
+    """Makes a tool of a function. What it works on is its first, second or third parameter."""
 
     @overload
     def __call__(
-        self, function: Callable[Concatenate[S, P], R], /
+        self,
+        function: Callable[Concatenate[S, P], R],
+        name: str | None = None,
+        description: str | None = None,
+        **wires: Unpack[Wires],
     ) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
     @overload
     def __call__(
-        self, function: Callable[Concatenate[A, S, P], R], /
+        self,
+        function: Callable[Concatenate[A, S, P], R],
+        name: str | None = None,
+        description: str | None = None,
+        **wires: Unpack[Wires],
     ) -> FunctionTool[S, Callable[..., R]]: ...
     @overload
     def __call__(
-        self, function: Callable[Concatenate[A, B, S, P], R], /
+        self,
+        function: Callable[Concatenate[A, B, S, P], R],
+        name: str | None = None,
+        description: str | None = None,
+        **wires: Unpack[Wires],
     ) -> FunctionTool[S, Callable[..., R]]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
+    def __call__(
+        self,
+        function: Callable[P, R],
+        name: str | None = None,
+        description: str | None = None,
+        **wires: Unpack[Wires],
+    ) -> FunctionTool[BaseState, Callable[P, R]]: ...
 
 
-@overload
-def create_tool_from_function(
-    function: Callable[Concatenate[S, P], R],
-    name: str | None = None,
-    description: str | None = None,
-    **wires: Unpack[Wires],
-) -> FunctionTool[S, Callable[Concatenate[S, P], R]]: ...
-@overload
-def create_tool_from_function(
-    function: Callable[Concatenate[A, S, P], R],
-    name: str | None = None,
-    description: str | None = None,
-    **wires: Unpack[Wires],
-) -> FunctionTool[S, Callable[..., R]]: ...
-@overload
-def create_tool_from_function(
-    function: Callable[Concatenate[A, B, S, P], R],
-    name: str | None = None,
-    description: str | None = None,
-    **wires: Unpack[Wires],
-) -> FunctionTool[S, Callable[..., R]]: ...
-@overload
-def create_tool_from_function(
-    function: Callable[P, R],
-    name: str | None = None,
-    description: str | None = None,
-    **wires: Unpack[Wires],
-) -> FunctionTool[BaseState, Callable[P, R]]: ...
+def _typed(function: Callable[..., object]) -> ToolMaker:
+    """The overloads are said once, for this function and for what `tool` gives with options."""
+    return cast(ToolMaker, function)
+
+
+@_typed
 def create_tool_from_function(
     function: ToolFunction,
     name: str | None = None,
@@ -161,7 +158,7 @@ def tool(
 @overload
 def tool(function: Callable[P, R], /) -> FunctionTool[BaseState, Callable[P, R]]: ...
 @overload
-def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
+def tool(**options: Unpack[ToolOptions]) -> ToolMaker: ...
 def tool(function: ToolFunction | None = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Make a function a tool, bare or with the options of `create_tool_from_function`.
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from inspect import isroutine
+from itertools import accumulate
+from operator import itemgetter
+from os.path import commonprefix
 from typing import NamedTuple
-from urllib.parse import quote, quote_plus
 
 from detent.core.schema.record_fields import field_names
 
@@ -19,17 +21,6 @@ SHORT = 3
 
 LONG = 24
 """Of a text with more characters its beginning and its end are taken out as well: texts are cut."""
-
-ENCODINGS: tuple[Callable[[str], str], ...] = (
-    str,
-    lambda text: repr(text)[1:-1],
-    lambda text: json.dumps(text)[1:-1],
-    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
-    lambda text: quote(text, errors="replace"),
-    lambda text: quote(text, "", errors="replace"),
-    lambda text: quote_plus(text, errors="replace"),
-)
-"""How a text stands in another: as it is, as Python or JSON writes it, in a URL."""
 
 
 class Part(NamedTuple):
@@ -47,16 +38,19 @@ def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
     >>> redacted("no user 'Alice'", {"user_name": "Alice"}, known={})
     "no user '<user_name>'"
     """
-    kept = [span for part in set(_parts(known)) for span in _spans(part, text)]
+    kept = sorted(span for part in set(_parts(known)) for span in _spans(part, text))
+    reach = list(accumulate((end for _, end in kept), max))
     found = [
         (start, -end, name)
         for name, value in values.items()
         for part in set(_parts(value))
         for start, end in _spans(part, text)
-        if not any(first <= start and end <= last for first, last in kept)
+        if not (place := bisect(kept, start, key=itemgetter(0))) or reach[place - 1] < end
     ]
     pieces: list[str] = []
     at = 0
+    # The longest of those that start together comes first, and all that overlap go as one: else
+    # the end of a value would stay behind where another one begins in the middle of it.
     for start, end, name in sorted(found):
         if start >= at:
             pieces += (text[at:start], f"<{name}>")
@@ -73,30 +67,46 @@ def without_secrets(text: str, arguments: Mapping[str, object], names: Collectio
 def _spans(part: Part, text: str) -> Iterator[tuple[int, int]]:
     """Where in `text` the part stands, from and to; of a long one, where any end of it stands."""
     literal = part.text
-    if len(literal) <= LONG:
-        if literal in text:
-            for match in re.finditer(_pattern(part), text):
-                yield match.start(), match.start() + len(literal)
+    if part.is_apart or len(literal) < SHORT:
+        starts = (match.start() for match in re.finditer(_pattern(literal), text))
+        yield from ((start, start + len(literal)) for start in starts)
         return
-    for match in re.finditer(f"(?={re.escape(literal[:LONG])})", text):
-        start = match.start()
-        yield start, start + _shared(text[start:], literal)
-    for match in re.finditer(f"(?={re.escape(literal[-LONG:])})", text):
-        end = match.start() + LONG
-        yield end - _shared(text[end - 1 :: -1], literal[::-1]), end
+    yield from _covering(literal, text, len(literal))
+    if len(literal) > LONG:
+        yield from _covering(literal, text, LONG)
+        if literal[-LONG:] in text:
+            size, mirrored = len(text), _covering(literal[::-1], text[::-1], LONG)
+            yield from ((size - end, size - start) for start, end in mirrored)
 
 
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _covering(literal: str, text: str, least: int) -> Iterator[tuple[int, int]]:
+    """Where `text` has at least so many of the first characters of `literal`.
+
+    Of places that overlap only the last is looked at: so each character is looked at a few times.
+    To look at all of them takes the square of the length where a text repeats itself, as "aaaa".
+    """
+    head = literal[:least]
+    start = text.find(head)
+    while start >= 0:
+        end = start + _shared(literal, text, start, least)
+        yield start, end
+        window = text[start + 1 : end + least - 1]
+        # `rfind` takes the product of the lengths at worst, and `find` their sum
+        beyond = window[::-1].find(head[::-1])
+        last = start + 1 + len(window) - beyond - least
+        start = text.find(head, end) if beyond < 0 else last
 
 
-def _pattern(part: Part) -> str:
-    literal = re.escape(part.text)
-    if not part.is_apart and len(part.text) >= SHORT:
-        return f"(?={literal})"
-    return f"(?<!{_alike(part.text[0])})(?={literal}(?!{_alike(part.text[-1])}))"
+def _shared(literal: str, text: str, start: int, size: int) -> int:
+    """How many characters of `literal` stand at `start`, where `size` of them surely do."""
+    while size < len(literal) and text.startswith(literal[size : 2 * size], start + size):
+        size *= 2
+    rest = literal[size : 2 * size], text[start + size : start + 2 * size]
+    return min(size, len(literal)) + len(commonprefix(rest))  # noqa: RUF071 - no paths
+
+
+def _pattern(literal: str) -> str:
+    return f"(?<!{_alike(literal[0])})(?={re.escape(literal)}(?!{_alike(literal[-1])}))"
 
 
 def _alike(char: str) -> str:
@@ -106,11 +116,12 @@ def _alike(char: str) -> str:
 
 def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
     """The texts by which a value, which stands in those `around`, can be recognised."""
-    if value is None or isinstance(value, bool) or any(value is one for one in around):
+    if value is None or isinstance(value, bool) or any(value is outer for outer in around):
         return
     if isinstance(value, str) and not isinstance(value, Enum):
         if value.strip():
-            yield from (Part(encode(value)) for encode in ENCODINGS)
+            # as it is, and as Python and mostly JSON quote it
+            yield from (Part(value), Part(repr(value)[1:-1]))
     elif isinstance(value, int | float) and not isinstance(value, Enum):
         yield Part(str(value), is_apart=True)
     elif isinstance(value, bytes):
@@ -119,7 +130,7 @@ def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
     elif isinstance(value, Mapping | Sequence | AbstractSet) or field_names(type(value)):
         yield from (part for item in _inside(value) for part in _parts(item, (*around, value)))
     else:
-        yield from map(Part, _said(value))
+        yield from map(Part, _printed(value))
         yield from (part for item in _inside(value) for part in _parts(item, (*around, value)))
 
 
@@ -140,10 +151,10 @@ def _inside(value: object) -> Iterator[object]:
         yield from (getattr(value, name) for name in slots if hasattr(value, name))
 
 
-def _said(value: object) -> Iterator[str]:
+def _printed(value: object) -> Iterator[str]:
     """How a value prints itself; it may fail to."""
-    for say in (str, repr, lambda moment: moment.isoformat()):
+    for form in (str, repr, lambda moment: moment.isoformat()):
         try:
-            yield say(value)
+            yield form(value)
         except Exception:  # noqa: BLE001, S112 - then no text has it either
             continue

@@ -100,11 +100,12 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     lacking: list[str] = []
     try:
         _require_whole(value)
+        # all of them or none: what the model is told and what the state holds must agree
         stored = [*_stored(tool, value, lacking), *writes]
         content = _content(tool, value, warnings)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise ResultError(wording.result_unusable(tool.name, told)) from error
+        text = wording.result_unusable(tool.name, f"{type(error).__name__}: {error}")
+        raise ResultError(text) from error
     return ToolResult(content, tuple(stored), (*warnings, *lacking))
 
 
@@ -151,27 +152,27 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
     """What the model reads; `warnings` gets what it would have read if the result had it."""
     rules = tool.text_rules
     if not isinstance(rules, TextRule):
-        parts = {name: _shown(tool, rule, value, warnings) for name, rule in rules.items()}
+        parts = {name: _part_for_model(tool, rule, value, warnings) for name, rule in rules.items()}
         return text_of(parts)
-    shown = _shown(tool, rules, value, warnings)
-    if type(shown) in SCALARS and not rules.raw:
-        return text_of(shown)
-    if _is_content(shown):
-        return (shown,)
-    if isinstance(shown, list | tuple) and shown and all(map(_is_content, shown)):
-        return tuple(shown)
-    if rules.raw and not isinstance(shown, str):
-        raise TypeError(f"a raw result is text or content parts, not {type(shown).__name__}")
-    return text_of(shown)
+    part = _part_for_model(tool, rules, value, warnings)
+    if type(part) in SCALARS and not rules.raw:
+        return text_of(part)
+    if _is_content(part):
+        return (part,)
+    if isinstance(part, list | tuple) and part and all(map(_is_content, part)):
+        return tuple(part)
+    if rules.raw and not isinstance(part, str):
+        raise TypeError(f"a raw result is text or content parts, not {type(part).__name__}")
+    return text_of(part)
 
 
-def _shown(tool: Tool, rule: TextRule, value: object, warnings: list[str]) -> object:
+def _part_for_model(tool: Tool, rule: TextRule, value: object, warnings: list[str]) -> object:
     """What a rule makes of a result. A part that a record lacks is None; text is its own part."""
-    shown = value if rule.source is None else _part(value, rule.source)
-    if shown is MISSING:
+    part = value if rule.source is None else _part(value, rule.source)
+    if part is MISSING:
         warnings.append(f"the result of tool {tool.name!r} has no {rule.source!r} for the model")
-        shown = None if _has_parts(value) else value
-    return shown if rule.handler is None else rule.handler(shown)
+        part = None if _has_parts(value) else value
+    return part if rule.handler is None else rule.handler(part)
 
 
 def _require_whole(value: object) -> None:

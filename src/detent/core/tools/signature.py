@@ -112,7 +112,7 @@ def parameters_of(function: ToolFunction, *, hidden: frozenset[str]) -> FrozenDi
 
     hints = _hints(function)
     texts = _texts(_docstring(function))
-    writer = SchemaWriter(described)
+    writer = SchemaWriter(field_texts)
     visible = [item for item in _taken(function) if item.name not in hidden]
     properties: Json = {}
     for item in visible:
@@ -140,7 +140,7 @@ def description_of(function: ToolFunction) -> str:
     return _summary(_docstring(function))
 
 
-def described(kind: type) -> dict[str, str]:
+def field_texts(kind: type) -> dict[str, str]:
     """What the docstring of a class says of its fields, and of itself under ""."""
     if not (text := _own_docstring(kind)):
         return {}
@@ -149,6 +149,7 @@ def described(kind: type) -> dict[str, str]:
 
 def state_kind(declared: Any) -> type[BaseState] | None:
     """The kind of state that a parameter asks for: a state class, optional or not."""
+    # A union of two state classes is none: it would be unclear which keys the function needs.
     if get_origin(declared) is Annotated:
         return state_kind(get_args(declared)[0])
     if get_origin(declared) in (Union, UnionType):
@@ -304,4 +305,4 @@ def _declared(item: inspect.Parameter, hints: Mapping[str, object]) -> Any:
     if get_origin(declared) is Annotated:
         kind, *notes = get_args(declared)
         return Annotated[(Union[kind, None], *notes)]  # noqa: UP007 - not every kind has an operator
-    return Union[declared, None]  # noqa: UP007 - as above
+    return Union[declared, None]  # noqa: UP007 - not every kind has an operator

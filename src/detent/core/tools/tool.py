@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -15,11 +16,7 @@ from detent.core.state.state import State
 from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.masking import masked_in
 from detent.core.tools.retries import Retries, retries_of
-from detent.core.tools.signature import (
-    Signature,
-    ToolFunction,
-    signature_of,
-)
+from detent.core.tools.signature import Signature, ToolFunction, signature_of
 from detent.core.tools.wiring import (
     Input,
     Output,
@@ -55,11 +52,10 @@ def wired(value: Mapping[str, object] | None) -> FrozenDict[str, Any]:
 
 
 def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
-    given: object = value
-    if not isinstance(given, Mapping):
-        is_model = hasattr(given, "model_json_schema")
+    if not isinstance(cast(object, value), Mapping):
+        is_model = hasattr(value, "model_json_schema")
         advice = "; take its model_json_schema()" if is_model else ""
-        raise ToolDefinitionError(f"parameters is a JSON Schema as a dict, got {given!r}{advice}")
+        raise ToolDefinitionError(f"parameters is a JSON Schema as a dict, got {value!r}{advice}")
     return frozen_mapping(value)
 
 
@@ -104,24 +100,26 @@ def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
 
 
 def _visible(tool: Tool) -> ToolSpec:
-    shown = {"type": "object", "properties": {}, **tool.parameters}
+    # some providers refuse an object without properties, which JSON Schema allows
+    schema = {"type": "object", "properties": {}, **tool.parameters}
     if tool.hidden:
         from detent.core.schema.accepted_keywords import schema_faults
         from detent.core.schema.projection import without_properties
 
-        shown = without_properties(shown, tool.hidden)
-        if faults := list(schema_faults(shown)):
+        schema = without_properties(schema, tool.hidden)
+        # a rule that named a hidden property, as "dependentRequired" does, may have lost its object
+        if faults := list(schema_faults(schema)):
             names = ", ".join(map(repr, sorted(tool.hidden)))
             raise ToolDefinitionError(
                 f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
                 f"schema: {'; '.join(faults)}"
             )
-    return ToolSpec(tool.name, tool.description, shown, tool.masked)
+    return ToolSpec(tool.name, tool.description, schema, tool.masked)
 
 
 def _fits(tool: Tool) -> Callable[[Mapping[str, object]], bool]:
     """Whether arguments are what the model was asked for."""
-    from detent.core.schema.validation import Validator  # as above
+    from detent.core.schema.validation import Validator  # loaded with the first tool
 
     return Validator(tool.spec.parameters).fits
 
@@ -213,12 +211,10 @@ class ToolFor(Protocol[S_contra]):
 def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
     """The tools by name, in order. Raises ToolDefinitionError when two share a name."""
     listed = list(tools)
-    named = FrozenDict({item.name: item for item in listed})
-    if len(named) < len(listed):
-        names = [item.name for item in listed]
-        twice = sorted({name for name in names if names.count(name) > 1})
+    counts = Counter(item.name for item in listed)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ToolDefinitionError(f"several tools are called {', '.join(map(repr, twice))}")
-    return named
+    return FrozenDict({item.name: item for item in listed})
 
 
 def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozenset[str]:
@@ -230,7 +226,7 @@ def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozense
 def _require_parts(tool: Tool) -> None:
     """Raise ToolDefinitionError unless name, texts, schema and limits are what a tool has."""
     texts: tuple[object, ...] = (tool.name, tool.description)
-    if not all(isinstance(text, str) for text in texts):
+    if not (isinstance(tool.name, str) and isinstance(tool.description, str)):
         raise ToolDefinitionError(f"a tool has a name and a description in words, got {texts}")
     if not re.fullmatch(r"[\w.:-]+", tool.name, re.ASCII):
         raise ToolDefinitionError(

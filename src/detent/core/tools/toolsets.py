@@ -73,19 +73,19 @@ def flat(tools: object) -> list[Tool]:
     return found
 
 
-def _advice(given: Any) -> str:
+def _advice(value: Any) -> str:
     """What to do with what is no tool yet."""
-    name = getattr(given, "__name__", "it")
-    if isinstance(given, Tool):
+    name = getattr(value, "__name__", "it")
+    if isinstance(value, Tool):
         return "; put it into a list: tools=[…]"
-    if isinstance(given, type):
+    if isinstance(value, type):
         return f"; give an instance of the class: {name}(…)"
-    if hasattr(given, "run") and hasattr(given, "chat_generator"):
+    if hasattr(value, "run") and hasattr(value, "chat_generator"):
         return "; make a tool of the agent: AgentTool(agent, name=…, description=…)"
-    if hasattr(given, "run"):
+    if hasattr(value, "run"):
         return "; make a tool of it: ComponentTool(…)"
-    if callable(given):
+    if callable(value):
         return f"; make it a tool: @tool above its def, or tool({name})"
-    if isinstance(given, Mapping):
+    if isinstance(value, Mapping):
         return "; make a tool with its schema: Tool(name, description, parameters, function)"
     return ""

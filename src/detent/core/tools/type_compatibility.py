@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from inspect import isroutine, signature
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from detent.core.schema.record_fields import PARTLESS, field_names
 from detent.core.schema.type_checks import is_list, type_name, undecorated
@@ -24,25 +16,27 @@ UNKNOWN = Any
 """The type of what cannot be told."""
 
 
-def fits(given: Any, wanted: Any) -> bool:
-    """Whether a value of type `given` can be one of type `wanted`. What cannot be told, fits.
+def fits(offered: Any, wanted: Any) -> bool:
+    """Whether a value of type `offered` can be one of type `wanted`. What cannot be told, fits.
 
     >>> fits(int, float), fits(list[str], list[int]), fits(dict, "Forward")
     (True, False, True)
     """
-    given, wanted = _bare(given), _bare(wanted)
-    if options := _options(given):
+    offered, wanted = _bare(offered), _bare(wanted)
+    # One option is enough, of both: a misfit is one only when no value could fit.
+    if options := _options(offered):
         return any(fits(option, wanted) for option in options)
     if options := _options(wanted):
-        return any(fits(given, option) for option in options)
-    kind, other = _class_of(given), _class_of(wanted)
+        return any(fits(offered, option) for option in options)
+    kind, other = _class_of(offered), _class_of(wanted)
     if kind is None or other is None or _is_promoted(kind, other):
         return True
-    if get_origin(given) is Literal and get_origin(wanted) is Literal:
-        return kind is other and get_args(given) == get_args(wanted)
+    if get_origin(offered) is Literal and get_origin(wanted) is Literal:
+        return kind is other and get_args(offered) == get_args(wanted)
+    # Either way round: what is declared as a base class may well be the class that is wanted.
     if not (_is_kind_of(kind, other) or _is_kind_of(other, kind)):
         return False
-    return _parts_fit(kind, get_args(given), other, get_args(wanted))
+    return _parts_fit(kind, get_args(offered), other, get_args(wanted))
 
 
 def update_type(key: Key[Any, Any], handler: Callable[[Any, Any], Any] | None) -> Any:
@@ -124,15 +118,15 @@ def _has_no_others(kind: type) -> bool:
     return is_typeddict(kind) or field_names(kind) is not None or issubclass(kind, PARTLESS)
 
 
-def _parts_fit(kind: type, given: tuple[Any, ...], other: type, wanted: tuple[Any, ...]) -> bool:
-    if not given or not wanted or not (_is_builtin(kind) and _is_builtin(other)):
+def _parts_fit(kind: type, offered: tuple[Any, ...], other: type, wanted: tuple[Any, ...]) -> bool:
+    if not offered or not wanted or not (_is_builtin(kind) and _is_builtin(other)):
         return True
     if issubclass(kind, Mapping) or issubclass(other, Mapping):
-        return all(map(fits, given, wanted))
-    if kind is other is tuple and Ellipsis not in (*given, *wanted):
-        return len(given) == len(wanted) and all(map(fits, given, wanted))
-    items = [item for item in given if item is not Ellipsis]
-    return all(fits(item, one) for item in items for one in wanted if one is not Ellipsis)
+        return all(map(fits, offered, wanted))
+    if kind is other is tuple and Ellipsis not in (*offered, *wanted):
+        return len(offered) == len(wanted) and all(map(fits, offered, wanted))
+    items = [item for item in offered if item is not Ellipsis]
+    return all(fits(item, part) for item in items for part in wanted if part is not Ellipsis)
 
 
 def _is_builtin(kind: type) -> bool:

@@ -121,7 +121,7 @@ class Stores(Generic[U_contra]):
         self: Stores[R], function: Callable[P, Coroutine[Any, Any, R]], /
     ) -> Callable[P, Coroutine[Any, Any, R]]: ...
     @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]  # as above
+    def __call__(  # pyright: ignore[reportOverlappingOverload]  # so that it is the last as well
         self: Stores[R], function: Callable[P, R], /
     ) -> Callable[P, R]: ...
     def __call__(self, function: Any, /) -> Any:
@@ -205,7 +205,7 @@ READS = ("the result, or its part",)
 
 
 def _require_rule(
-    where: str, rule: object, known: frozenset[str], given: tuple[str, ...] = READS
+    where: str, rule: object, known: frozenset[str], values: tuple[str, ...] = READS
 ) -> None:
     if not isinstance(rule, Mapping) or rule.keys() - known:
         names = ", ".join(sorted(known))
@@ -215,8 +215,8 @@ def _require_rule(
     handler = rule.get("handler")
     if handler is not None and not callable(handler):
         raise ToolDefinitionError(f"{where}: 'handler' must be callable, got {handler!r}")
-    if handler is not None and not takes(handler, len(given)):
+    if handler is not None and not takes(handler, len(values)):
         raise ToolDefinitionError(
-            f"{where}: 'handler' is called with {' and '.join(given)}, which {handler!r} does not "
+            f"{where}: 'handler' is called with {' and '.join(values)}, which {handler!r} does not "
             "take"
         )

@@ -79,21 +79,21 @@ def _input_faults(tool: Tool, item: Input, state: BaseState) -> Iterator[str]:
 
 
 def _output_faults(tool: Tool, item: Output, state: BaseState) -> Iterator[str]:
-    given, what = tool.signature.returns, "its result"
+    offered, what = tool.signature.returns, "its result"
     if callable(item.source):
-        given = UNKNOWN
+        offered = UNKNOWN
     elif item.source is not None:
         what = f"{item.source!r} of its result"
         try:
-            given = part_type(given, item.source)
+            offered = part_type(offered, item.source)
         except LookupError as error:
             yield f"its result has no {item.source!r} for the state key {item.key!r}: {error}"
-            given = UNKNOWN
+            offered = UNKNOWN
     if fault := _key_fault(item, state):
         yield fault
-    elif not fits(given, update_type(state.fields[item.key], item.handler)):
+    elif not fits(offered, update_type(state.fields[item.key], item.handler)):
         held = type_name(state.fields[item.key].type)
-        yield f"{what} is {type_name(given)}, and the state key {item.key!r} holds {held}"
+        yield f"{what} is {type_name(offered)}, and the state key {item.key!r} holds {held}"
 
 
 def _text_faults(tool: Tool) -> Iterator[str]:
