@@ -1,1 +1,1 @@
-"""Any value as JSON and back, exactly. What is special registers itself."""
+"""Any value as JSON and back, exactly. States, writes and inner runs register their own forms."""

@@ -116,7 +116,7 @@ def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
     if isinstance(outcome, Failed):
         raise NoAnswerError(outcome.failure.message)
     if not isinstance(outcome, Finished):
-        raise NoAnswerError(outcome.exit_reason if outcome is not None else "it has stopped")
+        raise NoAnswerError(outcome.exit_reason if outcome is not None else wording.STOPPED)
     if agent.output is not None:
         try:
             return output_of(agent, run)

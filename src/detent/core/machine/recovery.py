@@ -31,8 +31,6 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
 
-REASON = "it was begun, its process ended, and nobody knows whether it was carried out"
-
 
 def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     """The slot once its process is gone: as it is, unless its tool was running.
@@ -108,9 +106,9 @@ def _status(
         case "ask":
             first = digest(run.id, *slot.ref, slot.call, tool)
             # A decision from before the crash must not count for this question.
-            return AwaitingDecision(bound(first, event.by), REASON, attempt + 1)
+            return AwaitingDecision(bound(first, event.by), wording.PROCESS_ENDED, attempt + 1)
         case "fail":
-            text = wording.outcome_unknown(tool.name, REASON)
+            text = wording.outcome_unknown(tool.name, wording.PROCESS_ENDED)
             return Faulted(ToolFault("unknown_outcome", text))
         case _:
             return Unknown(attempt)

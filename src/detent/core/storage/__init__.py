@@ -1,1 +1,1 @@
-"""A run and its events as stored data, of every format."""
+"""A run and its events as stored data, in the one format that there is."""

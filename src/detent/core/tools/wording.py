@@ -13,6 +13,9 @@ FINAL_ANSWER = "Give your final answer. Call it once, when you know everything t
 """Of the tool by which a model answers in the wanted type."""
 
 CANCELLED, OUT_OF_TIME = "the run was cancelled", "the run's time was up"
+PROCESS_ENDED = "it was begun, its process ended, and nobody knows whether it was carried out"
+STOPPED = "it has stopped"
+"""Why a call has no answer: these stand within the sentences below."""
 
 
 def tool_not_found(name: str, offered: Iterable[str]) -> str:
