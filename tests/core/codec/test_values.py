@@ -244,3 +244,20 @@ def test_what_a_message_must_not_hold_is_refused_in_text_too() -> None:
 def test_a_type_without_a_hash_is_written_as_any_other() -> None:
     """As its JSON says."""
     assert to_json("a", Annotated[str, ["an annotation"]]) == "a"
+
+
+@frozen
+class Chain:
+    """A record in a record."""
+
+    links: list[Chain]
+
+
+def test_what_is_nested_too_deeply_cannot_be_stored() -> None:
+    """And it says so, in place of a bare RecursionError."""
+    chain = Chain([])
+    for _ in range(2000):
+        chain = Chain([chain])
+
+    with pytest.raises(UnstorableError, match="it is nested too deeply"):
+        to_json(chain, Chain)

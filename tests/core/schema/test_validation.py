@@ -299,3 +299,40 @@ def test_only_what_helps_is_told(
 ) -> None:
     """What follows from another fault is not, nor what the library has no better word for."""
     assert faults(value, schema) == expected
+
+
+FILTERS: Any = {
+    "$defs": {
+        "filter": {
+            "anyOf": [
+                {"properties": {"or": {"type": "array", "items": {"$ref": "#/$defs/filter"}}}}
+                | {"type": "object", "required": ["or"]},
+                {"type": "string"},
+            ]
+        }
+    },
+    "$ref": "#/$defs/filter",
+}
+
+
+def test_what_is_nested_deep_in_forms_is_refused_at_once() -> None:
+    """To say where would take twice as long with each level."""
+    value: Any = 5
+    for _ in range(40):
+        value = {"or": [value]}
+
+    assert faults(value, FILTERS) == [
+        "the arguments do not fit, and are nested too deep to say where"
+    ]
+    shallow = faults({"or": [{"or": [5]}]}, FILTERS)
+    assert shallow == ["'or[0].or[0]' must be an object or a string, got 5"]
+
+
+def test_a_reference_that_only_the_library_follows_is_said_in_its_words() -> None:
+    """Below an `$id` references lead elsewhere."""
+    text = {"type": "string", "contentEncoding": "base64"}
+    inner = {"$id": "http://e.com/i", "$defs": {"f": text}}
+    x = inner | {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/f"}]}
+    schema = {"$defs": {"f": {"type": "integer"}}, "properties": {"x": x}}
+
+    assert "is not valid" in faults({"x": "!"}, schema)[0]

@@ -41,3 +41,9 @@ def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
     }
 
     assert masked_in(declared, schema) == {"a", "b", "d"}
+
+
+def test_what_only_looks_like_a_reference_marks_nothing() -> None:
+    """In a default it is a value, and leads nowhere."""
+    schema = {"properties": {"x": {"default": {"$ref": "#/nowhere"}}}}
+    assert masked_in({}, schema) == frozenset()

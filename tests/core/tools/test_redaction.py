@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from itertools import takewhile
 from time import process_time
 
 import pytest
@@ -12,7 +13,7 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.tools.redaction import redacted
+from detent.core.tools.redaction import _beginnings, redacted
 
 
 class Colour(Enum):
@@ -192,3 +193,29 @@ def test_all_of_a_text_that_overlaps_itself_goes() -> None:
     assert redacted(f"({'abc' * 100}X)", {"it": value}, known={}) == "(<it>)"
     assert redacted(f"({value}{value})", {"it": value}, known={}) == "(<it><it>)"
     assert redacted("ababababa!", {"it": "abab"}, known={}) == "<it>a!"
+
+
+def naive_beginnings(literal: str, text: str, least: int) -> list[tuple[int, int]]:
+    """As `_beginnings`, by looking at each place."""
+    found: list[tuple[int, int]] = []
+    for start in range(len(text)):
+        pairs = zip(literal, text[start:], strict=False)
+        size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if size >= least and found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], start + size)
+        elif size >= least:
+            found.append((start, start + size))
+    return found
+
+
+@given(st.text("ab", min_size=2, max_size=9), st.text("ab", max_size=24), st.integers(1, 9))
+def test_no_place_that_reaches_further_is_passed_over(literal: str, text: str, least: int) -> None:
+    """However often a text repeats itself."""
+    least = min(least, len(literal))
+    assert list(_beginnings(literal, text, least)) == naive_beginnings(literal, text, least)
+
+
+def test_the_middle_one_of_places_that_overlap_may_be_the_longest() -> None:
+    """The rest of a secret would stay behind where a text was cut."""
+    text = "bad: " + "a" * 51 + "SECRETKEY-1234567"
+    assert redacted(text, {"k": "a" * 50 + "SECRETKEY-12345678"}, known={}) == "bad: <k>"

@@ -334,7 +334,7 @@ class Session(Generic[S]):
         """Hold the run no longer: nothing more is asked of this session."""
         self.open()
         self._folded = []
-        del self._run
+        vars(self).pop("_run", None)  # gone already, if it was left before
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)

@@ -37,6 +37,7 @@ class MemoryJournal:
     ) -> None:
         """As the port says."""
         new = [_own(entry) for entry in entries]
+        last = None if checkpoint is None else _own(checkpoint)  # it may refuse to be text
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))
@@ -44,8 +45,8 @@ class MemoryJournal:
                 self._entries[run_id] = new
             else:
                 kept.extend(new)
-            if checkpoint is not None:
-                self._checkpoints.setdefault(run_id, []).append(_own(checkpoint))
+            if last is not None:
+                self._checkpoints.setdefault(run_id, []).append(last)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""

@@ -47,6 +47,8 @@ def to_json(
         raise UnstorableError(
             f"{where} cannot be stored: {short_repr(error.value)}; {error}"
         ) from None
+    except RecursionError:
+        raise UnstorableError(f"{place} cannot be stored: it is nested too deeply") from None
     except (UnstorableError, OverflowError) as error:
         raise UnstorableError(f"{place} cannot be stored: {error}") from None
 

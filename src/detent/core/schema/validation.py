@@ -35,6 +35,10 @@ BITS_MAX = 14_000
 """How large an integer may be: like Python, the library reads no number of more than 4,300 digits;
 of a larger one it says anything."""
 
+EXPLAINED_MAX = 5
+"""How many forms may stand in each other where it is said what is wrong with them: to look at the
+options of all of them takes twice as long with each one more."""
+
 CONTAINERS = (dict, list, tuple)
 HARMLESS = frozenset({str, bool, type(None)})
 
@@ -106,6 +110,12 @@ class Validator:
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_compiled", compiled(self.schema))
 
+    @property
+    def _branches(self) -> bool:
+        """Whether options stand in options: the schema refers to itself or to others."""
+        text = repr(self.schema)
+        return "'$ref'" in text and ("'anyOf'" in text or "'oneOf'" in text)
+
     def fits(self, value: object) -> bool:
         """Whether a value fits the schema."""
         try:
@@ -118,11 +128,16 @@ class Validator:
         """One sentence for each way in which the value, which is called `whole`, does not fit."""
         try:
             require_json(value)
+            if self._branches and _is_deep(value):  # each level would take twice as long
+                return [f"{whole} do not fit, and are nested too deep to say where"]
             errors = list(self._compiled.iter_errors(value))
         except ValueError as error:
             return [f"{whole} cannot be checked: {error}"]
         explainer = _Explainer(self.schema, value, whole)
-        return list(dict.fromkeys(explainer.sentences(errors)))
+        try:
+            return list(dict.fromkeys(explainer.sentences(errors)))
+        except LookupError:  # a reference that only the library follows: it says it in its words
+            return [f"{whole} do not fit: {error.message[:200]}" for error in errors]
 
 
 def faults(value: object, schema: Schema) -> list[str]:
@@ -158,6 +173,14 @@ def require_json(value: object, depth: int = DEPTH_MAX) -> None:
             raise ValueError(f"an integer has more than {BITS_MAX} bits")
     elif isinstance(value, float) and not isfinite(value):
         raise ValueError(f"JSON has no {value}")
+
+
+def _is_deep(value: object, levels: int = 2 * EXPLAINED_MAX) -> bool:
+    """Whether containers stand in each other more than so many levels deep."""
+    if not isinstance(value, CONTAINERS):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deep(item, levels - 1) for item in items)
 
 
 def resolved(reference: str, root: Schema) -> Schema:

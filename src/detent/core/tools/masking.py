@@ -50,7 +50,11 @@ def _is_write_only(schema: object, root: Mapping[str, Any], seen: set[str]) -> b
         case {"$ref": str(name)} if name not in seen and name.startswith("#"):
             from detent.core.schema.validation import resolved  # loaded where it is needed
 
-            return _is_write_only(resolved(name, root), root, {*seen, name})
+            try:
+                part = resolved(name, root)
+            except LookupError:  # it stands in a default or an example, and is no reference
+                return False
+            return _is_write_only(part, root, {*seen, name})
         case Mapping():
             return any(_is_write_only(one, root, seen) for one in schema.values())
         case list() | tuple():

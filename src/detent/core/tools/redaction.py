@@ -11,7 +11,6 @@ from enum import Enum
 from inspect import isroutine
 from itertools import accumulate
 from operator import itemgetter
-from os.path import commonprefix
 from typing import NamedTuple
 
 from detent.core.schema.record_fields import field_names
@@ -71,38 +70,77 @@ def _spans(part: Part, text: str) -> Iterator[tuple[int, int]]:
         starts = (match.start() for match in re.finditer(_pattern(literal), text))
         yield from ((start, start + len(literal)) for start in starts)
         return
-    yield from _covering(literal, text, len(literal))
-    if len(literal) > LONG:
-        yield from _covering(literal, text, LONG)
-        if literal[-LONG:] in text:
-            size, mirrored = len(text), _covering(literal[::-1], text[::-1], LONG)
-            yield from ((size - end, size - start) for start, end in mirrored)
+    yield from _beginnings(literal, text, min(LONG, len(literal)))
+    if len(literal) > LONG and literal[-LONG:] in text:
+        size, mirrored = len(text), _beginnings(literal[::-1], text[::-1], LONG)
+        yield from ((size - end, size - start) for start, end in mirrored)
 
 
-def _covering(literal: str, text: str, least: int) -> Iterator[tuple[int, int]]:
-    """Where `text` has at least so many of the first characters of `literal`.
+def _beginnings(literal: str, text: str, least: int) -> Iterator[tuple[int, int]]:
+    """Where `text` has at least so many of the first characters of `literal`; what overlaps is one.
 
-    Of places that overlap only the last is looked at: so each character is looked at a few times.
-    To look at all of them takes the square of the length where a text repeats itself, as "aaaa".
+    Each place counts, as one in the middle may reach furthest. A text that repeats itself, as
+    "aaaa", would take the square of its length; so this is the search of Knuth, Morris and Pratt,
+    which goes on at the next place that can reach further, and compares no character again.
     """
-    head = literal[:least]
-    start = text.find(head)
+    head, table = literal[:least], list[int]()
+    begin = end = -1  # of all that overlap
+    start, known = text.find(head), least
     while start >= 0:
-        end = start + _shared(literal, text, start, least)
-        yield start, end
-        window = text[start + 1 : end + least - 1]
-        # `rfind` takes the product of the lengths at worst, and `find` their sum
-        beyond = window[::-1].find(head[::-1])
-        last = start + 1 + len(window) - beyond - least
-        start = text.find(head, end) if beyond < 0 else last
+        size = _shared(literal, text, start, known)
+        if start >= end:
+            if end >= 0:
+                yield begin, end
+            begin = start
+        if size == len(literal):
+            start = _last_overlapping(literal, text, start)
+        end = max(end, start + size)
+        table = table or _borders(literal)
+        known = table[size]
+        start += size - known
+        if known < least:
+            start, known = text.find(head, start + known - least + 1), least
+    if end >= 0:
+        yield begin, end
+
+
+def _last_overlapping(literal: str, text: str, start: int) -> int:
+    """Where the last whole literal is that overlaps the one at `start`: it reaches furthest."""
+    window = text[start : start + 2 * len(literal) - 1]
+    # `rfind` takes the product of the lengths at worst, and `find` their sum
+    return start + len(window) - window[::-1].find(literal[::-1]) - len(literal)
+
+
+def _borders(literal: str) -> list[int]:
+    """How many of the first characters stand at the end of the first n, and go on in another way.
+
+    Of the whole literal, how many: it goes on in no way. None are -1.
+    """
+    table, known = [-1] + [0] * len(literal), 0
+    for place in range(1, len(literal)):
+        char = literal[place]
+        if char == literal[known]:
+            table[place] = table[known]
+        else:
+            table[place] = known
+            while known >= 0 and char != literal[known]:
+                known = table[known]
+        known += 1
+    table[len(literal)] = known
+    return table
 
 
 def _shared(literal: str, text: str, start: int, size: int) -> int:
     """How many characters of `literal` stand at `start`, where `size` of them surely do."""
-    while size < len(literal) and text.startswith(literal[size : 2 * size], start + size):
-        size *= 2
-    rest = literal[size : 2 * size], text[start + size : start + 2 * size]
-    return min(size, len(literal)) + len(commonprefix(rest))  # noqa: RUF071 - no paths
+    step, grows = 1, True
+    while step:
+        part = literal[size : size + step]
+        if len(part) == step and text.startswith(part, start + size):
+            size += step
+            step *= 2 if grows else 1
+        else:
+            step, grows = step // 2, False
+    return size
 
 
 def _pattern(literal: str) -> str:

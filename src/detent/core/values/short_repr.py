@@ -32,7 +32,7 @@ class _Short(Repr):
         return f"[{', '.join(items)}]"
 
     repr_SharedList = repr_FrozenList = repr_list  # noqa: N815  # reprlib goes by the class's name
-    repr_FrozenDict, repr_FrozenSet = Repr.repr_dict, Repr.repr_set  # noqa: N815
+    repr_FrozenDict, repr_FrozenSet = Repr.repr_dict, Repr.repr_set  # noqa: N815  # as reprlib wants it
 
 
 _SHORT = _Short()
