@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeAlias
 
 import pytest
@@ -32,6 +34,7 @@ from detent import (
     before_tool,
     tool,
 )
+from detent.adapters.system import threads_and_loops
 from detent.journals import Checkpoint, Entry, Journal
 from detent.machine import Run
 from detent.models import ChatReply, ModelFailure
@@ -293,6 +296,15 @@ def stream_here(agent: Agent[State, None], error: type[Exception]) -> None:
         list(agent.stream("go"))
 
 
+def wait_for_threads() -> None:
+    """A thread that has given its result holds it for a moment more."""
+    patience = monotonic() + 10
+    while monotonic() < patience:
+        threads = [thread for thread in threading.enumerate() if thread.name == "detent"]
+        if len(threads_and_loops._idle) >= len(threads):
+            return
+
+
 @pytest.mark.parametrize(("error", "made"), ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("go", [run_here, run_in_a_loop, stream_here, stream_in_a_loop])
 def test_a_run_that_has_raised_is_freed_at_once(
@@ -309,6 +321,7 @@ def test_a_run_that_has_raised_is_freed_at_once(
     runs.clear()
     with without_collector():
         go(agent, error)
+        wait_for_threads()
         assert [one() for one in runs] == [None] * len(runs)
         assert not left()
 
