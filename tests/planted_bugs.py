@@ -165,8 +165,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "AwaitingDecision(bound(first, event.by), REASON, attempt + 1)",
-            "AwaitingDecision(first, REASON, attempt + 1)",
+            "AwaitingDecision(bound(first, event.by), wording.PROCESS_ENDED, attempt + 1)",
+            "AwaitingDecision(first, wording.PROCESS_ENDED, attempt + 1)",
         ),
     ),
     Bug(
