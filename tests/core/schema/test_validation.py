@@ -324,6 +324,10 @@ def test_what_is_nested_deep_in_forms_is_refused_at_once() -> None:
     assert faults(value, FILTERS) == [
         "the arguments do not fit, and are nested too deep to say where"
     ]
+    fitting: Any = "x"
+    for _ in range(40):
+        fitting = {"or": [fitting]}
+    assert faults(fitting, FILTERS) == []
     shallow = faults({"or": [{"or": [5]}]}, FILTERS)
     assert shallow == ["'or[0].or[0]' must be an object or a string, got 5"]
 
