@@ -19,6 +19,7 @@ from detent import (
     ToolCall,
     WiringError,
 )
+from detent.adapters.drivers.tool_results import tool_result_chunks
 from detent.approvals import Ask, pending
 from detent.core.control.breakpoints import (
     AgentBreakpoint,
@@ -27,7 +28,6 @@ from detent.core.control.breakpoints import (
     holds_of,
 )
 from detent.core.control.pending import decided_run
-from detent.core.control.streaming import tool_result_chunks
 from detent.core.machine.delegation import (
     ANSWER,
     PARAMETERS,
@@ -522,7 +522,7 @@ def test_a_snapshot_knows_what_goes_on_inside() -> None:
     assert again.held[0].path == (AT,)
     assert run_of(OUTER, again) == run
     for held in ([["tool", 1, 0, 0, [[1, 0]]]], [["tool", 1]]):
-        with pytest.raises(StoredDataError, match="something that is no place"):
+        with pytest.raises(StoredDataError, match="has what is no place"):
             snapshot_from(snapshot.to_dict() | {"held": held})
 
 

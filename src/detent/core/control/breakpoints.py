@@ -203,7 +203,7 @@ def key_from_json(value: object) -> EffectKey:
     try:
         return load(value, EffectKey)
     except StoredDataError as error:
-        raise StoredDataError(f"stored data is damaged: 'held' has what is no place; {error}") from error
+        raise StoredDataError(f"damaged data: 'held' has what is no place; {error}") from error
 
 
 def key_to_json(key: EffectKey) -> list[object]:

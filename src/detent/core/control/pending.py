@@ -15,7 +15,7 @@ from detent.core.machine.delegation import runs_in, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.refusals import DecisionRefusedError, Refusal, refusal
 from detent.core.machine.step import step
-from detent.core.run.decisions import (
+from detent.core.run.approval import (
     Answered,
     Confirmed,
     Decision,

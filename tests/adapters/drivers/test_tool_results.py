@@ -7,7 +7,7 @@ from itertools import pairwise
 from attrs import evolve
 
 from detent import ChatMessage, State, StreamingChunk, Tool, ToolCall
-from detent.core.control.streaming import tool_result_chunks
+from detent.adapters.drivers.tool_results import tool_result_chunks
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
 from detent.machine import (

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, TypeAlias, cast
 from attrs import evolve, field, frozen
 from attrs.validators import min_len
 
+from detent.adapters.confirmation.described import Described
 from detent.core.chat.messages import ToolCall
-from detent.core.control.described import Described
-from detent.core.run.decisions import Allow, Answered, Ask, Rejected, Verdict
+from detent.core.run.approval import Allow, Answered, Ask, Rejected, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
 from detent.core.tools.invocation import argument_faults
