@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Generic
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import WiringError
@@ -34,6 +33,23 @@ class Delegate(Tool):
     agent: AgentSpec[Any] = field(kw_only=True, eq=False, repr=False)
 
 
+def _offered(spec: AgentSpec[Any]) -> tuple[ToolSpec, ...]:
+    return tuple(tool.spec for tool in spec.tools.values())
+
+
+def _agents(spec: AgentSpec[Any]) -> FrozenDict[str, AgentSpec[Any]]:
+    tools = spec.tools.items()
+    return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
+
+
+def _is_timed(spec: AgentSpec[Any]) -> bool:
+    return spec.limits.max_seconds is not None or any(one.is_timed for one in spec.agents.values())
+
+
+def _depth(spec: AgentSpec[Any]) -> int:
+    return 1 + max((agent.depth for agent in spec.agents.values()), default=0)
+
+
 @frozen
 class AgentSpec(Generic[S]):
     """What an agent is: its tools, its state when nothing has happened, its rules.
@@ -52,6 +68,9 @@ class AgentSpec(Generic[S]):
         model_retries: how often a model that gave no answer is asked again, and when.
         fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
         output: the type that the answer has; None is text.
+        agents: the tools that are agents, by name.
+        depth: how many agents work inside each other at most, this one included.
+        is_timed: whether it, or one of these, however deep, may only take so many seconds.
 
     Raises:
         WiringError: tools, state and rules do not fit together; every misfit is named.
@@ -68,6 +87,17 @@ class AgentSpec(Generic[S]):
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
     output: OutputType[Any] | None = None
+    # no cached properties: a class that has some is slower wherever one of its fields is read
+    offered: tuple[ToolSpec, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
+    )
+    agents: FrozenDict[str, AgentSpec[Any]] = field(
+        init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
+    )
+    depth: int = field(init=False, eq=False, repr=False, default=Factory(_depth, takes_self=True))
+    is_timed: bool = field(
+        init=False, eq=False, repr=False, default=Factory(_is_timed, takes_self=True)
+    )
 
     def __attrs_post_init__(self) -> None:
         faults = self._rule_faults()
@@ -75,28 +105,6 @@ class AgentSpec(Generic[S]):
             faults += wiring_faults(tool, self.state)
         if faults:
             raise WiringError(faults)
-
-    @cached_property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        """What the model is told of the tools."""
-        return tuple(tool.spec for tool in self.tools.values())
-
-    @cached_property
-    def agents(self) -> FrozenDict[str, AgentSpec[Any]]:
-        """The tools that are agents, by name."""
-        tools = self.tools.items()
-        return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
-
-    @cached_property
-    def depth(self) -> int:
-        """How many agents work inside each other at most, this one included."""
-        return 1 + max((agent.depth for agent in self.agents.values()), default=0)
-
-    @cached_property
-    def is_timed(self) -> bool:
-        """Whether it, or one of its agents, however deep, may only take so many seconds."""
-        inner = self.agents.values()
-        return self.limits.max_seconds is not None or any(one.is_timed for one in inner)
 
     def policy_of(self, tool_name: str) -> Policy | None:
         """Who says whether a human must be asked before this tool runs; None where nobody does."""
