@@ -19,7 +19,6 @@ from detent import (
     ToolCall,
     WiringError,
 )
-from detent.adapters.drivers.tool_results import tool_result_chunks
 from detent.approvals import Ask, pending
 from detent.core.control.breakpoints import (
     AgentBreakpoint,
@@ -524,19 +523,6 @@ def test_a_snapshot_knows_what_goes_on_inside() -> None:
     for held in ([["tool", 1, 0, 0, [[1, 0]]]], [["tool", 1]]):
         with pytest.raises(StoredDataError, match="has what is no place"):
             snapshot_from(snapshot.to_dict() | {"held": held})
-
-
-def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
-    """As they come."""
-    before = step(OUTER, looking(), wrap_event((AT,), ToolStarted(CallRef(1, 0), 1)))
-    after = step(
-        OUTER, before, wrap_event((AT,), ToolReturned(CallRef(1, 0), 1, ToolResult("seen")))
-    )
-
-    chunks = list(tool_result_chunks(OUTER, before, after))
-
-    assert {chunk.agents for chunk in chunks} == {("ask",)}
-    assert [chunk.tool_call_result.text for chunk in chunks if chunk.tool_call_result] == ["seen"]
 
 
 def test_the_limits_of_the_whole_hold_inside() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from detent import Tool, ToolCall
-from detent.adapters.confirmation.policies import AskOncePolicy
-from detent.approvals import pending
+from detent.approvals import AskOncePolicy, pending
 from detent.core.control.pending import decided_run
 from detent.core.run.approval import Scope, covered
 from detent.core.run.refs import CallRef
