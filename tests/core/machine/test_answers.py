@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 from detent import ChatMessage, Limits, OutputError, OutputType, State, Tool, ToolCall, WiringError
 from detent.core.chat.replies import FinishReason
 from detent.core.control.breakpoints import ToolBreakpoint
-from detent.core.machine.answers import output_of
+from detent.core.machine.turns import output_of
 from detent.core.run.run import RunOptions
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name

@@ -103,6 +103,19 @@ def test_a_field_that_asks_for_more_is_refused(odd: Any) -> None:
         fast_init(kind)
 
 
+def test_a_field_that_is_no_parameter_is_made_of_the_others() -> None:
+    """As attrs makes it, also where a field is changed."""
+    made: Any = Factory(lambda self: self.place + 1, takes_self=True)
+    body = {"place": field(), "following": field(init=False, default=made)}
+    hints = {"place": int, "following": int}
+    kind: Any = fast_init(frozen(type("Place", (), {**body, "__annotations__": hints})))
+
+    assert kind(1).following == 2
+    assert attrs.evolve(kind(1), place=5).following == 6
+    with pytest.raises(TypeError, match="unexpected keyword argument 'following'"):
+        kind(1, following=3)
+
+
 def test_a_class_that_does_more_at_the_end_is_refused() -> None:
     """That would be left out as well."""
 

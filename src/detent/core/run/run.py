@@ -158,6 +158,12 @@ def moved(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.note)
 
 
+def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
+    """The slots with one of them as it is now."""
+    place = slot.ref.place
+    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way
+
+
 _OPEN: frozenset[type] = frozenset(get_args(Open))
 
 
