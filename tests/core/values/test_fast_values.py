@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any, get_type_hints
@@ -114,6 +115,22 @@ def test_a_field_that_is_no_parameter_is_made_of_the_others() -> None:
     assert attrs.evolve(kind(1), place=5).following == 6
     with pytest.raises(TypeError, match="unexpected keyword argument 'following'"):
         kind(1, following=3)
+
+
+def test_a_field_may_be_called_as_the_generator_calls_its_own() -> None:
+    """A parameter called `kind` once hid the class, and all that has one took the slow way."""
+    names = ["kind", "slow", "twin", "become", "value", "new"]
+    kind: Any = type("Odd", (), {"__annotations__": dict.fromkeys(names, int)})
+    fast = fast_init(frozen(kind))
+    called: list[str] = []
+    sys.setprofile(lambda frame, *_: called.append(frame.f_code.co_filename))
+    try:
+        made = fast(*range(6))
+    finally:
+        sys.setprofile(None)
+
+    assert attrs.astuple(made) == tuple(range(6))
+    assert not [name for name in called if name.startswith("<attrs")]
 
 
 def test_a_class_that_does_more_at_the_end_is_refused() -> None:
