@@ -168,7 +168,7 @@ def test_a_message_is_converted_as_ever() -> None:
     assert message.role is ChatRole.USER
 
 
-RUN = Run("r", State({}), turn=3, misfits=1)
+RUN = Run("r", State({}), turn=3, invalid_answers=1)
 CHANGES: dict[str, object] = {
     "id": "s",
     "state": State({"n": {"type": int}}),
@@ -177,7 +177,7 @@ CHANGES: dict[str, object] = {
     "usage": Usage(1, 2),
     "tool_call_counts": FrozenDict(add=1),
     "options": RunOptions(("add",)),
-    "misfits": 2,
+    "invalid_answers": 2,
     "cost": 0.5,
     "exhausted": "max_tokens",
     "deadline": 9.5,

@@ -26,7 +26,7 @@ from detent.core.storage.checkpoints import (
     joined,
     start_data,
 )
-from detent.core.storage.journal import event_of, progress_mark, status_of
+from detent.core.storage.journal import event_of_kind, progress_mark, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
@@ -267,7 +267,7 @@ def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tu
     """
     rest = dict(data)
     mark = rest.pop("mark", None)
-    return event_of(spec, kind, rest), mark
+    return event_of_kind(spec, kind, rest), mark
 
 
 def _lack(spec: AgentSpec[Any], event: Event) -> str:

@@ -58,14 +58,14 @@ def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence
     if outcome is not None:
         return evolve(run, state=state, phase=Done(outcome))
     if spec.output is not None:
-        misfits = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
-        run = evolve(run, misfits=run.misfits + misfits)
+        invalid = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
+        run = evolve(run, invalid_answers=run.invalid_answers + invalid)
     return turned(spec, run, state)
 
 
 def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
     """The run with `state` at its next turn, or at its end when that was the last."""
-    if spec.output is not None and run.misfits >= spec.output.tries:
+    if spec.output is not None and run.invalid_answers >= spec.output.tries:
         return evolve(run, state=state, phase=Done(Exhausted("output_tries")))
     limit = run.exhausted or spec.limits.spent(run.turn, run.usage, run.cost)
     if limit is None:
@@ -208,5 +208,5 @@ def _sent_back(
     """The run in which the model is asked again, unless that was its last try."""
     tools = spec.tools if said.options.tools is None else said.options.tools
     tool_name = None if wanted.is_native(bool(tools)) else wanted.name
-    missed = evolve(said, misfits=said.misfits + 1)
+    missed = evolve(said, invalid_answers=said.invalid_answers + 1)
     return asked_again(spec, missed, wording.answer_wanted_again(str(error), tool_name))

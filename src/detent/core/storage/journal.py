@@ -80,7 +80,7 @@ def event_from_json(spec: AgentSpec[Any], data: Mapping[str, object]) -> Event:
     return cast(Event, load(data, cast(Any, Event), spec))
 
 
-def event_of(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
+def event_of_kind(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
     """The same, of data that does not say its kind, which is quicker. Raises as above."""
     known = KINDS.get(kind)
     return load(data, known, spec) if known else event_from_json(spec, {**data, TAG: kind})
