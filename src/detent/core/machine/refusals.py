@@ -23,8 +23,7 @@ class Refusal:
 
     "unknown_call": no such call waits for a decision. "repeated": it has been decided about before.
     "wrong_digest": it is about another call, or about other arguments. "expired": it confirms too
-    late. "invalid_arguments": it changes the arguments to what the tool does not take; `faults` says
-    how.
+    late. "invalid_arguments": it changes them to what the tool does not take; `faults` says how.
     """
 
     why: Why

@@ -276,11 +276,11 @@ class Run(Generic[S]):
 
     `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
     last. `invalid_answers` counts the answers that were not of the wanted type. `cost` is in the
-    currency of the price list. `exhausted` names the limit that was reached when the model is asked for its
-    last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the attempt of
-    this turn with which the run last failed: once it is resumed, retries are counted from there.
-    `decisions` are those of humans that counted, `grants` the confirmations that count for further
-    calls.
+    currency of the price list. `exhausted` names the limit that was reached when the model is asked
+    for its last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the
+    attempt of this turn with which the run last failed: once it is resumed, retries are counted
+    from there. `decisions` are those of humans that counted, `grants` the confirmations that count
+    for further calls.
     """
 
     id: str
