@@ -236,7 +236,8 @@ def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
     if not entries:
         raise ValueError("there is nothing to append")
     first = entries[0].position
-    if [one.position for one in entries] != list(range(first, first + len(entries))):
-        raise ValueError(f"the entries for run {run_id!r} do not follow each other")
+    for position, entry in enumerate(entries, first):
+        if entry.position != position:
+            raise ValueError(f"the entries for run {run_id!r} do not follow each other")
     if first != length:
         raise JournalConflictError(run_id, first, length)
