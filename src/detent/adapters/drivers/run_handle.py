@@ -130,9 +130,10 @@ def _ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, An
         ChatGeneratorError: the model gave no answer.
         ToolInvocationError: a tool failed in a run that ends when one does.
     """
-    if not isinstance(run.outcome, Failed):
+    outcome = run.outcome
+    if not isinstance(outcome, Failed):
         return AgentResult(run, (), None, partial(output_of, spec, run))
-    failure = run.outcome.failure
+    failure = outcome.failure
     # RULE: no error that is raised here has a name, or it would hold itself, by way of this frame
     if isinstance(failure, ToolFault):
         raise ToolInvocationError(failure.message, _failed_tool(run, failure), run) from (

@@ -98,9 +98,8 @@ def start(
     """
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     opening = Write("messages", [*prompt, *messages])
-    deadline = spec.limits.deadline(at)
-    blank = spec.state.update([*state, opening])
-    begun = Run(run_id, blank, options=options, deadline=deadline)
+    filled = spec.state.update([*state, opening])
+    begun = Run(run_id, filled, options=options, deadline=spec.limits.deadline(at))
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
         return end(evolve(begun, turn=0), Exhausted(limit))
     return begun

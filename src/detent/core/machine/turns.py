@@ -7,11 +7,10 @@ from typing import Any
 
 import attrs
 
-from detent.core.chat.messages import ChatMessage, tool_message
+from detent.core.chat.messages import ChatMessage, tool_message, with_calls
 from detent.core.chat.replies import ChatReply, ModelFailure
 from detent.core.errors import OutputError, StateError
 from detent.core.machine.calls import given_up
-from detent.core.machine.opening import with_calls
 from detent.core.run.events import ModelFailed
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
 from detent.core.run.output_type import OutputType
@@ -140,10 +139,9 @@ def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, S
 
 def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
     """The model's message with its calls, as made or modified, then every answer in order."""
-    return [
-        with_calls(reply.message, [slot.call for slot in slots]),
-        *[tool_message(result) for slot in slots if (result := answer(slot)) is not None],
-    ]
+    calls = [slot.call for slot in slots]
+    answers = [tool_message(result) for slot in slots if (result := answer(slot)) is not None]
+    return [with_calls(reply.message, calls), *answers]
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
