@@ -47,6 +47,7 @@ DONE_WITH_A_CALL: Mapping[type[Effect], str] = {
     AskHuman: "ask a human about",
     Reconcile: "look up what became of",
 }
+"""What is to be done with a call, in the words of `describe_effects`."""
 
 
 @frozen
