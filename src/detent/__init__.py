@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent as Agent
     from detent.adapters.agent.agent_tool import AgentTool as AgentTool
+    from detent.adapters.agent.component_tool import ComponentTool as ComponentTool
+    from detent.adapters.agent.component_tool import component as component
     from detent.adapters.agent.data import AgentDataError as AgentDataError
+    from detent.adapters.agent.toolsets import Toolset as Toolset
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
     from detent.adapters.confirmation.printing import print_streaming_chunk as print_streaming_chunk
@@ -116,8 +119,6 @@ if TYPE_CHECKING:
     from detent.core.storage.snapshot import (
         get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
-    from detent.core.tools.components import ComponentTool as ComponentTool
-    from detent.core.tools.components import component as component
     from detent.core.tools.decorator import FunctionTool as FunctionTool
     from detent.core.tools.decorator import create_tool_from_function as create_tool_from_function
     from detent.core.tools.decorator import tool as tool
@@ -126,7 +127,6 @@ if TYPE_CHECKING:
     from detent.core.tools.masking import SecretParameter as SecretParameter
     from detent.core.tools.retries import Retries as Retries
     from detent.core.tools.tool import Tool as Tool
-    from detent.core.tools.toolsets import Toolset as Toolset
     from detent.core.tools.wiring import Reply as Reply
     from detent.core.tools.wiring import inject as inject
     from detent.core.tools.wiring import stores as stores
@@ -145,7 +145,9 @@ else:
         {
             "adapters.agent.agent": "Agent",
             "adapters.agent.agent_tool": "AgentTool",
+            "adapters.agent.component_tool": "ComponentTool component",
             "adapters.agent.data": "AgentDataError",
+            "adapters.agent.toolsets": "Toolset",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.printing": "print_streaming_chunk",
             "adapters.confirmation.strategies": (
@@ -201,13 +203,11 @@ else:
             "core.storage.snapshot": (
                 "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
             ),
-            "core.tools.components": "ComponentTool component",
             "core.tools.decorator": "FunctionTool create_tool_from_function tool",
             "core.tools.idempotency": "IdempotencyKey NEVER_RAN",
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",
             "core.tools.tool": "Tool",
-            "core.tools.toolsets": "Toolset",
             "core.tools.wiring": "Reply inject stores",
             "core.values.frozen": "thaw",
             "ports.chat": "ChatGeneratorError",

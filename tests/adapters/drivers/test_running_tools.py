@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.toolsets import Toolset
 from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
@@ -27,7 +28,6 @@ from detent.core.tools.invocation import MissingInputError
 from detent.core.tools.result import ResultError, ToolResult
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool
-from detent.core.tools.toolsets import Toolset
 from detent.ports.stopping import when_stopped
 from detent.ports.tool_execution import ToolExecutor
 

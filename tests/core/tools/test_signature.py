@@ -18,8 +18,8 @@ from pydantic import Field
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.fields import Replaced
 from detent.core.state.state import BaseState, State, TypedState
-from detent.core.tools.components import component
 from detent.core.tools.signature import (
+    OUTPUT_TYPES,
     Signature,
     StateParameter,
     description_of,
@@ -387,10 +387,10 @@ def test_one_parameter_may_get_the_state() -> None:
 def test_declared_outputs_are_what_a_function_returns() -> None:
     """Also where its annotation says less."""
 
-    @component.output_types(reply=str)
     def run() -> dict[str, str]:
         return {"reply": ""}
 
+    setattr(run, OUTPUT_TYPES, {"reply": str})
     assert signature_of(run).returns.__annotations__ == {"reply": str}
 
 

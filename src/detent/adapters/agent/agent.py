@@ -13,6 +13,7 @@ from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
+    from detent.adapters.agent.toolsets import Tools
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from detent.core.run.spec import AgentSpec
     from detent.core.state.state import State
     from detent.core.storage.snapshot import AgentSnapshot
-    from detent.core.tools.toolsets import Tools
     from detent.ports.chat import (
         AsyncChatGenerator,
         ChatGenerator,

@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from detent.adapters.agent.inputs import require_callback, require_conversation
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, refresh
+from detent.adapters.agent.toolsets import Tools, flat
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
 from detent.adapters.drivers.observations import observing
@@ -40,7 +41,6 @@ from detent.core.state.typevars import S, T
 from detent.core.storage.snapshot import AgentSnapshot, run_of, snapshot_from
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.tool import by_name
-from detent.core.tools.toolsets import Tools, flat
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,

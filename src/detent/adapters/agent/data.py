@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from attrs import asdict, fields
 
 from detent.adapters.agent.assembly import Assembly
+from detent.adapters.agent.toolsets import flat
 from detent.adapters.confirmation.strategies import described_classes
 from detent.adapters.providers.registry import described, from_description
 from detent.core.control.described import object_from_data, object_to_data
@@ -25,7 +26,6 @@ from detent.core.state.handlers import merge_lists, replace_values, unite_sets
 from detent.core.state.state import State
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import by_name
-from detent.core.tools.toolsets import flat
 from detent.core.values.frozen import thaw
 from detent.ports.chat import schema_mode_of
 

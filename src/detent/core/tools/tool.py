@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import Factory, field, frozen
 
@@ -30,8 +30,6 @@ from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
-
-S_contra = TypeVar("S_contra", contravariant=True)
 
 
 @frozen
@@ -193,19 +191,6 @@ class Tool:
         """Whether the function can work on `state`: it wants none, this kind, or string keys."""
         wanted = self.signature.state
         return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
-
-
-class ToolFor(Protocol[S_contra]):
-    """A tool that can work on a state of this kind. A type checker compares it with the agent's."""
-
-    @property
-    def name(self) -> str:
-        """What the model calls it."""
-        ...
-
-    def accepts(self, state: S_contra, /) -> bool:
-        """Whether the tool's function can work on `state`."""
-        ...
 
 
 def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
