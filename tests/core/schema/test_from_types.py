@@ -156,6 +156,7 @@ def schema_of(declared: Any) -> dict[str, Any]:
     return {**schema, "$defs": writer.definitions} if writer.definitions else schema
 
 
+NUMBER_OR_NULL = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 POINT = {
     "type": "object",
     "description": "A place.",
@@ -187,6 +188,7 @@ POINT = {
         (Sequence[int], {"type": "array", "items": {"type": "integer"}}),
         (deque[int], {"type": "array", "items": {"type": "integer"}}),
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
+        (set[int | None], {"type": "array", "items": NUMBER_OR_NULL, "uniqueItems": True}),
         (frozenset[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
         (dict, {"type": "object"}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
