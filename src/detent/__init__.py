@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent as Agent
     from detent.adapters.agent.agent_tool import AgentTool as AgentTool
-    from detent.adapters.agent.component_tool import ComponentTool as ComponentTool
-    from detent.adapters.agent.component_tool import component as component
     from detent.adapters.agent.data import AgentDataError as AgentDataError
-    from detent.adapters.agent.toolsets import Toolset as Toolset
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
     from detent.adapters.confirmation.printing import print_streaming_chunk as print_streaming_chunk
@@ -38,6 +35,14 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.scripted import (
         ScriptedChatGenerator as ScriptedChatGenerator,
     )
+    from detent.adapters.tools.component_tool import ComponentTool as ComponentTool
+    from detent.adapters.tools.component_tool import component as component
+    from detent.adapters.tools.decorator import FunctionTool as FunctionTool
+    from detent.adapters.tools.decorator import (
+        create_tool_from_function as create_tool_from_function,
+    )
+    from detent.adapters.tools.decorator import tool as tool
+    from detent.adapters.tools.toolsets import Toolset as Toolset
     from detent.core.chat.documents import Document as Document
     from detent.core.chat.messages import ChatMessage as ChatMessage
     from detent.core.chat.messages import ChatRole as ChatRole
@@ -119,9 +124,6 @@ if TYPE_CHECKING:
     from detent.core.storage.snapshot import (
         get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
-    from detent.core.tools.decorator import FunctionTool as FunctionTool
-    from detent.core.tools.decorator import create_tool_from_function as create_tool_from_function
-    from detent.core.tools.decorator import tool as tool
     from detent.core.tools.idempotency import NEVER_RAN as NEVER_RAN
     from detent.core.tools.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.tools.masking import SecretParameter as SecretParameter
@@ -145,9 +147,7 @@ else:
         {
             "adapters.agent.agent": "Agent",
             "adapters.agent.agent_tool": "AgentTool",
-            "adapters.agent.component_tool": "ComponentTool component",
             "adapters.agent.data": "AgentDataError",
-            "adapters.agent.toolsets": "Toolset",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.printing": "print_streaming_chunk",
             "adapters.confirmation.strategies": (
@@ -163,6 +163,9 @@ else:
             "adapters.providers.registry": "chat_generator",
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
+            "adapters.tools.component_tool": "ComponentTool component",
+            "adapters.tools.decorator": "FunctionTool create_tool_from_function tool",
+            "adapters.tools.toolsets": "Toolset",
             "core.chat.documents": "Document",
             "core.chat.messages": (
                 "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
@@ -203,7 +206,6 @@ else:
             "core.storage.snapshot": (
                 "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
             ),
-            "core.tools.decorator": "FunctionTool create_tool_from_function tool",
             "core.tools.idempotency": "IdempotencyKey NEVER_RAN",
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",

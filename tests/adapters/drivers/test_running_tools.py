@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 import pytest
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.agent.toolsets import Toolset
 from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.adapters.tools.decorator import tool
+from detent.adapters.tools.toolsets import Toolset
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import StateError
 from detent.core.result import AgentResult, ToolInvocationError
@@ -23,7 +24,6 @@ from detent.core.run.events import CancelRequested, Event, ToolRaised, ToolStart
 from detent.core.run.run import Run
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.state import State
-from detent.core.tools.decorator import tool
 from detent.core.tools.invocation import MissingInputError
 from detent.core.tools.result import ResultError, ToolResult
 from detent.core.tools.retries import Retries

@@ -13,11 +13,11 @@ from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
-    from detent.adapters.agent.toolsets import Tools
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
+    from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.replies import StreamingChunk
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.result import AgentResult

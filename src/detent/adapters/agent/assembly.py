@@ -11,7 +11,6 @@ from attrs import evolve, field, frozen
 from detent.adapters.agent.inputs import require_callback, require_conversation
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, refresh
-from detent.adapters.agent.toolsets import Tools, flat
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
 from detent.adapters.drivers.observations import observing
@@ -23,6 +22,7 @@ from detent.adapters.drivers.session import Session
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
+from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import BreakPoints, holds_of

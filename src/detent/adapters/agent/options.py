@@ -11,7 +11,7 @@ from detent.core.state.typevars import S
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
-    from detent.adapters.agent.toolsets import Tools
+    from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.messages import ChatMessage
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook

@@ -7,7 +7,7 @@ from operator import is_
 
 from attrs import evolve
 
-from detent.adapters.agent.toolsets import Tools, Toolset, flat
+from detent.adapters.tools.toolsets import Tools, Toolset, flat
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools.tool import Tool, by_name

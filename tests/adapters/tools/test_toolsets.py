@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from detent import Agent
-from detent.adapters.agent.toolsets import Toolset, flat
+from detent.adapters.tools.toolsets import Toolset, flat
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools.tool import Tool
 from detent.testing import ScriptedChatGenerator

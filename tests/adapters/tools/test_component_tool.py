@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detent.adapters.agent.component_tool import ComponentTool, component
+from detent.adapters.tools.component_tool import ComponentTool, component
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import State
 from detent.core.tools.tool import Tool

@@ -17,17 +17,12 @@ from typing import (
     overload,
 )
 
+from detent.adapters.tools.function_schema import description_of, parameters_of
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import BaseState, TypedState
 from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.retries import Retries
-from detent.core.tools.signature import (
-    ToolFunction,
-    description_of,
-    name_of,
-    parameters_of,
-    signature_of,
-)
+from detent.core.tools.signature import ToolFunction, name_of, signature_of
 from detent.core.tools.tool import Tool, hidden_parameters, wired
 from detent.core.tools.wiring import inputs_from
 
