@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from detent.adapters.tools.decorator import (
         create_tool_from_function as create_tool_from_function,
     )
+    from detent.adapters.tools.decorator import stores as stores
     from detent.adapters.tools.decorator import tool as tool
     from detent.adapters.tools.toolsets import Toolset as Toolset
     from detent.core.chat.documents import Document as Document
@@ -131,7 +132,6 @@ if TYPE_CHECKING:
     from detent.core.tools.tool import Tool as Tool
     from detent.core.tools.wiring import Reply as Reply
     from detent.core.tools.wiring import inject as inject
-    from detent.core.tools.wiring import stores as stores
     from detent.core.values.frozen import thaw as thaw
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
     from detent.ports.confirmation import ConfirmationPolicy as ConfirmationPolicy
@@ -164,7 +164,7 @@ else:
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
             "adapters.tools.component_tool": "ComponentTool component",
-            "adapters.tools.decorator": "FunctionTool create_tool_from_function tool",
+            "adapters.tools.decorator": "FunctionTool create_tool_from_function stores tool",
             "adapters.tools.toolsets": "Toolset",
             "core.chat.documents": "Document",
             "core.chat.messages": (
@@ -210,7 +210,7 @@ else:
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",
             "core.tools.tool": "Tool",
-            "core.tools.wiring": "Reply inject stores",
+            "core.tools.wiring": "Reply inject",
             "core.values.frozen": "thaw",
             "ports.chat": "ChatGeneratorError",
             "ports.confirmation": (
