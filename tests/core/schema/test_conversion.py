@@ -21,7 +21,7 @@ import pydantic
 import pytest
 from annotated_types import Ge, Predicate
 
-from detent.core.schema.conversion import ConversionError, convert, plain
+from detent.core.schema.conversion import ConversionError, as_it_is, convert, plain
 from detent.core.values.frozen import FrozenDict, freeze
 from detent.core.values.shared_list import SharedList
 
@@ -261,6 +261,7 @@ def test_a_tool_may_change_what_it_was_given() -> None:
     given = convert(FrozenDict({"a": freeze([1])}), dict, "it")
     given["a"].append(2)
     assert given == {"a": [1, 2]}
+    assert type(as_it_is(freeze([1]), "it")) is list
 
 
 @pytest.mark.parametrize(

@@ -459,6 +459,13 @@ def test_what_the_schema_accepts_converts_and_nothing_else(declared: Any, value:
         assert fits
 
 
+def test_a_field_that_json_cannot_carry_is_named() -> None:
+    """In the class that has it."""
+    odd = attrs.make_class("Odd", {"number": attrs.field(type=complex)})
+    with pytest.raises(TypeError, match=r"in Odd\.number: no JSON Schema describes complex"):
+        schema_of(odd)
+
+
 @pytest.mark.parametrize("key", [bool, int | None, tuple[int, int]], ids=str)
 def test_keys_that_json_has_not_got_are_told_with_a_way_out(key: Any) -> None:
     """Whether their schema has one type or several."""

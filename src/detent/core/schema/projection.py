@@ -31,8 +31,8 @@ NAMING = (
 def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
     """The schema of an object as it is for who neither sees nor sends the `hidden` properties.
 
-    Where a rule turns on a hidden one, as `if` and `oneOf` may, less is asked than before: what will
-    be there is not known yet.
+    Where a rule turns on a hidden one, as `if` may, less is asked than before: it is not known yet
+    what will be there.
     """
     projected: Json = _projected(schema, hidden, schema, ())
     for keyword in DEFINITIONS:
@@ -99,10 +99,8 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Json:
     return {keyword: rule}
 
 
-def _less(value: Any, hidden: Names) -> Any:
+def _less(value: Mapping[str, Any], hidden: Names) -> Json:
     """An object without what is hidden."""
-    if not isinstance(value, Mapping):
-        return value
     return {name: item for name, item in value.items() if name not in hidden}
 
 
