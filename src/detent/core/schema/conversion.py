@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache, partial
 from itertools import count
+from math import isfinite
 from typing import Any, TypeAlias
 
 from detent.core.errors import DetentError
@@ -167,13 +168,14 @@ class _Readers:
 
 def _required(value: Any, *wanted: JsonType) -> Any:
     """The value, which must be of one of these types."""
-    if not any(is_a(value, kind) for kind in wanted):
-        raise _OtherTypeError(f"must be {' or '.join(wanted)}, got {short_json(value)}")
-    return value
+    for kind in wanted:
+        if is_a(value, kind):
+            return value
+    raise _OtherTypeError(f"must be {' or '.join(wanted)}, got {short_json(value)}")
 
 
 def _scalar(kind: Any, value: Any) -> Any:
-    if type(value) is kind and kind is not float:  # which has NaN
+    if type(value) is kind and (kind is not float or isfinite(value)):
         return value
     wanted = SCHEMAS[kind]["type"]
     _required(value, *([wanted] if isinstance(wanted, str) else wanted))
