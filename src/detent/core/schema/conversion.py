@@ -10,7 +10,7 @@ from enum import Enum
 from functools import cache, partial
 from itertools import count
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from detent.core.errors import DetentError
 from detent.core.schema.constraints import rules_of, unmet
@@ -178,7 +178,7 @@ def _scalar(kind: Any, value: Any) -> Any:
     if type(value) is kind and (kind is not float or isfinite(value)):
         return value
     wanted = SCHEMAS[kind]["type"]
-    _required(value, *([wanted] if isinstance(wanted, str) else wanted))
+    _required(value, *cast("list[JsonType]", [wanted] if isinstance(wanted, str) else wanted))
     return SCALARS[kind].read(value) if kind in SCALARS else kind(value)
 
 

@@ -94,8 +94,9 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Json:
             rule = [name for name in rule if name not in hidden]
         case "minProperties":
             rule = max(0, rule - len(hidden))
-        case _ if keyword in NAMING and any(name in repr(rule) for name in hidden):
-            return {}
+        case _:
+            if keyword in NAMING and any(name in repr(rule) for name in hidden):
+                return {}
     return {keyword: rule}
 
 
