@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.machine.step import replay, start
@@ -34,7 +35,6 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.keys import Write
 from detent.core.state.state import State
-from detent.core.tools.decorator import tool
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.tools.retries import Retries

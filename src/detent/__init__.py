@@ -42,6 +42,15 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.scripted import (
         ScriptedChatGenerator as ScriptedChatGenerator,
     )
+    from detent.adapters.tools.component_tool import ComponentTool as ComponentTool
+    from detent.adapters.tools.component_tool import component as component
+    from detent.adapters.tools.decorator import FunctionTool as FunctionTool
+    from detent.adapters.tools.decorator import (
+        create_tool_from_function as create_tool_from_function,
+    )
+    from detent.adapters.tools.decorator import stores as stores
+    from detent.adapters.tools.decorator import tool as tool
+    from detent.adapters.tools.toolsets import Toolset as Toolset
     from detent.core.chat.documents import Document as Document
     from detent.core.chat.messages import ChatMessage as ChatMessage
     from detent.core.chat.messages import ChatRole as ChatRole
@@ -116,20 +125,13 @@ if TYPE_CHECKING:
     from detent.core.storage.snapshot import (
         get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
-    from detent.core.tools.components import ComponentTool as ComponentTool
-    from detent.core.tools.components import component as component
-    from detent.core.tools.decorator import FunctionTool as FunctionTool
-    from detent.core.tools.decorator import create_tool_from_function as create_tool_from_function
-    from detent.core.tools.decorator import tool as tool
     from detent.core.tools.idempotency import NEVER_RAN as NEVER_RAN
     from detent.core.tools.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.tools.masking import SecretParameter as SecretParameter
     from detent.core.tools.retries import Retries as Retries
     from detent.core.tools.tool import Tool as Tool
-    from detent.core.tools.toolsets import Toolset as Toolset
     from detent.core.tools.wiring import Reply as Reply
     from detent.core.tools.wiring import inject as inject
-    from detent.core.tools.wiring import stores as stores
     from detent.core.values.frozen import thaw as thaw
     from detent.ports.chat import ChatGeneratorError as ChatGeneratorError
     from detent.ports.confirmation import ConfirmationPolicy as ConfirmationPolicy
@@ -165,6 +167,9 @@ else:
             "adapters.providers.registry": "chat_generator",
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
+            "adapters.tools.component_tool": "ComponentTool component",
+            "adapters.tools.decorator": "FunctionTool create_tool_from_function stores tool",
+            "adapters.tools.toolsets": "Toolset",
             "core.chat.documents": "Document",
             "core.chat.messages": (
                 "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
@@ -202,14 +207,11 @@ else:
             "core.storage.snapshot": (
                 "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
             ),
-            "core.tools.components": "ComponentTool component",
-            "core.tools.decorator": "FunctionTool create_tool_from_function tool",
             "core.tools.idempotency": "IdempotencyKey NEVER_RAN",
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",
             "core.tools.tool": "Tool",
-            "core.tools.toolsets": "Toolset",
-            "core.tools.wiring": "Reply inject stores",
+            "core.tools.wiring": "Reply inject",
             "core.values.frozen": "thaw",
             "ports.chat": "ChatGeneratorError",
             "ports.confirmation": (

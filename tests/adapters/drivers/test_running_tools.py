@@ -15,6 +15,8 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
+from detent.adapters.tools.decorator import tool
+from detent.adapters.tools.toolsets import Toolset
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import StateError
 from detent.core.result import AgentResult, ToolInvocationError
@@ -22,12 +24,10 @@ from detent.core.run.events import CancelRequested, Event, ToolRaised, ToolStart
 from detent.core.run.run import Run
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.state import State
-from detent.core.tools.decorator import tool
 from detent.core.tools.invocation import MissingInputError
 from detent.core.tools.result import ResultError, ToolResult
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool
-from detent.core.tools.toolsets import Toolset
 from detent.ports.stopping import when_stopped
 from detent.ports.tool_execution import ToolExecutor
 

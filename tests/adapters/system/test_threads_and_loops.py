@@ -20,7 +20,7 @@ from detent.adapters.system.threads_and_loops import (
     in_background,
     run_in_a_thread,
 )
-from detent.core.tools.decorator import tool
+from detent.adapters.tools.decorator import tool
 from detent.core.tools.tool import Tool
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -20,7 +21,7 @@ import pydantic
 import pytest
 from annotated_types import Ge, Predicate
 
-from detent.core.schema.conversion import ConversionError, convert, plain
+from detent.core.schema.conversion import ConversionError, as_it_is, convert, plain
 from detent.core.values.frozen import FrozenDict, freeze
 from detent.core.values.shared_list import SharedList
 
@@ -82,6 +83,13 @@ class Search:
 
     limit: Annotated[int, Ge(1)]
     name: Annotated[str, pydantic.Field(min_length=2)]
+
+
+@attrs.frozen
+class Locked:
+    """A record that attrs makes with a name of its own."""
+
+    _key: str
 
 
 @attrs.frozen
@@ -157,6 +165,7 @@ class Parcel(Generic[T]):
         ([1], Iterable, [1]),
         ("red", Colour, Colour.RED),
         ("red", Literal[Colour.RED], Colour.RED),
+        (True, Literal[1, True], True),
         ("red", Shade, Shade.RED),
         ("red", Tint, Tint.RED),
         (["red"], list[Shade], [Shade.RED]),
@@ -181,6 +190,9 @@ class Parcel(Generic[T]):
         ({"point": {"x": 2}}, Stop, {"point": Point(2)}),
         ([{"x": 1}, {"x": 2}], Leg, Leg(Point(1), Point(2))),
         ({"stars": 3}, Hotel, Hotel(stars=3)),
+        ({"_key": "a"}, Locked, Locked("a")),
+        ([1], Sequence, (1,)),
+        ([1], AbstractSet[int], frozenset({1})),
     ],
     ids=lambda value: str(value).split(" at 0x")[0],
 )
@@ -196,15 +208,15 @@ def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected
     [
         ("1", int, "'it' cannot be used: must be integer, got \"1\""),
         (True, int, "'it' cannot be used: must be integer, got true"),
-        (True, Decimal, "'it' cannot be used: must be a decimal number, got true"),
-        (True, Literal[1], "'it' cannot be used: must be one of (1,), got true"),
+        (True, Decimal, "'it' cannot be used: must be string or number, got true"),
+        (True, Literal[1], "'it' cannot be used: must be one of [1], got true"),
         ("soon", datetime, "'it' cannot be used: Invalid isoformat string: 'soon'"),
         (10**400, float, "'it' cannot be used: OverflowError: int too large to convert to float"),
         (inf, float, "'it' cannot be used: must be number, got Infinity"),
         ("blue", Shade, "'it' cannot be used: must be one of ['red'], got \"blue\""),
         (True, Size, "'it' cannot be used: must be one of [1], got true"),
-        ({"a": "b"}, dict[int, str], "'it' cannot be used: Expecting value"),
-        ({"1": 2}, dict[int, str], "'it' cannot be used: must be string, got 2"),
+        ({"a": "b"}, dict[int, str], "'it.a' cannot be used: Expecting value"),
+        ({"1": 2}, dict[int, str], "'it.1' cannot be used: must be string, got 2"),
         ([], dict[int, str], "'it' cannot be used: "),
         (2, Annotated[int, Ge(3)], "'it' cannot be used: must be at least 3, got 2"),
         (
@@ -216,10 +228,11 @@ def test_a_value_becomes_what_is_declared(value: object, declared: Any, expected
         ({"x": 0}, Point, "'it' cannot be used: 0 is not positive"),
         ([{"x": 1}, {"y": 1}], list[Point], "'it[1].x' cannot be used: is missing"),
         ({"point": {"x": "1"}}, Stop, "'it.point.x' cannot be used: must be integer, got \"1\""),
-        ("x", Stop, "'it' cannot be used: must be an object, got \"x\""),
+        ("x", Stop, "'it' cannot be used: must be object, got \"x\""),
         ({"limit": 1, "name": "x"}, Query, "'it.name' cannot be used: must have a length of at"),
-        ({"x": 1}, Stop, "'it' cannot be used: must have point, got {\"x\": 1}"),
-        ([{"x": 1}, {"x": 0}], Leg, "'it.end' cannot be used: "),
+        ({"x": 1}, Stop, "'it.point' cannot be used: is missing"),
+        ({"point": {"x": 1}, "x": 1}, Stop, "'it.x' cannot be used: is not known"),
+        ([{"x": 1}, {"x": 0}], Leg, "'it[1]' cannot be used: "),
         ({"stars": 9}, Hotel, "'it' cannot be used: 1 validation error for Hotel"),
         (None, int | str, "'it' cannot be used: must be int | str, got null"),
         ({"a": 1}, list[int] | str, "'it' cannot be used: must be list[int] | str, got {"),
@@ -248,6 +261,7 @@ def test_a_tool_may_change_what_it_was_given() -> None:
     given = convert(FrozenDict({"a": freeze([1])}), dict, "it")
     given["a"].append(2)
     assert given == {"a": [1, 2]}
+    assert type(as_it_is(freeze([1]), "it")) is list
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,7 @@ def schema_of(declared: Any) -> dict[str, Any]:
     return {**schema, "$defs": writer.definitions} if writer.definitions else schema
 
 
+NUMBER_OR_NULL = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 POINT = {
     "type": "object",
     "description": "A place.",
@@ -187,6 +188,7 @@ POINT = {
         (Sequence[int], {"type": "array", "items": {"type": "integer"}}),
         (deque[int], {"type": "array", "items": {"type": "integer"}}),
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
+        (set[int | None], {"type": "array", "items": NUMBER_OR_NULL, "uniqueItems": True}),
         (frozenset[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
         (dict, {"type": "object"}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
@@ -455,6 +457,13 @@ def test_what_the_schema_accepts_converts_and_nothing_else(declared: Any, value:
         assert not fits
     else:
         assert fits
+
+
+def test_a_field_that_json_cannot_carry_is_named() -> None:
+    """In the class that has it."""
+    odd = attrs.make_class("Odd", {"number": attrs.field(type=complex)})
+    with pytest.raises(TypeError, match=r"in Odd\.number: no JSON Schema describes complex"):
+        schema_of(odd)
 
 
 @pytest.mark.parametrize("key", [bool, int | None, tuple[int, int]], ids=str)

@@ -101,7 +101,7 @@ class Hotel(pydantic.BaseModel):
 )
 def test_a_record_is_made_with_its_fields(kind: type, expected: list[RecordField]) -> None:
     """What its constructor does not take is none of them."""
-    assert list(fields_of(kind)) == expected
+    assert [field._replace(alias="") for field in fields_of(kind)] == expected
     assert expected[0].default is NOTHING
 
 

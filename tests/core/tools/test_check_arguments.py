@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from returns.result import Failure, Success
 
+from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ToolCall
 from detent.core.state.state import State
-from detent.core.tools.decorator import tool
 from detent.core.tools.invocation import argument_faults, check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool

@@ -12,13 +12,13 @@ import pytest
 from annotated_types import Ge
 from attrs import field, frozen
 
+from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import StateError
 from detent.core.schema.conversion import ConversionError
 from detent.core.state.fields import Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
-from detent.core.tools.decorator import tool
 from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
 from detent.core.tools.result import ResultError, ToolFault

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 from attrs import evolve, frozen
 
+from detent.adapters.tools.decorator import stores
 from detent.core.chat.messages import FileContent, ImageContent, TextContent
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
 from detent.core.tools.result import ResultError, ToolResult, result_of, text_of
 from detent.core.tools.tool import Tool
-from detent.core.tools.wiring import Reply, stores
+from detent.core.tools.wiring import Reply
 
 
 class Research(TypedState):

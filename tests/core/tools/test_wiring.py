@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from detent.adapters.tools.decorator import stores, tool
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import TypedState
-from detent.core.tools.decorator import tool
 from detent.core.tools.wiring import (
     Injected,
     Input,
@@ -22,7 +22,6 @@ from detent.core.tools.wiring import (
     inputs_from,
     outputs_from,
     outputs_of,
-    stores,
     text_rules_from,
 )
 

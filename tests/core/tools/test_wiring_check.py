@@ -7,16 +7,16 @@ from typing import Any, Literal, TypedDict
 import pytest
 from attrs import frozen
 
+from detent.adapters.tools.decorator import stores, tool
 from detent.core.chat.documents import Document
 from detent.core.errors import WiringError
 from detent.core.run.approval import Allow
 from detent.core.run.spec import AgentSpec
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import BaseState, State, TypedState
-from detent.core.tools.decorator import tool
 from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.tool import Tool, by_name
-from detent.core.tools.wiring import Reply, inject, stores
+from detent.core.tools.wiring import Reply, inject
 from detent.core.tools.wiring_check import wiring_faults
 from detent.core.values.frozen import FrozenDict
 

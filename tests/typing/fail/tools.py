@@ -10,8 +10,9 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import TypedState
-from detent.core.tools.decorator import tool
-from detent.core.tools.wiring import Reply, inject, stores
+from detent.adapters.tools.decorator import tool
+from detent.core.tools.wiring import Reply, inject
+from detent.adapters.tools.decorator import stores
 
 
 @frozen

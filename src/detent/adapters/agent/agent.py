@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
+    from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.replies import StreamingChunk
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.result import AgentResult
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from detent.core.run.spec import AgentSpec
     from detent.core.state.state import State
     from detent.core.storage.snapshot import AgentSnapshot
-    from detent.core.tools.toolsets import Tools
     from detent.ports.chat import (
         AsyncChatGenerator,
         ChatGenerator,

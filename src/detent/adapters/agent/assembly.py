@@ -23,6 +23,7 @@ from detent.adapters.drivers.tool_results import tool_result_chunks
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
+from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
@@ -40,7 +41,6 @@ from detent.core.state.typevars import S, T
 from detent.core.storage.snapshot import AgentSnapshot, run_of, snapshot_from
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.tool import by_name
-from detent.core.tools.toolsets import Tools, flat
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,

@@ -16,6 +16,7 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.confirmation.described import object_from_data, object_to_data
 from detent.adapters.confirmation.strategies import described_classes
 from detent.adapters.providers.registry import described, from_description
+from detent.adapters.tools.toolsets import flat
 from detent.core.errors import DetentError, StoredDataError, UnstorableError
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
@@ -25,7 +26,6 @@ from detent.core.state.handlers import merge_lists, replace_values, unite_sets
 from detent.core.state.state import State
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import by_name
-from detent.core.tools.toolsets import flat
 from detent.core.values.frozen import thaw
 from detent.ports.chat import schema_mode_of
 

@@ -11,13 +11,13 @@ from detent.core.state.typevars import S
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
+    from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.messages import ChatMessage
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
-    from detent.core.tools.toolsets import Tools
     from detent.ports.chance import Chance
     from detent.ports.chat import StreamingCallback
     from detent.ports.clock import Clock

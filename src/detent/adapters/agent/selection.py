@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import evolve
 
+from detent.adapters.tools.toolsets import Tools, Toolset, flat
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools.tool import Tool, by_name
-from detent.core.tools.toolsets import Tools, Toolset, flat
 from detent.core.values.frozen import FrozenDict
 
 

@@ -12,9 +12,9 @@ from typing import Annotated, TypedDict
 from attrs import field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
+from detent.adapters.tools.decorator import create_tool_from_function
 from detent.core.state.fields import Unique
 from detent.core.state.state import TypedState
-from detent.core.tools.decorator import create_tool_from_function
 from detent.core.tools.tool import Tool
 
 SUFFIXES = frozenset(

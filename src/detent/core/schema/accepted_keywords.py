@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 
-from detent.core.schema.validation import ASKED, Schema, Validator, compiled, resolved
+from detent.core.schema.validation import DEMANDS, Schema, Validator, compiled, resolved
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
@@ -56,7 +56,7 @@ def _keyword_faults(schema: object, root: Schema, path: str) -> Iterator[str]:
         elif keyword not in KNOWN:  # most are an annotation of somebody's, and not wrong
             for known in get_close_matches(keyword, KNOWN, 1, cutoff=0.8):
                 yield f"{where} uses {keyword!r}, which is no keyword; did you mean {known!r}?"
-        elif keyword == "$ref" and not _leads_somewhere(str(rule), root):
+        elif keyword == "$ref" and _target(rule, root) is None:
             yield f"{where}: '$ref' must name a schema in '$defs', as in '#/$defs/x', got {rule!r}"
         elif keyword == "$ref" and _is_endless(schema, root, ()):
             yield f"{where}: '$ref' leads back to itself, and to no value inside: {rule!r}"
@@ -97,13 +97,15 @@ def without(schema: object, is_unwanted: Callable[[str, object], bool]) -> objec
     return kept
 
 
-def _leads_somewhere(reference: str, root: Schema) -> bool:
-    if not re.match(r"#(/|$)", reference):
-        return False
+def _target(reference: object, root: Schema) -> Schema | None:
+    """The schema that a reference leads to; None if it leads to none in this one."""
+    if not isinstance(reference, str) or not re.match(r"#(/|$)", reference):
+        return None
     try:
-        return isinstance(resolved(reference, root), Mapping | bool)
+        found = resolved(reference, root)
     except (LookupError, TypeError, ValueError):
-        return False
+        return None
+    return found if isinstance(found, Mapping | bool) else None
 
 
 def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:
@@ -111,12 +113,9 @@ def _is_endless(schema: object, root: Schema, trail: tuple[str, ...]) -> bool:
     if not isinstance(schema, Mapping):
         return False
     reference = str(schema.get("$ref", ""))
-    if reference in trail:
+    if reference in trail or _is_endless(_target(reference, root), root, (*trail, reference)):
         return True
-    if any(_is_endless(part, root, trail) for part in parts_under(schema, IN_PLACE)):
-        return True
-    leads = _leads_somewhere(reference, root)
-    return leads and _is_endless(resolved(reference, root), root, (*trail, reference))
+    return any(_is_endless(part, root, trail) for part in parts_under(schema, IN_PLACE))
 
 
 UNCHECKED = (
@@ -129,4 +128,4 @@ RULES = (
     *("const", "enum", "format", "type", "$ref", "required", "uniqueItems", "dependentRequired"),
     *("minContains", "maxContains", "contentEncoding"),
 )
-KNOWN = frozenset({*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *RULES})
+KNOWN = frozenset({*ONE, *MANY, *NAMED, *DESCRIPTIONS, *DEMANDS, *RULES})

@@ -3,57 +3,37 @@
 from __future__ import annotations
 
 import json
-import types
-from collections import abc, deque
-from dataclasses import is_dataclass
+from collections import abc
 from enum import Enum
+from types import UnionType
 from typing import (
     Annotated,
     Any,
-    Literal,
     TypeAlias,
-    TypeVar,
     Union,
     cast,
     get_args,
     get_origin,
-    is_typeddict,
 )
 
-from attrs import NOTHING, has
+from attrs import NOTHING
 
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import constrained
-from detent.core.schema.conversion import meaning, plain
-from detent.core.schema.record_fields import class_of, fields_of, is_named_tuple
+from detent.core.schema.conversion import plain
+from detent.core.schema.record_fields import class_of, fields_of
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
+from detent.core.schema.type_forms import SCHEMAS, type_form
 
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = abc.Callable[[type], abc.Mapping[str, str]]
 """Says of a class what its fields mean, by name, and under "" what the class is."""
 
-SCHEMAS: abc.Mapping[object, abc.Mapping[str, Any]] = {
-    Any: {},
-    object: {},
-    str: {"type": "string"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    None: {"type": "null"},
-    type(None): {"type": "null"},
-    **{kind: scalar.schema for kind, scalar in SCALARS.items()},
-}
-ARRAYS = frozenset(
-    {list, tuple, deque, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
-)
-SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
-OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
 WHOLE = "-?(0|[1-9][0-9]*)"
 KEY_PATTERNS = {"integer": f"^{WHOLE}$", "number": rf"^{WHOLE}(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
 """What the names of an object's properties look like that stand for numbers."""
 
-KINDS: abc.Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 NOISE = frozenset({"title", "discriminator"})
 """What pydantic says of every model and no model of language needs."""
 
@@ -76,44 +56,42 @@ class SchemaWriter:
         Raises:
             TypeError: no schema describes the type.
         """
-        origin, arguments = get_origin(declared), get_args(declared)
-        if origin is Annotated:
-            schema = constrained(self.schema(arguments[0]), arguments[1:])
-            return documented(schema, annotated_text(declared))
-        if origin is Literal:
-            choices = (item.value if isinstance(item, Enum) else item for item in arguments)
-            return _choice([*choices], declared)
-        if origin in (Union, types.UnionType):
-            return {"anyOf": [self.schema(argument) for argument in arguments]}
-        if origin is None and declared in SCHEMAS:
-            return dict(SCHEMAS[declared])
-        if isinstance(declared, TypeVar):
-            return self.schema(meaning(declared))
-        if alias := getattr(declared, "__supertype__", getattr(declared, "__value__", None)):
-            return self.schema(alias)
-        kind = origin or declared
-        if not isinstance(kind, type):
-            raise TypeError(f"no JSON Schema describes {type_name(declared)}")
-        return self._container(kind, arguments) or self._class(kind, declared)
+        form, kind, parts = type_form(declared)
+        match form:
+            case "scalar" | "path":
+                return dict(SCHEMAS.get(kind, SCHEMAS[str]))
+            case "choice":
+                return _choice(parts, declared)
+            case "annotated":
+                schema = constrained(self.schema(parts[0]), parts[1:])
+                return documented(schema, annotated_text(declared))
+            case "union":
+                return {"anyOf": [*map(self.schema, parts)]}
+            case "model":
+                return self._pydantic(kind)
+            case "record":
+                return self._record(kind)
+            case "row":
+                sizes = {"minItems": len(parts), "maxItems": len(parts)}
+                return {"type": "array", "prefixItems": [*map(self.schema, parts)], **sizes}
+            case "mapping":
+                names, items = self._names(parts[0]), self._part("additionalProperties", parts[1])
+                return {"type": "object", **names, **items}
+            case _:
+                return self._array(kind, parts[0])
 
-    def _container(self, kind: type, arguments: tuple[Any, ...]) -> Json | None:
-        if kind is tuple and arguments and arguments[-1] is not Ellipsis:
-            return self._row(arguments)
-        if kind in ARRAYS:
-            return {"type": "array", **self._part("items", arguments[:1])}
-        if kind in SETS:
-            _require_hashable(arguments[:1])
-            return {"type": "array", **self._part("items", arguments[:1]), "uniqueItems": True}
-        if kind in OBJECTS:
-            names = self._names(*arguments[:1])
-            return {"type": "object", **names, **self._part("additionalProperties", arguments[1:])}
-        return None
+    def _array(self, kind: Any, item: Any) -> Json:
+        schema = {"type": "array", **self._part("items", item)}
+        if kind not in (set, frozenset):
+            return schema
+        _require_hashable(item)
+        return {**schema, "uniqueItems": True}
 
-    def _names(self, declared: Any = str) -> Json:
+    def _names(self, declared: Any) -> Json:
         """What the names of an object's properties must be, where they are keys of this type."""
-        if declared in (str, Any):
-            return {}
         schema = self.schema(declared)
+        if schema == SCHEMAS[str]:
+            return {}
         kind: Any = schema.get("type", ())
         if kind in ("integer", "number") and "enum" not in schema:
             schema = {"pattern": KEY_PATTERNS[kind]}
@@ -124,26 +102,8 @@ class SchemaWriter:
             )
         return {"propertyNames": schema} if schema else {}
 
-    def _class(self, kind: type, declared: object) -> Json:
-        if issubclass(kind, Enum):
-            return _choice([member.value for member in kind], declared)
-        if hasattr(kind, "model_json_schema"):
-            return self._pydantic(kind)
-        if hasattr(kind, "__fspath__"):
-            return {"type": "string"}
-        if is_named_tuple(kind):
-            return self._row([field.declared for field in fields_of(declared)])
-        if is_typeddict(kind) or has(kind) or is_dataclass(kind):
-            return self._record(declared)
-        raise TypeError(f"no JSON Schema describes {type_name(declared)}")
-
-    def _row(self, declared: abc.Sequence[Any]) -> Json:
-        items = [self.schema(item) for item in declared]
-        count = len(items)
-        return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}
-
-    def _part(self, keyword: str, arguments: tuple[Any, ...]) -> Json:
-        schema = self.schema(arguments[0]) if arguments else {}
+    def _part(self, keyword: str, declared: Any) -> Json:
+        schema = self.schema(declared)
         return {keyword: schema} if schema else {}
 
     def _record(self, declared: Any) -> Json:
@@ -228,20 +188,20 @@ def annotated_text(declared: object) -> str:
     return next((text for text in (*notes, *texts) if isinstance(text, str)), "")
 
 
-def _require_hashable(arguments: tuple[Any, ...]) -> None:
+def _require_hashable(declared: Any) -> None:
     """Raise TypeError for the items of a set that no set can hold."""
-    for argument in arguments:
-        kind = undecorated(argument)
-        if get_origin(kind) in (Union, types.UnionType):
-            _require_hashable(get_args(kind))
-        elif getattr(class_of(kind), "__hash__", True) is None:
-            name = type_name(kind)
-            raise TypeError(f"a set from JSON cannot hold a {name}, a list[{name}] can")
+    kind = undecorated(declared)
+    if get_origin(kind) in (Union, UnionType):
+        for option in get_args(kind):
+            _require_hashable(option)
+    elif getattr(class_of(kind), "__hash__", True) is None:
+        name = type_name(kind)
+        raise TypeError(f"a set from JSON cannot hold a {name}, a list[{name}] can")
 
 
-def _choice(values: list[object], declared: object) -> Json:
-    kinds = {KINDS.get(type(value)) for value in values if value is not None}
-    if None in kinds:
+def _choice(choices: abc.Iterable[object], declared: object) -> Json:
+    values = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+    kinds = {type(value) for value in values}
+    if not kinds <= SCHEMAS.keys() - SCALARS.keys():
         raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
-    kind = {"type": kinds.pop()} if len(kinds) == 1 and None not in values else {}
-    return {**kind, "enum": values}
+    return {**(SCHEMAS[kinds.pop()] if len(kinds) == 1 else {}), "enum": values}

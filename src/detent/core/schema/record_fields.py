@@ -27,12 +27,16 @@ PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, type(None))
 
 
 class RecordField(NamedTuple):
-    """A field that a record is made with. Without a default in so many words, that is NOTHING."""
+    """A field that a record is made with. Without a default in so many words, that is NOTHING.
+
+    `alias` is what attrs calls the argument for it, where that is not the name.
+    """
 
     name: str
     declared: Any
     is_required: bool
     default: object = NOTHING
+    alias: str = ""
 
 
 def field_names(kind: type) -> tuple[str, ...] | None:
@@ -112,7 +116,7 @@ def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
         if item.init:
             default = NOTHING if hasattr(item.default, "takes_self") else item.default
             hint = hints.get(item.name, Any)
-            yield RecordField(item.name, hint, item.default is NOTHING, default)
+            yield RecordField(item.name, hint, item.default is NOTHING, default, item.alias)
 
 
 def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:

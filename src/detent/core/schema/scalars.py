@@ -60,9 +60,9 @@ def duration(text: str) -> timedelta:
         raise ValueError(f"{text!r} is longer than a timedelta can be") from error
 
 
-def _decimal(text: str) -> Decimal:
+def _decimal(text: str | float) -> Decimal:
     try:
-        return Decimal(text)
+        return Decimal(str(text))  # of a number what is written, and not what is held
     except ArithmeticError as error:
         raise ValueError(f"{text!r} is no decimal number") from error
 

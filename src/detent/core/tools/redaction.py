@@ -92,8 +92,6 @@ def _beginnings(literal: str, text: str, least: int) -> Iterator[tuple[int, int]
             if end >= 0:
                 yield begin, end
             begin = start
-        if size == len(literal):
-            start = _last_overlapping(literal, text, start)
         end = max(end, start + size)
         table = table or _borders(literal)
         known = table[size]
@@ -102,13 +100,6 @@ def _beginnings(literal: str, text: str, least: int) -> Iterator[tuple[int, int]
             start, known = text.find(head, start + known - least + 1), least
     if end >= 0:
         yield begin, end
-
-
-def _last_overlapping(literal: str, text: str, start: int) -> int:
-    """Where the last whole literal is that overlaps the one at `start`: it reaches furthest."""
-    window = text[start : start + 2 * len(literal) - 1]
-    # `rfind` takes the product of the lengths at worst, and `find` their sum
-    return start + len(window) - window[::-1].find(literal[::-1]) - len(literal)
 
 
 def _borders(literal: str) -> list[int]:

@@ -97,16 +97,15 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     elif isinstance(value, BaseState):  # its writes are known, and it is not for the model
         value = None
     warnings: list[str] = []
-    lacking: list[str] = []
     try:
         _require_whole(value)
         # all of them or none: what the model is told and what the state holds must agree
-        stored = [*_stored(tool, value, lacking), *writes]
         content = _content(tool, value, warnings)
+        stored = [*_stored(tool, value, warnings), *writes]
     except Exception as error:
         text = wording.result_unusable(tool.name, f"{type(error).__name__}: {error}")
         raise ResultError(text) from error
-    return ToolResult(content, tuple(stored), (*warnings, *lacking))
+    return ToolResult(content, tuple(stored), tuple(warnings))
 
 
 def text_of(value: object) -> str:
@@ -182,8 +181,8 @@ def _require_whole(value: object) -> None:
         raise TypeError(f"a tool returns all at once, as a list, and not a {name} that yields it")
 
 
-def _stored(tool: Tool, value: object, lacking: list[str]) -> Iterator[Write]:
-    """The writes of the parts that there are; `lacking` gets a sentence about each other one."""
+def _stored(tool: Tool, value: object, warnings: list[str]) -> Iterator[Write]:
+    """The writes of the parts that there are; `warnings` gets a sentence about each other one."""
     for output in tool.outputs:
         source = output.source
         if source is None:
@@ -194,7 +193,7 @@ def _stored(tool: Tool, value: object, lacking: list[str]) -> Iterator[Write]:
             yield Write(output.key, part, output.handler)
         else:
             lacked = f"the result of tool {tool.name!r} has no {source!r}"
-            lacking.append(f"{lacked} for state key {output.key!r}")
+            warnings.append(f"{lacked} for state key {output.key!r}")
 
 
 def _part(value: Any, source: str) -> object:

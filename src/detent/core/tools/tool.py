@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from attrs import Factory, field, frozen
+from attrs import field, frozen
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import ToolDefinitionError
@@ -30,8 +31,6 @@ from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from detent.core.schema.conversion import Reader
-
-S_contra = TypeVar("S_contra", contravariant=True)
 
 
 @frozen
@@ -57,71 +56,6 @@ def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
         advice = "; take its model_json_schema()" if is_model else ""
         raise ToolDefinitionError(f"parameters is a JSON Schema as a dict, got {value!r}{advice}")
     return frozen_mapping(value)
-
-
-def _signature(tool: Tool) -> Signature:
-    _require_parts(tool)
-    signature = signature_of(tool.function)
-    if signature.yields:
-        raise ToolDefinitionError(
-            f"tool {tool.name!r}: the function yields; a tool returns all at once"
-        )
-    return signature
-
-
-def _inputs(tool: Tool) -> tuple[Input, ...]:
-    return (*inputs_from(tool.inputs_from_state), *tool.signature.inputs)
-
-
-def _outputs(tool: Tool) -> tuple[Output, ...]:
-    return (*outputs_from(tool.outputs_to_state), *outputs_of(tool.function))
-
-
-def _hidden_of(tool: Tool) -> frozenset[str]:
-    """The parameters that the state fills: no model sees them, nor can it pass them."""
-    return hidden_parameters(tool.signature, tool.inputs)
-
-
-def _masked_of(tool: Tool) -> frozenset[str]:
-    return masked_in(tool.signature.declared, tool.parameters)
-
-
-def _readers(tool: Tool) -> FrozenDict[str, Reader]:
-    """What makes the model's arguments what is declared; where JSON has no form of it, nothing."""
-    from detent.core.schema.conversion import reader  # loaded with the first tool, not with `tool`
-    from detent.core.schema.from_types import has_schema
-
-    declared = {k: v for k, v in tool.signature.declared.items() if k not in tool.hidden}
-    return FrozenDict({name: reader(kind) for name, kind in declared.items() if has_schema(kind)})
-
-
-def _text_rules(tool: Tool) -> TextRule | FrozenDict[str, TextRule]:
-    return text_rules_from(tool.outputs_to_string)
-
-
-def _visible(tool: Tool) -> ToolSpec:
-    # some providers refuse an object without properties, which JSON Schema allows
-    schema = {"type": "object", "properties": {}, **tool.parameters}
-    if tool.hidden:
-        from detent.core.schema.accepted_keywords import schema_faults
-        from detent.core.schema.projection import without_properties
-
-        schema = without_properties(schema, tool.hidden)
-        # a rule that named a hidden property, as "dependentRequired" does, may have lost its object
-        if faults := list(schema_faults(schema)):
-            names = ", ".join(map(repr, sorted(tool.hidden)))
-            raise ToolDefinitionError(
-                f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
-                f"schema: {'; '.join(faults)}"
-            )
-    return ToolSpec(tool.name, tool.description, schema, tool.masked)
-
-
-def _fits(tool: Tool) -> Callable[[Mapping[str, object]], bool]:
-    """Whether arguments are what the model was asked for."""
-    from detent.core.schema.validation import Validator  # loaded with the first tool
-
-    return Validator(tool.spec.parameters).fits
 
 
 @frozen
@@ -161,51 +95,70 @@ class Tool:
     timeout_s: float | None = field(default=None, kw_only=True, repr=False)
     retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
     on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
-    signature: Signature = field(
-        init=False, eq=False, repr=False, default=Factory(_signature, takes_self=True)
-    )
-    inputs: tuple[Input, ...] = field(
-        init=False, eq=False, repr=False, default=Factory(_inputs, takes_self=True)
-    )
-    outputs: tuple[Output, ...] = field(
-        init=False, eq=False, repr=False, default=Factory(_outputs, takes_self=True)
-    )
-    hidden: frozenset[str] = field(
-        init=False, eq=False, repr=False, default=Factory(_hidden_of, takes_self=True)
-    )
-    readers: FrozenDict[str, Reader] = field(
-        init=False, eq=False, repr=False, default=Factory(_readers, takes_self=True)
-    )
-    masked: frozenset[str] = field(
-        init=False, eq=False, repr=False, default=Factory(_masked_of, takes_self=True)
-    )
-    text_rules: TextRule | FrozenDict[str, TextRule] = field(
-        init=False, eq=False, repr=False, default=Factory(_text_rules, takes_self=True)
-    )
-    spec: ToolSpec = field(
-        init=False, eq=False, repr=False, default=Factory(_visible, takes_self=True)
-    )
-    fits: Callable[[Mapping[str, object]], bool] = field(
-        init=False, eq=False, repr=False, default=Factory(_fits, takes_self=True)
-    )
+
+    def __attrs_post_init__(self) -> None:
+        _require_parts(self)
+        # what is wired is looked at now: its author is to hear of mistakes, and nobody later
+        _ = self.inputs, self.outputs, self.text_rules, self.spec
+
+    @cached_property
+    def signature(self) -> Signature:
+        """What the function takes and gives."""
+        return signature_of(self.function)
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """The parameters that keys of the state fill."""
+        return (*inputs_from(self.inputs_from_state), *self.signature.inputs)
+
+    @cached_property
+    def outputs(self) -> tuple[Output, ...]:
+        """The keys of the state that the result is merged into."""
+        return (*outputs_from(self.outputs_to_state), *outputs_of(self.function))
+
+    @cached_property
+    def text_rules(self) -> TextRule | FrozenDict[str, TextRule]:
+        """How the result becomes text."""
+        return text_rules_from(self.outputs_to_string)
+
+    @cached_property
+    def hidden(self) -> frozenset[str]:
+        """The parameters that the state fills: no model sees them, nor can it pass them."""
+        return hidden_parameters(self.signature, self.inputs)
+
+    @cached_property
+    def masked(self) -> frozenset[str]:
+        """The parameters whose values no human is shown."""
+        return masked_in(self.signature.declared, self.parameters)
+
+    @cached_property
+    def readers(self) -> FrozenDict[str, Reader]:
+        """What makes the model's arguments what is declared; where JSON has no form, nothing."""
+        from detent.core.schema.conversion import reader  # loaded with the first tool
+        from detent.core.schema.from_types import has_schema
+
+        declared = {k: v for k, v in self.signature.declared.items() if k not in self.hidden}
+        return FrozenDict({k: reader(kind) for k, kind in declared.items() if has_schema(kind)})
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as the model sees it."""
+        # some providers refuse an object without properties, which JSON Schema allows
+        schema = {"type": "object", "properties": {}, **self.parameters}
+        visible = _projected(self, schema) if self.hidden else schema
+        return ToolSpec(self.name, self.description, visible, self.masked)
+
+    @cached_property
+    def fits(self) -> Callable[[Mapping[str, object]], bool]:
+        """Whether arguments are what the model was asked for."""
+        from detent.core.schema.validation import Validator  # loaded with the first call
+
+        return Validator(self.spec.parameters).fits
 
     def accepts(self, state: Any) -> bool:
         """Whether the function can work on `state`: it wants none, this kind, or string keys."""
         wanted = self.signature.state
         return wanted is None or wanted.kind is State or isinstance(state, wanted.kind)
-
-
-class ToolFor(Protocol[S_contra]):
-    """A tool that can work on a state of this kind. A type checker compares it with the agent's."""
-
-    @property
-    def name(self) -> str:
-        """What the model calls it."""
-        ...
-
-    def accepts(self, state: S_contra, /) -> bool:
-        """Whether the tool's function can work on `state`."""
-        ...
 
 
 def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
@@ -221,6 +174,22 @@ def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozense
     """The parameters that the state fills."""
     state = () if signature.state is None else (signature.state.name,)
     return frozenset([*state, *signature.keys, *(item.parameter for item in inputs)])
+
+
+def _projected(tool: Tool, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema without what the state fills."""
+    from detent.core.schema.accepted_keywords import schema_faults
+    from detent.core.schema.projection import without_properties
+
+    projected = without_properties(schema, tool.hidden)
+    # a rule that named a hidden property, as "dependentRequired" does, may have lost its object
+    if faults := schema_faults(projected):
+        names = ", ".join(map(repr, sorted(tool.hidden)))
+        raise ToolDefinitionError(
+            f"tool {tool.name!r}: without {names}, which the state fills, parameters are no "
+            f"schema: {'; '.join(faults)}"
+        )
+    return projected
 
 
 def _require_parts(tool: Tool) -> None:
@@ -242,8 +211,10 @@ def _require_parts(tool: Tool) -> None:
         raise ToolDefinitionError(
             f"{where}: parameters must be a JSON Schema with 'type': 'object'"
         )
-    if faults := list(schema_faults(tool.parameters)):
+    if faults := schema_faults(tool.parameters):
         raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
+    if tool.signature.yields:
+        raise ToolDefinitionError(f"{where}: the function yields; a tool returns all at once")
     seconds: object = tool.timeout_s
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and 0 < cast(float, seconds) < inf):

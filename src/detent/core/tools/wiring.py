@@ -6,8 +6,8 @@ By strings, as in ``inputs_from_state={"user_name": "user"}``, or so that a type
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar, cast
 
 from attrs import frozen
 
@@ -16,17 +16,13 @@ from detent.core.schema.type_checks import takes
 from detent.core.state.keys import Key, Write
 from detent.core.values.frozen import FrozenDict
 
-P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R")
-F = TypeVar("F", bound=Callable[..., Any])
-U = TypeVar("U")
-U_contra = TypeVar("U_contra", contravariant=True)
 
 Source: TypeAlias = "str | Callable[[Any], Any] | None"
 """Which part of a result: a key or field by name, what a function makes of it, or all of it."""
 
 MARK = "__detent_outputs__"
+"""Where a function may say which keys of the state its result goes to."""
 
 
 @frozen
@@ -105,57 +101,6 @@ class Reply:
 
     def __repr__(self) -> str:
         return f"Reply({self.content!r}, {', '.join(map(repr, self.writes))})"
-
-
-class Stores(Generic[U_contra]):
-    """The decorator that `stores` gives."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-
-    # when none fits, mypy speaks of the first overload and pyright of the last: the plain one
-    @overload
-    def __call__(self: Stores[R], function: Callable[P, R], /) -> Callable[P, R]: ...
-    @overload
-    def __call__(
-        self: Stores[R], function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
-    @overload
-    def __call__(  # pyright: ignore[reportOverlappingOverload]  # so that it is the last as well
-        self: Stores[R], function: Callable[P, R], /
-    ) -> Callable[P, R]: ...
-    def __call__(self, function: Any, /) -> Any:
-        """The function itself, with a mark that `Tool` finds."""
-        try:
-            setattr(function, MARK, (self._output, *outputs_of(function)))
-        except AttributeError:
-            raise ToolDefinitionError(
-                f"@stores stands on a function, below @tool, and not on {function!r}"
-            ) from None
-        return function
-
-
-@overload
-def stores(key: Key[Any, U]) -> Stores[U]: ...
-@overload
-def stores(key: Key[Any, Any], source: str) -> Callable[[F], F]: ...
-@overload
-def stores(key: Key[Any, U], source: Callable[[R], U]) -> Stores[R]: ...
-def stores(key: Key[Any, Any], source: Source = None) -> Any:
-    """Merge what a tool's function returns, or what `source` makes of it, into the state.
-
-    It stands below ``@tool``. A type checker compares the key's type with what the function
-    returns; a `source` by name is compared when the agent is built.
-
-    Raises:
-        ToolDefinitionError: `source` is a function that does not take one value.
-    """
-    if callable(source) and not takes(source, 1):
-        raise ToolDefinitionError(
-            f"@stores({key.name!r}): 'source' is called with the result, which {source!r} does not "
-            "take"
-        )
-    return Stores(Output(key.name, source, declared=key))
 
 
 def outputs_of(function: object) -> tuple[Output, ...]:

@@ -17,9 +17,9 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.llama import LlamaError
 from detent.adapters.providers.local.weights import MODEL_VARIABLE
+from detent.adapters.tools.decorator import tool
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
-from detent.core.tools.decorator import tool
 from detent.core.tools.tool import Tool, ToolSpec
 from detent.ports.chat import ChatGeneratorError
 

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from detent import Agent
+from detent.adapters.tools.toolsets import Toolset, flat
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools.tool import Tool
-from detent.core.tools.toolsets import Toolset, flat
 from detent.testing import ScriptedChatGenerator
 
 ONE = Tool("one", "", {"type": "object"}, lambda: 1)

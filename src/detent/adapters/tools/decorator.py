@@ -1,8 +1,8 @@
-"""The decorator: a function with a name, a docstring and typed parameters becomes a tool."""
+"""The decorators: a function becomes a tool, and what it returns goes into the state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -17,19 +17,16 @@ from typing import (
     overload,
 )
 
+from detent.adapters.tools.function_schema import description_of, parameters_of
 from detent.core.errors import ToolDefinitionError
+from detent.core.schema.type_checks import takes
+from detent.core.state.keys import Key
 from detent.core.state.state import BaseState, TypedState
 from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.retries import Retries
-from detent.core.tools.signature import (
-    ToolFunction,
-    description_of,
-    name_of,
-    parameters_of,
-    signature_of,
-)
+from detent.core.tools.signature import ToolFunction, name_of, signature_of
 from detent.core.tools.tool import Tool, hidden_parameters, wired
-from detent.core.tools.wiring import inputs_from
+from detent.core.tools.wiring import MARK, Output, Source, inputs_from, outputs_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +34,9 @@ A = TypeVar("A")
 B = TypeVar("B")
 S = TypeVar("S", bound=TypedState)
 S_contra = TypeVar("S_contra", contravariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
+U = TypeVar("U")
+U_contra = TypeVar("U_contra", contravariant=True)
 F_co = TypeVar("F_co", covariant=True)
 
 
@@ -185,3 +185,54 @@ def _require_function(function: object) -> None:
         raise ToolDefinitionError(f"{function!r} is a tool already")
     if not callable(function):
         raise ToolDefinitionError(f"@tool stands above a function, got {function!r}")
+
+
+class Stores(Generic[U_contra]):
+    """The decorator that `stores` gives."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    # when none fits, mypy speaks of the first overload and pyright of the last: the plain one
+    @overload
+    def __call__(self: Stores[R], function: Callable[P, R], /) -> Callable[P, R]: ...
+    @overload
+    def __call__(
+        self: Stores[R], function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]  # so that it is the last as well
+        self: Stores[R], function: Callable[P, R], /
+    ) -> Callable[P, R]: ...
+    def __call__(self, function: Any, /) -> Any:
+        """The function itself, with a mark that `Tool` finds."""
+        try:
+            setattr(function, MARK, (self._output, *outputs_of(function)))
+        except AttributeError:
+            raise ToolDefinitionError(
+                f"@stores stands on a function, below @tool, and not on {function!r}"
+            ) from None
+        return function
+
+
+@overload
+def stores(key: Key[Any, U]) -> Stores[U]: ...
+@overload
+def stores(key: Key[Any, Any], source: str) -> Callable[[F], F]: ...
+@overload
+def stores(key: Key[Any, U], source: Callable[[R], U]) -> Stores[R]: ...
+def stores(key: Key[Any, Any], source: Source = None) -> Any:
+    """Merge what a tool's function returns, or what `source` makes of it, into the state.
+
+    It stands below ``@tool``. A type checker compares the key's type with what the function
+    returns; a `source` by name is compared when the agent is built.
+
+    Raises:
+        ToolDefinitionError: `source` is a function that does not take one value.
+    """
+    if callable(source) and not takes(source, 1):
+        raise ToolDefinitionError(
+            f"@stores({key.name!r}): 'source' is called with the result, which {source!r} does not "
+            "take"
+        )
+    return Stores(Output(key.name, source, declared=key))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from detent.core.state.state import BaseState
-from detent.core.tools.tool import Tool, ToolFor, by_name
+from detent.core.tools.tool import Tool, by_name
 
 S = TypeVar("S", bound=BaseState)
+S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Toolset:
@@ -45,6 +46,19 @@ class Toolset:
     def add(self, tools: Tool | Toolset) -> None:
         """Add a tool, or all of a toolset, for the runs that begin from now on."""
         self._tools = list(by_name([*self._tools, *flat([tools])]).values())
+
+
+class ToolFor(Protocol[S_contra]):
+    """A tool that can work on a state of this kind. A type checker compares it with the agent's."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        ...
+
+    def accepts(self, state: S_contra, /) -> bool:
+        """Whether the tool's function can work on `state`."""
+        ...
 
 
 Tools: TypeAlias = "Sequence[ToolFor[S] | Toolset] | Toolset"

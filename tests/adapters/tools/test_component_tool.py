@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from detent.adapters.tools.component_tool import ComponentTool, component
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import State
-from detent.core.tools.components import ComponentTool, component
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring_check import wiring_faults
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, Unpack
 
+from detent.adapters.tools.decorator import Wires, create_tool_from_function
+from detent.adapters.tools.function_schema import description_of
 from detent.core.errors import ToolDefinitionError
-from detent.core.tools.decorator import Wires, create_tool_from_function
-from detent.core.tools.signature import OUTPUT_TYPES, ToolFunction, description_of, field_texts
+from detent.core.tools.signature import OUTPUT_TYPES, ToolFunction, field_texts
 from detent.core.tools.tool import Tool
 
 T = TypeVar("T")

@@ -1,0 +1,115 @@
+"""The forms of types whose values JSON can carry: one look at a type, for all who go through it."""
+
+from __future__ import annotations
+
+from collections import abc, deque
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    is_typeddict,
+)
+
+from attrs import has
+
+from detent.core.schema.record_fields import fields_of, is_named_tuple
+from detent.core.schema.scalars import SCALARS
+from detent.core.schema.type_checks import type_name
+
+SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
+    object: {},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    NoneType: {"type": "null"},
+    **{kind: scalar.schema for kind, scalar in SCALARS.items()},
+}
+"""The schemas of what is neither made of other things nor of somebody's class."""
+
+ARRAYS: Mapping[Any, abc.Callable[[Any], Any]] = {
+    tuple: tuple,
+    abc.Sequence: tuple,
+    deque: deque,
+    **dict.fromkeys((list, abc.MutableSequence, abc.Collection, abc.Iterable), list),
+    **dict.fromkeys((set, abc.MutableSet), set),
+    **dict.fromkeys((frozenset, abc.Set), frozenset),
+}
+"""What makes the values of each class that an array can stand for."""
+
+OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
+
+Form: TypeAlias = Literal[
+    "scalar", "choice", "annotated", "union", "array", "row", "mapping", "record", "model", "path"
+]
+
+
+class TypeForm(NamedTuple):
+    """What a type is: its form, the class or what else makes its values, what those consist of."""
+
+    form: Form
+    kind: Any
+    parts: tuple[Any, ...] = ()
+
+
+def type_form(declared: Any) -> TypeForm:
+    """The form of a type.
+
+    Raises:
+        TypeError: JSON carries no values of it.
+    """
+    origin, arguments = get_origin(declared), get_args(declared)
+    if origin is Annotated:
+        return TypeForm("annotated", declared, arguments)
+    if origin is Literal:
+        return TypeForm("choice", declared, arguments)
+    if origin in (Union, UnionType):
+        return TypeForm("union", declared, arguments)
+    if isinstance(declared, TypeVar):
+        return type_form(_meaning(declared))
+    if alias := getattr(declared, "__supertype__", getattr(declared, "__value__", None)):
+        return type_form(alias)
+    kind = {None: NoneType, Any: object}.get(declared, origin or declared)
+    form = _form_of_class(kind, declared, arguments) if isinstance(kind, type) else None
+    if form is None:
+        raise TypeError(f"no JSON Schema describes {type_name(declared)}")
+    return form
+
+
+def _form_of_class(kind: type, declared: Any, arguments: tuple[Any, ...]) -> TypeForm | None:
+    if kind in SCHEMAS:
+        return TypeForm("scalar", kind)
+    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+        return TypeForm("row", tuple, arguments)
+    if kind in ARRAYS:
+        return TypeForm("array", ARRAYS[kind], arguments[:1] or (Any,))
+    if kind in OBJECTS:
+        return TypeForm("mapping", dict, arguments or (Any, Any))
+    if issubclass(kind, Enum):
+        return TypeForm("choice", kind, tuple(kind))
+    if hasattr(kind, "model_json_schema"):
+        return TypeForm("model", kind)
+    if hasattr(kind, "__fspath__"):
+        return TypeForm("path", kind)
+    if is_named_tuple(kind):
+        parts = tuple(field.declared for field in fields_of(declared))
+        return TypeForm("row", lambda items: kind(*items), parts)
+    if is_typeddict(kind) or has(kind) or is_dataclass(kind):
+        return TypeForm("record", declared)
+    return None
+
+
+def _meaning(variable: TypeVar) -> Any:
+    """What a type variable stands for that was not given a type."""
+    bounds = variable.__constraints__
+    return Union[bounds] if bounds else variable.__bound__ or Any  # noqa: UP007 - made at run time
