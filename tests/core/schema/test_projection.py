@@ -60,7 +60,7 @@ NEEDS_Q = {**Q, "required": ["q"]}
         ({"not": {"required": ["q"]}}, {"not": {"required": ["q"]}}),
         (
             {"dependentRequired": {"q": ["user", "p"], "user": ["q"]}},
-            {},
+            {"dependentRequired": {"q": ["p"]}},
         ),
         (
             {"dependentSchemas": {"q": NEEDS, "user": NEEDS}},
@@ -68,9 +68,10 @@ NEEDS_Q = {**Q, "required": ["q"]}
         ),
         ({"minProperties": 2, "maxProperties": 2}, {"minProperties": 1, "maxProperties": 2}),
         ({"minProperties": 0}, {"minProperties": 0}),
-        ({"patternProperties": {"^user$": {}, "^x-": {}}}, {}),
+        ({"patternProperties": {"^user$": {}, "^x-": {}}}, {"patternProperties": {"^x-": {}}}),
         ({"patternProperties": {"^x-": {}}}, {"patternProperties": {"^x-": {}}}),
-        ({"propertyNames": {"enum": ["q", "user"]}}, {}),
+        ({"propertyNames": {"enum": ["q", "user"]}}, {"propertyNames": {"enum": ["q"]}}),
+        ({"propertyNames": {"enum": ["user"]}}, {"propertyNames": {"enum": []}}),
         ({"enum": [{"q": "a", "user": "b"}], "const": {"user": "b"}}, {}),
         ({"propertyNames": {"pattern": "^u"}}, {"propertyNames": {"pattern": "^u"}}),
         ({"propertyNames": True}, {"propertyNames": True}),

@@ -21,10 +21,7 @@ DEFINITIONS = ("$defs", "definitions")
 OFFERING = ("allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas")
 """The keywords whose schemas describe further properties of the same object."""
 
-NAMING = (
-    *("default", "examples", "const", "enum"),
-    *("dependentRequired", "patternProperties", "propertyNames"),
-)
+NAMING = ("default", "examples", "const", "enum", "propertyNames")
 """The keywords that go where they name something hidden: less is asked, and nothing is told."""
 
 
@@ -92,6 +89,13 @@ def _kept(keyword: str, rule: Any, hidden: Names) -> Json:
             rule = _less(rule, hidden)
         case "required":
             rule = [name for name in rule if name not in hidden]
+        case "dependentRequired":
+            rest = {name: [x for x in names if x not in hidden] for name, names in rule.items()}
+            rule = _less(rest, hidden)
+        case "patternProperties":
+            rule = {x: part for x, part in rule.items() if not any(name in x for name in hidden)}
+        case "propertyNames" if isinstance(rule, Mapping) and "enum" in rule:
+            rule = {**rule, "enum": [name for name in rule["enum"] if name not in hidden]}
         case "minProperties":
             rule = max(0, rule - len(hidden))
         case _:
