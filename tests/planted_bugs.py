@@ -46,9 +46,9 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/machine/step.py",
-            "_change(spec, run, moved(slot, Succeeded(event.result)))",
-            "_change(spec, evolve(run, state=run.state.update(event.result.writes)),"
-            " moved(slot, Succeeded(event.result)))",
+            "_move(spec, run, slot, Succeeded(event.result))",
+            "_move(spec, evolve(run, state=run.state.update(event.result.writes)), slot,"
+            " Succeeded(event.result))",
         ),
         Edit(
             "core/machine/turns.py",

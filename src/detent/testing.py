@@ -63,10 +63,10 @@ if TYPE_CHECKING:
     from detent.adapters.testing.simulation.nested_runs import everywhere as everywhere
     from detent.adapters.testing.simulation.scenarios import Scenario as Scenario
     from detent.adapters.testing.simulation.scenarios import scenario_of as scenario_of
-    from detent.adapters.testing.simulation.shared_stores import MakeShelf as MakeShelf
-    from detent.adapters.testing.simulation.shared_stores import directory_shelf as directory_shelf
-    from detent.adapters.testing.simulation.shared_stores import memory_shelf as memory_shelf
-    from detent.adapters.testing.simulation.shared_stores import sqlite_shelf as sqlite_shelf
+    from detent.adapters.testing.simulation.shared_stores import OpenStore as OpenStore
+    from detent.adapters.testing.simulation.shared_stores import directory_store as directory_store
+    from detent.adapters.testing.simulation.shared_stores import memory_store as memory_store
+    from detent.adapters.testing.simulation.shared_stores import sqlite_store as sqlite_store
     from detent.adapters.testing.simulation.shrinking import shrink as shrink
     from detent.adapters.testing.simulation.simulate import Broken as Broken
     from detent.adapters.testing.simulation.simulate import Case as Case
@@ -124,7 +124,7 @@ else:
             "adapters.testing.simulation.nested_runs": "everywhere",
             "adapters.testing.simulation.scenarios": "Scenario scenario_of",
             "adapters.testing.simulation.shared_stores": (
-                "MakeShelf directory_shelf memory_shelf sqlite_shelf"
+                "OpenStore directory_store memory_store sqlite_store"
             ),
             "adapters.testing.simulation.shrinking": "shrink",
             "adapters.testing.simulation.simulate": (

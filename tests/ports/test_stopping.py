@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 
-from detent.ports.stopping import Stop, can_be_stopped, stopped_by, when_stopped
+from detent.ports.stopping import Stop, can_be_stopped, when_stopped
 
 
 def test_what_is_registered_is_called_once() -> None:
     """However often it is stopped; what comes later is called at once."""
     stop = Stop()
     seen: list[str] = []
-    with stopped_by(stop), when_stopped(lambda: seen.append("first")):
+    with stop, when_stopped(lambda: seen.append("first")):
         assert seen == []
         stop.set()
         stop.set()
@@ -23,7 +23,7 @@ def test_nothing_is_called_after_the_block() -> None:
     """What it would have closed may serve somebody else by then."""
     stop = Stop()
     seen: list[str] = []
-    with stopped_by(stop):
+    with stop:
         with when_stopped(lambda: seen.append("first")):
             pass
         stop.set()
@@ -33,7 +33,7 @@ def test_nothing_is_called_after_the_block() -> None:
 def test_work_that_nobody_can_stop_is_not_stopped() -> None:
     """Outside of a run there is no stop; after the block of one there is none again."""
     stop = Stop()
-    with stopped_by(stop):
+    with stop:
         assert can_be_stopped()
     assert not can_be_stopped()
     seen: list[str] = []
@@ -46,11 +46,11 @@ def test_who_stops_the_work_around_it_stops_the_work_within() -> None:
     """An agent may be the tool of another one; the other way round it does not hold."""
     outer, inner = Stop(), Stop()
     seen: list[str] = []
-    with stopped_by(outer), when_stopped(lambda: seen.append("outer")):
-        with stopped_by(inner), when_stopped(lambda: seen.append("inner")):
+    with outer, when_stopped(lambda: seen.append("outer")):
+        with inner, when_stopped(lambda: seen.append("inner")):
             inner.set()
         assert seen == ["inner"]
-        with stopped_by(Stop()), when_stopped(lambda: seen.append("another")):
+        with Stop(), when_stopped(lambda: seen.append("another")):
             outer.set()
     assert seen == ["inner", "outer", "another"]
 
@@ -65,7 +65,7 @@ def test_a_block_ends_only_when_what_it_registered_has_been_called() -> None:
         assert go_on.wait(5)
         seen.append("closed")
 
-    with stopped_by(stop):
+    with stop:
         with when_stopped(close):
             stopping = threading.Thread(target=stop.set)
             stopping.start()

@@ -24,15 +24,15 @@ A recorder hands over a ``MappingProxyType`` of what has no other text in JSON; 
 """
 
 
-def _text_of(body: Body) -> str:
-    return body if isinstance(body, str) else encoded(dict(body))
+def _texts_of(bodies: Iterable[Body]) -> list[str]:
+    return [body if isinstance(body, str) else encoded(dict(body)) for body in bodies]
 
 
 def _data_of(body: Body) -> Mapping[str, Any]:
     if isinstance(body, Mapping) and type(body) is not MappingProxyType:
         return body
     try:
-        data = json.loads(_text_of(body))  # of a recorder's own data, too: it may hold tuples
+        data = json.loads(*_texts_of([body]))  # of a recorder's own data, too: it may hold tuples
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
@@ -62,7 +62,7 @@ class _Kept:
     @property
     def text(self) -> str:
         """The same as JSON text, in ASCII: what a store keeps."""
-        return _text_of(self.body)
+        return _texts_of([self.body])[0]
 
 
 @fast_init
@@ -223,7 +223,7 @@ def _read_at_once(entries: Sequence[Entry]) -> Sequence[Mapping[str, Any]] | Non
 
 def texts_of(entries: Iterable[Entry]) -> list[str]:
     """What a store keeps of each entry, as JSON text."""
-    return [_text_of(entry.body) for entry in entries]
+    return _texts_of([entry.body for entry in entries])
 
 
 def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
@@ -236,7 +236,8 @@ def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:
     if not entries:
         raise ValueError("there is nothing to append")
     first = entries[0].position
-    if [one.position for one in entries] != list(range(first, first + len(entries))):
-        raise ValueError(f"the entries for run {run_id!r} do not follow each other")
+    for position, entry in enumerate(entries, first):
+        if entry.position != position:
+            raise ValueError(f"the entries for run {run_id!r} do not follow each other")
     if first != length:
         raise JournalConflictError(run_id, first, length)

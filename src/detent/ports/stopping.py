@@ -9,14 +9,30 @@ from contextvars import ContextVar, Token
 
 
 class Stop:
-    """Tells a piece of work, from any thread, that nobody waits for it any longer."""
+    """Tells a piece of work, from any thread, that nobody waits for it any longer.
 
-    __slots__ = ("_calls", "_is_set", "_lock")
+    A driver does the work within ``with stop:``, once; whatever stops the work around that sets it,
+    too.
+    """
+
+    __slots__ = ("_calls", "_is_set", "_lock", "_outer", "_token")
+    _token: Token[Stop | None]
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._is_set = False
         self._calls: list[Callable[[], object]] = []
+
+    def __enter__(self) -> None:
+        self._outer = _current.get()
+        if self._outer is not None:
+            self._outer.then(self.set)
+        self._token = _current.set(self)
+
+    def __exit__(self, *raised: object) -> None:
+        _current.reset(self._token)
+        if self._outer is not None:
+            self._outer.forget(self.set)
 
     def then(self, call: Callable[[], object]) -> None:
         """Have `call` called when it is set: at once, if it is."""
@@ -41,31 +57,6 @@ class Stop:
 
 
 _current: ContextVar[Stop | None] = ContextVar("stop", default=None)
-
-
-class stopped_by:  # noqa: N801  # it is written like a function
-    """Within the block `stop` stops what is done; whatever stops the work around it sets it, too.
-
-    A driver writes this around the work on an effect. It is a class since that takes a third of the
-    time that a generator does.
-    """
-
-    __slots__ = ("_outer", "_stop", "_token")
-    _token: Token[Stop | None]
-
-    def __init__(self, stop: Stop) -> None:
-        self._stop = stop
-        self._outer = _current.get()
-
-    def __enter__(self) -> None:
-        if self._outer is not None:
-            self._outer.then(self._stop.set)
-        self._token = _current.set(self._stop)
-
-    def __exit__(self, *raised: object) -> None:
-        _current.reset(self._token)
-        if self._outer is not None:
-            self._outer.forget(self._stop.set)
 
 
 @contextmanager

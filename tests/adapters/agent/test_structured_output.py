@@ -157,7 +157,7 @@ def test_a_run_that_was_stopped_goes_on_to_its_output(run: Runner) -> None:
         _ = stopped.value.result.output
 
     again = run(agent, snapshot=stopped.value.snapshot.to_json())
-    assert (again.output, again.run.misfits) == (OSLO, 1)
+    assert (again.output, again.run.invalid_answers) == (OSLO, 1)
     assert agent.resume("r").output == OSLO
     assert agent.resume("r").output == OSLO
 

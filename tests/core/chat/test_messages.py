@@ -22,6 +22,7 @@ from detent import (
     ToolCallResult,
     UnstorableError,
 )
+from detent.core.chat.messages import with_calls
 from detent.core.values.copies import protect
 from detent.machine import FrozenDict
 
@@ -207,3 +208,15 @@ def test_the_first_image_and_the_first_file_are_found() -> None:
     message = ChatMessage.from_user(content_parts=[IMAGE, FILE, ImageContent("eA==")])
     assert (message.image, message.file) == (IMAGE, FILE)
     assert (ChatMessage.from_user("hi").image, ChatMessage.from_user("hi").file) == (None, None)
+
+
+def test_what_a_message_says_beside_its_calls_stays() -> None:
+    """Where it stands; only the calls are others."""
+    one, two = ToolCall("note", {"n": 1}, "a"), ToolCall("note", {"n": 2}, "b")
+    message = ChatMessage.from_assistant("let me see", tool_calls=[one, two])
+    three = ToolCall("note", {"n": 3}, "a")
+
+    changed = with_calls(message, [three, two])
+
+    assert (changed.text, changed.tool_calls) == ("let me see", (three, two))
+    assert with_calls(message, [one, two]) is message

@@ -58,7 +58,7 @@ def calling(*names: str) -> Run[State]:
     return step(SPEC, START, ModelReplied(1, 1, reply))
 
 
-def held(run: Run[Any], break_point: BreakPoints | None) -> str:
+def held(run: Run[Any], break_point: BreakPoints) -> str:
     """What a breakpoint keeps from happening."""
     rules = holds_of(break_point, SPEC)
     return describe_effects([effect for effect in due(SPEC, run) if rules(run, effect)])
@@ -129,8 +129,8 @@ def test_a_tool_breakpoint_says_which_tools_it_means() -> None:
 
 def test_no_breakpoint_holds_nothing() -> None:
     """The agent goes through."""
-    assert held(START, None) == ""
-    assert holds_of(None, SPEC).first(START, due(SPEC, START)[0]) is None
+    assert held(START, []) == ""
+    assert holds_of((), SPEC).first(START, due(SPEC, START)[0]) is None
 
 
 def test_an_exception_has_all_that_it_takes_to_go_on() -> None:

@@ -132,7 +132,7 @@ def test_a_secret_that_was_left_alone_stays_what_it_is() -> None:
         (ToolExecutionDecision("pay", execute=True, tool_call_id="nobody"), "unknown_call"),
         (evolve(FIRST.confirm(), digest=SECOND.digest), "wrong_digest"),
         (evolve(FIRST.confirm(), digest=""), "wrong_digest"),
-        (FIRST.modify({"to": "Ann"}), "misfit"),
+        (FIRST.modify({"to": "Ann"}), "invalid_arguments"),
     ],
     ids=["which", "tool", "id", "digest", "empty digest", "misfit"],
 )

@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 from detent import ChatMessage, Limits, OutputError, OutputType, State, Tool, ToolCall, WiringError
 from detent.core.chat.replies import FinishReason
 from detent.core.control.breakpoints import ToolBreakpoint
-from detent.core.machine.answers import output_of
+from detent.core.machine.turns import output_of
 from detent.core.run.run import RunOptions
 from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import by_name
@@ -106,7 +106,7 @@ def test_a_misfit_goes_back_to_the_model(line: ToolCall, told: str) -> None:
     assert result is not None
     assert told in result.text
     assert result.error
-    assert (run.phase, run.turn, run.misfits) == (Thinking(), 2, 1)
+    assert (run.phase, run.turn, run.invalid_answers) == (Thinking(), 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_prose_goes_back_to_the_model(spec: AgentSpec[State], how: str) -> None:
     last = run.messages[-1].text or ""
     assert last.startswith("Your answer cannot be used: the answer is no JSON")
     assert how in last
-    assert run.misfits == 1
+    assert run.invalid_answers == 1
 
 
 def test_a_run_without_its_tools_is_asked_as_one_that_has_none() -> None:

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from detent import ChatMessage, OutputType, State, Tool, ToolCall
 from detent.approvals import Allow
-from detent.core.machine.opening import open_slots, with_call_ids, with_calls
+from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.run.run import (
     NO_OPTIONS,
     AnswerAccepted,
@@ -67,18 +67,6 @@ def test_a_tool_that_was_not_chosen_is_unknown() -> None:
 
     assert isinstance(status, Faulted)
     assert "Available tools: note" in status.fault.message
-
-
-def test_what_a_message_says_beside_its_calls_stays() -> None:
-    """Where it stands; only the calls are others."""
-    one, two = ToolCall("note", {"n": 1}, "a"), ToolCall("note", {"n": 2}, "b")
-    message = ChatMessage.from_assistant("let me see", tool_calls=[one, two])
-    three = ToolCall("note", {"n": 3}, "a")
-
-    changed = with_calls(message, [three, two])
-
-    assert (changed.text, changed.tool_calls) == ("let me see", (three, two))
-    assert with_calls(message, [one, two]) is message
 
 
 def test_the_model_is_told_what_it_has_called_and_what_there_is() -> None:

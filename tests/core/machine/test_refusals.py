@@ -152,7 +152,7 @@ def test_a_change_that_does_not_fit_is_refused_with_each_fault() -> None:
     found = refusal(SPEC, run, HumanDecided(human.ref, human.digest, Modified({"amount": "x"})))
 
     assert found is not None
-    assert found.why == "misfit"
+    assert found.why == "invalid_arguments"
     assert sorted(found.faults) == ["'amount' must be an integer, got \"x\"", "'to' is missing"]
     assert found.text == f"call 0 of turn 1 of run 'r': {'; '.join(found.faults)}"
 

@@ -84,5 +84,5 @@ def test_a_policy_may_be_for_every_tool_that_has_none_of_its_own() -> None:
     rules: FrozenDict[str, Policy] = FrozenDict({"*": always, "note": never})
     spec = AgentSpec(STATE, by_name([NOTE, PAY]), policies=rules)
 
-    assert (spec.policy_of("pay"), spec.policy_of("note")) == (always, never)
-    assert AgentSpec(State({})).policy_of("pay") is None
+    assert (spec.guards["pay"], spec.guards["note"]) == (always, never)
+    assert AgentSpec(State({})).guards == {}

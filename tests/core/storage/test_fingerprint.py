@@ -8,7 +8,7 @@ from detent import ChatMessage, State, ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.run import RunOptions
 from detent.core.run.spec import Delegate
-from detent.core.storage.fingerprint import fingerprint, is_fingerprint, misfits
+from detent.core.storage.fingerprint import fingerprint, is_fingerprint, mismatches
 from detent.core.storage.journal import run_to_json
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, CallRef, ModelReplied, ToolStarted, start, step
@@ -33,20 +33,20 @@ def test_the_same_agent_fits() -> None:
     told = fingerprint(SPEC, RUN)
     assert is_fingerprint(told)
     assert is_fingerprint(told["agents"]["0"])
-    assert misfits(SPEC, told, run_to_json(SPEC, RUN), RUN.slots) == []
+    assert mismatches(SPEC, told, run_to_json(SPEC, RUN), RUN.slots) == []
 
 
 def test_another_agent_inside_is_told_with_its_name() -> None:
     """Its state has lost a key."""
     other = spec_of(evolve(INNER, state=State({})))
-    (fault,) = misfits(other, fingerprint(SPEC, RUN), run_to_json(SPEC, RUN), RUN.slots)
+    (fault,) = mismatches(other, fingerprint(SPEC, RUN), run_to_json(SPEC, RUN), RUN.slots)
     assert fault.startswith("agent 'ask': its state has the key 'found'")
 
 
 def test_a_tool_that_is_gone_is_told() -> None:
     """A call of it is open."""
     bare = evolve(SPEC, tools=by_name([]))
-    found = misfits(bare, fingerprint(SPEC, RUN), run_to_json(SPEC, RUN), RUN.slots)
+    found = mismatches(bare, fingerprint(SPEC, RUN), run_to_json(SPEC, RUN), RUN.slots)
     assert found == ["it needs the tool 'ask'; this agent has none"]
 
 
@@ -69,6 +69,6 @@ def test_a_tool_that_the_run_was_allowed_is_needed_too() -> None:
     begun = start(SPEC, [], run_id="r", options=RunOptions(tools=("ask",)))
     bare = evolve(SPEC, tools=by_name([]))
 
-    found = misfits(bare, fingerprint(SPEC, begun), run_to_json(SPEC, begun), begun.slots)
+    found = mismatches(bare, fingerprint(SPEC, begun), run_to_json(SPEC, begun), begun.slots)
 
     assert found == ["it needs the tool 'ask'; this agent has none"]

@@ -16,7 +16,7 @@ from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.run import Acting, AwaitingDecision, Refused, Slot, evolve, moved
 from detent.core.storage.journal import (
     event_from_json,
-    event_of,
+    event_of_kind,
     event_to_json,
     progress_mark,
     run_from_json,
@@ -209,6 +209,6 @@ def test_an_event_is_read_as_what_its_entry_says_that_it_is() -> None:
     event = returned(*WRITES)
     data = json.loads(json.dumps(data_of(event, ToolReturned, SPEC)))
 
-    assert event_of(SPEC, "ToolReturned", data) == event
+    assert event_of_kind(SPEC, "ToolReturned", data) == event
     with pytest.raises(StoredDataError, match=r"must have '\$type', one of .*, got 'Nothing'"):
-        event_of(SPEC, "Nothing", data)
+        event_of_kind(SPEC, "Nothing", data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any, get_type_hints
@@ -103,6 +104,35 @@ def test_a_field_that_asks_for_more_is_refused(odd: Any) -> None:
         fast_init(kind)
 
 
+def test_a_field_that_is_no_parameter_is_made_of_the_others() -> None:
+    """As attrs makes it, also where a field is changed."""
+    made: Any = Factory(lambda self: self.place + 1, takes_self=True)
+    body = {"place": field(), "following": field(init=False, default=made)}
+    hints = {"place": int, "following": int}
+    kind: Any = fast_init(frozen(type("Place", (), {**body, "__annotations__": hints})))
+
+    assert kind(1).following == 2
+    assert attrs.evolve(kind(1), place=5).following == 6
+    with pytest.raises(TypeError, match="unexpected keyword argument 'following'"):
+        kind(1, following=3)
+
+
+def test_a_field_may_be_called_as_the_generator_calls_its_own() -> None:
+    """A parameter called `kind` once hid the class, and all that has one took the slow way."""
+    names = ["kind", "slow", "twin", "become", "value", "new"]
+    kind: Any = type("Odd", (), {"__annotations__": dict.fromkeys(names, int)})
+    fast = fast_init(frozen(kind))
+    called: list[str] = []
+    sys.setprofile(lambda frame, *_: called.append(frame.f_code.co_filename))
+    try:
+        made = fast(*range(6))
+    finally:
+        sys.setprofile(None)
+
+    assert attrs.astuple(made) == tuple(range(6))
+    assert not [name for name in called if name.startswith("<attrs")]
+
+
 def test_a_class_that_does_more_at_the_end_is_refused() -> None:
     """That would be left out as well."""
 
@@ -138,7 +168,7 @@ def test_a_message_is_converted_as_ever() -> None:
     assert message.role is ChatRole.USER
 
 
-RUN = Run("r", State({}), turn=3, misfits=1)
+RUN = Run("r", State({}), turn=3, invalid_answers=1)
 CHANGES: dict[str, object] = {
     "id": "s",
     "state": State({"n": {"type": int}}),
@@ -147,7 +177,7 @@ CHANGES: dict[str, object] = {
     "usage": Usage(1, 2),
     "tool_call_counts": FrozenDict(add=1),
     "options": RunOptions(("add",)),
-    "misfits": 2,
+    "invalid_answers": 2,
     "cost": 0.5,
     "exhausted": "max_tokens",
     "deadline": 9.5,

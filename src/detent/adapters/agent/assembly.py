@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.agent.inputs import require_callback, require_conversation
 from detent.adapters.agent.options import Messages, RunRequest
-from detent.adapters.agent.selection import choose_tools, refresh
+from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
 from detent.adapters.drivers.observations import observing
@@ -24,7 +24,7 @@ from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
-from detent.core.control.breakpoints import BreakPoints, holds_of
+from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.control.streaming import tool_result_chunks
@@ -70,6 +70,10 @@ def _chance(port: Chance | None) -> Chance:
     return SystemChance() if port is None else port
 
 
+def _has_toolset(assembly: Assembly[Any]) -> bool:
+    return has_toolset(assembly.tools)
+
+
 @frozen
 class Assembly(Generic[S]):
     """An agent's rules and its ports; it makes handles of runs.
@@ -89,6 +93,9 @@ class Assembly(Generic[S]):
     chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
     strategies: Mapping[str, Any] = field(factory=dict)
+    has_toolset: bool = field(
+        init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
+    )
 
     def __attrs_post_init__(self) -> None:
         output = self.spec.output
@@ -110,7 +117,7 @@ class Assembly(Generic[S]):
         self, request: RunRequest[S], streaming_callback: StreamingCallback | None
     ) -> RunHandle[S]:
         """A run that is new, or goes on from a snapshot."""
-        spec, names = choose_tools(refresh(self.spec, self.tools), request.tools)
+        spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
             _require_nothing_else(
                 messages=request.messages,
@@ -142,11 +149,23 @@ class Assembly(Generic[S]):
         tools: Tools[S] | None,
     ) -> RunHandle[S]:
         """A run of the journal, which goes on in this process."""
-        spec, _ = choose_tools(refresh(self.spec, self.tools), tools)
+        spec, _ = self._chosen(tools)
         at = loaded(self.required_journal, spec, run_id)
         handle = self._handle(spec, at, streaming_callback, break_point)
         handle.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
         return handle
+
+    @property
+    def current_spec(self) -> AgentSpec[S]:
+        """The rules with the tools that there are now."""
+        return refresh(self.spec, self.tools) if self.has_toolset else self.spec
+
+    def _chosen(
+        self, tools: Tools[S] | Sequence[str] | None
+    ) -> tuple[AgentSpec[S], tuple[str, ...] | None]:
+        """The rules of a run that gets these tools; and their names, if it only uses some."""
+        spec = self.current_spec
+        return (spec, None) if tools is None else choose_tools(spec, tools)
 
     def _time(self, spec: AgentSpec[S]) -> float | None:
         return self.clock.now() if spec.is_timed else None
@@ -178,7 +197,7 @@ class Assembly(Generic[S]):
             tell = streaming_callback
         performer = self._performer(spec, tell)
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
-        holds = holds_of(break_point, spec)
+        holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
         recorder = None
         if self.journal is not None:
             recorder = Recorder(self.journal, spec, self.clock.now, at)

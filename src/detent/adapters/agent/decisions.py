@@ -97,21 +97,18 @@ class RunDecisions:
         self._write(run_id, revoke)
 
     def _load(self, run_id: str) -> tuple[AgentSpec[Any], Run[Any]]:
-        from detent.adapters.agent.selection import refresh
         from detent.adapters.drivers.recording import loaded
 
-        assembly = self._assembly
-        spec = refresh(assembly.spec, assembly.tools)
-        return spec, loaded(assembly.required_journal, spec, run_id).run
+        spec = self._assembly.current_spec
+        return spec, loaded(self._assembly.required_journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
         """Read, change and append, again where somebody was faster."""
-        from detent.adapters.agent.selection import refresh
         from detent.adapters.drivers.recording import Recorder, loaded
         from detent.ports.journal import JournalConflictError
 
         assembly = self._assembly
-        spec, journal = refresh(assembly.spec, assembly.tools), assembly.required_journal
+        spec, journal = assembly.current_spec, assembly.required_journal
         for left in reversed(range(TRIES)):
             at = loaded(journal, spec, run_id)
             run, events = change(at.run)

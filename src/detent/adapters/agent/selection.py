@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
+from typing import Any
 
 from attrs import evolve
 
@@ -30,10 +31,13 @@ def choose_tools(
     return spec, names
 
 
+def has_toolset(tools: Tools[Any]) -> bool:
+    """Whether a toolset is among the tools: what it holds may change."""
+    return isinstance(tools, Toolset) or any(isinstance(item, Toolset) for item in tools)
+
+
 def refresh(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
-    """The spec with what the toolsets hold by now."""
-    if not isinstance(tools, Toolset) and not any(isinstance(item, Toolset) for item in tools):
-        return spec
+    """The spec with what the tools and toolsets hold by now."""
     listed = flat(tools)
     if len(listed) == len(spec.tools) and all(map(is_, listed, spec.tools.values())):
         return spec

@@ -72,16 +72,11 @@ class AttemptStream:
     `tools` are those that the model may call.
     """
 
-    def __init__(self, tell: CallbackDispatcher | None, tools: Iterable[ToolSpec] = ()) -> None:
+    def __init__(self, tell: CallbackDispatcher, tools: Iterable[ToolSpec] = ()) -> None:
         self._tell = tell
         secret = {tool.name: tool.masked for tool in tools if tool.masked}
         self._veil = SecretFilter(secret) if secret else None
         self._were_told = self._ended = False
-
-    @property
-    def callback(self) -> StreamingCallback | None:
-        """What a chat generator is given; without anybody to tell, nothing."""
-        return None if self._tell is None else self
 
     def __call__(self, chunk: StreamingChunk) -> None:
         """Pass a piece on.
@@ -91,8 +86,6 @@ class AttemptStream:
         """
         if self._ended:
             raise UnheardError("nobody waits for this answer any longer")
-        if self._tell is None:
-            return
         self._were_told = True
         for shown in (chunk,) if self._veil is None else self._veil(chunk):
             self._tell(shown)
@@ -142,10 +135,6 @@ def _masked_json(text: str, names: frozenset[str]) -> str:
         return json.dumps(masked(json.loads(text or "{}"), names), ensure_ascii=False)
     except (ValueError, AttributeError, RecursionError):  # no object: no tool runs with it
         return MASK
-
-
-UNTOLD = AttemptStream(None)
-"""The pieces of all attempts that nobody listens to."""
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.drivers.callbacks import UNTOLD, AttemptStream, CallbackDispatcher
+from detent.adapters.drivers.callbacks import AttemptStream, CallbackDispatcher
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
@@ -55,7 +55,7 @@ from detent.ports.chat import (
 )
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationStrategy, ConfirmationUI
-from detent.ports.stopping import Stop, stopped_by
+from detent.ports.stopping import Stop
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 T = TypeVar("T")
@@ -148,22 +148,22 @@ class EffectPerformer:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces, key = self._pieces(effect, None), effect.key
-        stop = self._stops.setdefault(key, Stop())
-        stop.then(pieces.end)
+        pieces = self._pieces(effect, None)
+        stop = self._stops.setdefault(effect.key, Stop())
+        if pieces is not None:
+            stop.then(pieces.end)
         try:
             reply = self._answer(effect, pieces, stop)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - becomes an event
             return self._unanswered(effect, error, pieces)
         finally:
-            pieces.end()
-            del self._stops[key]
+            if pieces is not None:
+                pieces.end()
+            del self._stops[effect.key]
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = UNTOLD
-        if self.dispatcher is not None:
-            pieces = self._pieces(effect, asyncio.get_running_loop())
+        pieces = self._pieces(effect, asyncio.get_running_loop())
         try:
             if hasattr(self.chat, "run_async"):
                 reply = require_reply(await self._asked(effect, pieces), self.chat)
@@ -174,31 +174,37 @@ class EffectPerformer:
                 raise
             return self._unanswered(effect, error, pieces)
         finally:
-            pieces.end()
+            if pieces is not None:
+                pieces.end()
         return self._replied(effect, reply)
 
-    def _pieces(self, effect: AskModel, loop: asyncio.AbstractEventLoop | None) -> AttemptStream:
+    def _pieces(
+        self, effect: AskModel, loop: asyncio.AbstractEventLoop | None
+    ) -> AttemptStream | None:
+        """Where the pieces of the answer go; None where nobody listens."""
         if self.dispatcher is None:
-            return UNTOLD
+            return None
         self.dispatcher.loop = loop
         return AttemptStream(self.dispatcher, effect.tools)
 
-    def _answer(self, effect: AskModel, pieces: AttemptStream, stop: Stop) -> ChatReply:
+    def _answer(self, effect: AskModel, pieces: AttemptStream | None, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
             return _awaited(self._answer_async(effect, pieces), stop)
-        with stopped_by(stop):
+        with stop:
             reply = cast(ChatGenerator, self.chat).run(
                 effect.messages,
                 tools=effect.tools,
                 generation_kwargs=effect.generation_kwargs,
-                streaming_callback=pieces.callback,
+                streaming_callback=pieces,
             )
         return require_reply(reply, self.chat)
 
-    async def _answer_async(self, effect: AskModel, pieces: AttemptStream) -> ChatReply:
+    async def _answer_async(self, effect: AskModel, pieces: AttemptStream | None) -> ChatReply:
         return require_reply(await self._asked(effect, pieces), self.chat)
 
-    async def _answer_in_a_thread(self, effect: AskModel, pieces: AttemptStream) -> ChatReply:
+    async def _answer_in_a_thread(
+        self, effect: AskModel, pieces: AttemptStream | None
+    ) -> ChatReply:
         stop = Stop()
         try:
             return await in_a_thread(partial(self._answer, effect, pieces, stop))
@@ -206,13 +212,13 @@ class EffectPerformer:
             stop.set()  # a thread may go on with it
             raise
 
-    def _asked(self, effect: AskModel, pieces: AttemptStream) -> Awaitable[ChatReply]:
+    def _asked(self, effect: AskModel, pieces: AttemptStream | None) -> Awaitable[ChatReply]:
         chat: Any = self.chat
         reply: Awaitable[ChatReply] = chat.run_async(
             effect.messages,
             tools=effect.tools,
             generation_kwargs=effect.generation_kwargs,
-            streaming_callback=pieces.callback,
+            streaming_callback=pieces,
         )
         return reply
 
@@ -220,8 +226,11 @@ class EffectPerformer:
         cost = 0.0 if self.price is None else self.price(reply)
         return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
-    def _unanswered(self, effect: AskModel, error: BaseException, pieces: AttemptStream) -> Event:
-        pieces.take_back()
+    def _unanswered(
+        self, effect: AskModel, error: BaseException, pieces: AttemptStream | None
+    ) -> Event:
+        if pieces is not None:
+            pieces.take_back()
         failure = _failure(error)
         self.errors[failure] = error
         if not failure.retryable:
@@ -230,18 +239,19 @@ class EffectPerformer:
         return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
 
     def _run(self, effect: RunTool) -> Event:
-        invocation, key = _invocation(effect), effect.key
-        stop = self._stops.setdefault(key, Stop())
-        stop.then(invocation.end)
+        invocation = _invocation(effect)
         try:
-            with stopped_by(stop):
-                value = self._execute(effect.tool, invocation.arguments(), stop)
+            arguments = invocation.arguments()
+            stop = self._stops.setdefault(effect.key, Stop())
+            stop.then(invocation.end)
+            with stop:
+                value = self._execute(effect.tool, arguments, stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
             return self._raised(effect, invocation, error)
         finally:
             invocation.end()
-            del self._stops[key]
+            self._stops.pop(effect.key, None)  # without arguments there is none
 
     def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
         is_async = tool.signature.is_async or not hasattr(self.tools, "execute")
@@ -255,7 +265,7 @@ class EffectPerformer:
         invocation, stop = _invocation(effect), Stop()
         try:
             arguments = invocation.arguments()
-            with stopped_by(stop):
+            with stop:
                 value = await self._executed(effect.tool, arguments, stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:

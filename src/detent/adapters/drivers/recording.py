@@ -26,14 +26,13 @@ from detent.core.storage.checkpoints import (
     joined,
     start_data,
 )
-from detent.core.storage.journal import event_of, progress_mark, status_of
+from detent.core.storage.journal import event_of_kind, progress_mark, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
     run_of,
 )
 from detent.ports.journal import (
-    Body,
     Checkpoint,
     Entry,
     Journal,
@@ -112,20 +111,21 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, MappingProxyType(start_data(self._spec, run)))])
+            self._append(run, [(STARTED, start_data(self._spec, run))])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
     def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
         """Write down events, and, now and then, the whole run after them."""
-        marked = len(happened) - 1
-        while marked and type(happened[marked][0]) is ToolStarted:
-            marked -= 1  # of a start, only one thing can come
-        new = [
-            (type(event).__name__, self._data(event, after if place == marked else None))
-            for place, (event, after) in enumerate(happened)
-        ]
         run = happened[-1][1]
+        new = [
+            (type(event).__name__, data_of(event, type(event), self._spec)) for event, _ in happened
+        ]
+        marked = len(new) - 1
+        while marked >= 0 and type(happened[marked][0]) is ToolStarted:
+            marked -= 1  # of a start, only one thing can come
+        if marked >= 0:
+            new[marked][1]["mark"] = progress_mark(happened[marked][1])
         position = self._length + len(new)
         if not self._is_due(run, position - self._known.position):
             self._append(run, new)
@@ -142,30 +142,22 @@ class Recorder:
         """
         return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
-    def _data(self, event: Event, after: Run[Any] | None) -> Body:
-        """An event, with the mark of the run after it if there is one."""
-        data = data_of(event, type(event), self._spec)
-        if after is not None and type(event) is not ToolStarted:
-            data["mark"] = progress_mark(after)
-        return MappingProxyType(data)
-
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
-        self._append(
-            run, [(STOPPED, MappingProxyType({"held": places, "about_to": describe_effects(held)}))]
-        )
+        data = {"held": places, "about_to": describe_effects(held)}
+        self._append(run, [(STOPPED, data)])
 
     def _append(
         self,
         run: Run[Any],
-        new: Sequence[tuple[str, Body]],
+        new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        at, status = self._now(), status_of(run)
+        status, at = status_of(run), self._now()
         entries = [
-            Entry(place, at, kind, status, body)
-            for place, (kind, body) in enumerate(new, self._length)
+            Entry(place, at, kind, status, MappingProxyType(data))
+            for place, (kind, data) in enumerate(new, self._length)
         ]
         self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
@@ -275,7 +267,7 @@ def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tu
     """
     rest = dict(data)
     mark = rest.pop("mark", None)
-    return event_of(spec, kind, rest), mark
+    return event_of_kind(spec, kind, rest), mark
 
 
 def _lack(spec: AgentSpec[Any], event: Event) -> str:

@@ -120,18 +120,15 @@ class Session(Generic[S]):
         """
         known = tuple(self.under_way)
         try:
-            return self._taken()
+            fresh = self._begun()
+            while self._answers:
+                answers, self._answers = self._answers, ()
+                self.feed(*answers)
+                fresh |= self._begun()
+                fresh = {key: one for key, one in fresh.items() if key in self.under_way}
         except BaseException:  # nobody is given what has been begun
             self.under_way = {key: self.under_way[key] for key in known if key in self.under_way}
             raise
-
-    def _taken(self) -> list[Effect]:
-        fresh = self._begun()
-        while self._answers:
-            answers, self._answers = self._answers, ()
-            self.feed(*answers)
-            fresh |= self._begun()
-            fresh = {key: one for key, one in fresh.items() if key in self.under_way}
         for effect in self.under_way.values():
             if not isinstance(effect, WaitUntil) or effect.reason != "limit":
                 return list(fresh.values())

@@ -14,14 +14,13 @@ from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 Kept = TypeVar("Kept", Entry, Checkpoint)
 
 
+PRIVATE = (str, MappingProxyType)
+"""What is kept as it came. A recorder's data can only be read, and nobody else has it."""
+
+
 def _text(kept: Kept) -> Kept:
     """What is kept shares nothing with whoever wrote it, nor with who reads it: a text."""
     return kept if type(kept.body) is str else evolve(kept, data=kept.text)
-
-
-def _own(kept: Kept) -> Kept:
-    """What a recorder writes can only be read, and nobody else has it: it needs no text."""
-    return kept if type(kept.body) is MappingProxyType else _text(kept)
 
 
 class MemoryJournal:
@@ -36,8 +35,10 @@ class MemoryJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
-        new = [_own(entry) for entry in entries]
-        last = None if checkpoint is None else _own(checkpoint)  # it may refuse to be text
+        new = [entry if type(entry.body) in PRIVATE else _text(entry) for entry in entries]
+        last = checkpoint  # it may refuse to be text
+        if last is not None and type(last.body) not in PRIVATE:
+            last = _text(last)
         with self._lock:
             kept = self._entries.get(run_id)
             require_next(run_id, entries, 0 if kept is None else len(kept))

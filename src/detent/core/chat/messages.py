@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from operator import is_
 from typing import Any, TypeAlias, TypeVar, cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
@@ -336,6 +337,18 @@ class ChatMessage:
             if not isinstance(part, kind):
                 return tuple([part for part in content if isinstance(part, kind)])
         return content  # has no other parts: the usual case, and the quick one
+
+
+def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
+    """The message with each of its calls, in order, replaced by one of `calls`."""
+    content = message.content
+    if len(content) == len(calls) and all(map(is_, calls, content)):
+        return message  # there is nothing else in it: the usual case
+    if all(map(is_, calls, message.tool_calls)):
+        return message
+    rest = iter(calls)
+    replaced = [next(rest) if isinstance(part, ToolCall) else part for part in content]
+    return evolve(message, content=replaced)
 
 
 def tool_message(result: ToolCallResult) -> ChatMessage:

@@ -156,15 +156,13 @@ class Holds:
 NO_HOLD = Holds()
 
 
-def holds_of(break_points: BreakPoints | None, spec: AgentSpec[Any]) -> Holds:
+def holds_of(break_points: BreakPoints, spec: AgentSpec[Any]) -> Holds:
     """One rule that holds an effect when any of `break_points` does.
 
     Raises:
         ValueError: a breakpoint names another component than its kind stops at, or a tool that its
             agent has not got.
     """
-    if break_points is None:
-        return NO_HOLD
     rules = (break_points,) if callable(break_points) else tuple(break_points)
     agents = agents_in(spec)
     for rule in rules:

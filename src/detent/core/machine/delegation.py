@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from detent.core.errors import DetentError, OutputError
-from detent.core.machine.answers import output_of
 from detent.core.machine.due import call_key
+from detent.core.machine.turns import output_of
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Failed, Finished
 from detent.core.run.refs import AgentRef, Path

@@ -119,8 +119,7 @@ def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
     asked: list[Policy] = []
     for slot in run.slots:
         if isinstance(slot.status, AwaitingPolicy):
-            named = spec.policy_of(slot.call.tool_name)
-            policy = unguarded if named is None else named
+            policy = spec.guards.get(slot.call.tool_name, unguarded)
             if not any(policy is one for one in asked):
                 asked.append(policy)
                 yield Judge(slot.ref, slot.call, spec.tools[slot.call.tool_name], policy, run)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from operator import is_
 from typing import Any
 
 from attrs import evolve
 
-from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
 from detent.core.run.output_type import OutputType
 from detent.core.run.refs import CallRef, new_ref
@@ -46,8 +45,8 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
         text = wording.tool_not_found(call.tool_name, spec.tools if chosen is None else chosen)
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
     call = without_hidden(call, tool)
-    ready = READY if spec.policy_of(tool.name) is None else AwaitingPolicy()
     fits = check_arguments(call, tool)
+    ready = AwaitingPolicy() if tool.name in spec.guards else READY
     return Slot(ref, call, ready if fits.value_or(default_value=False) else Faulted(fits.failure()))
 
 
@@ -76,15 +75,3 @@ def with_call_ids(reply: ChatReply, turn: int) -> tuple[ChatReply, Sequence[Tool
             ids[place] = next(name for name in names if name not in ids)
     named = [evolve(call, id=name) for call, name in zip(calls, ids, strict=True)]
     return evolve(reply, message=with_calls(reply.message, named)), named
-
-
-def with_calls(message: ChatMessage, calls: Sequence[ToolCall]) -> ChatMessage:
-    """The message with each of its calls, in order, replaced by one of `calls`."""
-    content = message.content
-    if len(content) == len(calls) and all(map(is_, calls, content)):
-        return message  # there is nothing else in it: the usual case
-    if all(map(is_, calls, message.tool_calls)):
-        return message
-    rest = iter(calls)
-    replaced = [next(rest) if isinstance(part, ToolCall) else part for part in content]
-    return evolve(message, content=replaced)

@@ -75,8 +75,7 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
         case Delegated(name, inner):
             return moved(slot, Delegated(name, unconfirmed(spec.agents[name], inner)))
         case Ready() | Running() | BackingOff() | Unknown():
-            is_guarded = spec.policy_of(slot.call.tool_name) is not None
-            return moved(slot, AwaitingPolicy()) if is_guarded else slot
+            return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case _:
             return slot
 

@@ -14,7 +14,7 @@ from detent.core.run.run import AwaitingDecision, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.invocation import argument_faults
 
-Why: TypeAlias = Literal["unknown_call", "repeated", "wrong_digest", "expired", "misfit"]
+Why: TypeAlias = Literal["unknown_call", "repeated", "wrong_digest", "expired", "invalid_arguments"]
 
 
 @frozen
@@ -23,7 +23,7 @@ class Refusal:
 
     "unknown_call": no such call waits for a decision. "repeated": it has been decided about before.
     "wrong_digest": it is about another call, or about other arguments. "expired": it confirms too
-    late. "misfit": it changes the arguments to what the tool does not take; `faults` says how.
+    late. "invalid_arguments": it changes them to what the tool does not take; `faults` says how.
     """
 
     why: Why
@@ -60,7 +60,7 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
     if isinstance(event.decision, Modified):
         changed = type(slot.call)(name, event.decision.arguments, slot.call.id)
-        return misfit(where, argument_faults(changed, spec.tools[name]))
+        return refusal_of(where, argument_faults(changed, spec.tools[name]))
     return None
 
 
@@ -69,11 +69,11 @@ def is_late(event: HumanDecided, until: float | None) -> bool:
     return until is not None and not (event.at is not None and event.at <= until)
 
 
-def misfit(where: str, faults: Sequence[str]) -> Refusal | None:
+def refusal_of(where: str, faults: Sequence[str]) -> Refusal | None:
     """The refusal of arguments that have `faults`."""
     if not faults:
         return None
-    return Refusal("misfit", f"{where}: {'; '.join(faults)}", tuple(faults))
+    return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
 
 
 def _done(decision: object) -> str:

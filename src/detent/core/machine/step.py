@@ -14,7 +14,6 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.answers import answered
 from detent.core.machine.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.machine.delegation import TASK, came_of, invocation_of
 from detent.core.machine.opening import open_slots, with_call_ids
@@ -23,6 +22,7 @@ from detent.core.machine.refusals import refusal
 from detent.core.machine.turns import (
     advance,
     after_failure,
+    answered,
     asked_again,
     completed,
     cut_short,
@@ -68,6 +68,7 @@ from detent.core.run.run import (
     are_settled,
     evolve,
     moved,
+    replaced,
 )
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.keys import Write
@@ -97,9 +98,8 @@ def start(
     """
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     opening = Write("messages", [*prompt, *messages])
-    deadline = spec.limits.deadline(at)
-    blank = spec.state.update([*state, opening])
-    begun = Run(run_id, blank, options=options, deadline=deadline)
+    filled = spec.state.update([*state, opening])
+    begun = Run(run_id, filled, options=options, deadline=spec.limits.deadline(at))
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
         return end(evolve(begun, turn=0), Exhausted(limit))
     return begun
@@ -194,24 +194,24 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return run
     tool = spec.tools[slot.call.tool_name]
     if isinstance(tool, Delegate):
-        return _change(spec, run, moved(slot, _delegated(spec, run, slot, event.at)))
+        return _move(spec, run, slot, _delegated(spec, run, slot, event.at))
     limit = tool.timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
-    return _change(spec, run, moved(slot, Running(event.attempt, deadline)))
+    return _move(spec, run, slot, Running(event.attempt, deadline))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
     slot = _attempted(run, event)
     if slot is None:
         return run
-    return _change(spec, run, moved(slot, Succeeded(event.result)))
+    return _move(spec, run, slot, Succeeded(event.result))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
     slot = _attempted(run, event)
     if slot is None:
         return run
-    return _change(spec, run, moved(slot, after_fault(spec, slot, event)))
+    return _move(spec, run, slot, after_fault(spec, slot, event))
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
@@ -231,7 +231,7 @@ def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> 
     if slot is None or not _is_at(slot, Unknown, event.attempt):
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
-    return _change(spec, run, moved(slot, Ready(event.attempt + 1)))
+    return _move(spec, run, slot, Ready(event.attempt + 1))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
@@ -285,7 +285,7 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
     if limit := spec.limits.spent(0, run.usage, run.cost):
         after = _stopped_at_turn(agent, before, after, limit)
-    return _change(spec, run, moved(slot, came_of(spec, run, slot, after)))
+    return _move(spec, run, slot, came_of(spec, run, slot, after))
 
 
 def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
@@ -295,7 +295,7 @@ def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: s
             agent = spec.agents[now.status.tool_name]
             inner = _stopped_at_turn(agent, was.status.run, now.status.run, limit)
             if inner is not now.status.run:
-                after = _change(spec, after, moved(now, came_of(spec, after, now, inner)))
+                after = _move(spec, after, now, came_of(spec, after, now, inner))
     return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))
 
 
@@ -303,7 +303,7 @@ def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     slot = _slot(run, event.ref)
     if slot is None or not isinstance(slot.status, AwaitingPolicy):
         return run
-    return _change(spec, run, judged(spec, run, slot, event))
+    return _with_slots(spec, run, replaced(run.slots, judged(spec, run, slot, event)))
 
 
 def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
@@ -311,7 +311,7 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
     if slot is None or refusal(spec, run, event) is not None:
         return run
     knowing = remembered(spec, run, slot, event)
-    slots = _replaced(run.slots, decided(spec, slot, event.decision))
+    slots = replaced(run.slots, decided(spec, slot, event.decision))
     return _with_slots(spec, knowing, tuple(released(spec, knowing, one) for one in slots))
 
 
@@ -331,9 +331,9 @@ def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: AnswerRejected) -> Run
     return asked_again(spec, run, event.text)
 
 
-def _change(spec: AgentSpec[S], run: Run[S], slot: Slot) -> Run[S]:
+def _move(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
     phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
-    return advance(spec, run, phase.reply, _replaced(phase.slots, slot))
+    return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
 
 
 def _with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
@@ -375,8 +375,3 @@ def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
     if slot is None or not isinstance(slot.status, BEGUN):
         return None
     return slot if slot.status.attempt == event.attempt else None
-
-
-def _replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
-    place = slot.ref.place
-    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way

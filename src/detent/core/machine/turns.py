@@ -1,18 +1,19 @@
-"""A turn: the model's reply and the answers to its calls, folded into the run."""
+"""A turn: the model's reply and the answers to its calls, folded into the run; or its last word."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 
-from detent.core.chat.messages import ChatMessage, tool_message
+from detent.core.chat.messages import ChatMessage, tool_message, with_calls
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.core.errors import StateError
+from detent.core.errors import OutputError, StateError
 from detent.core.machine.calls import given_up
-from detent.core.machine.opening import with_calls
 from detent.core.run.events import ModelFailed
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished, Outcome
+from detent.core.run.output_type import OutputType
 from detent.core.run.run import (
     THINKING,
     Acting,
@@ -32,9 +33,14 @@ from detent.core.run.run import (
     moved,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.schema.conversion import ConversionError
 from detent.core.state.state import with_messages
 from detent.core.state.typevars import S
+from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
+
+EARLY = frozenset({"length", "content_filter", "refusal"})
+"""The reasons for which a model stops before its answer is whole."""
 
 
 def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
@@ -51,14 +57,14 @@ def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence
     if outcome is not None:
         return evolve(run, state=state, phase=Done(outcome))
     if spec.output is not None:
-        misfits = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
-        run = evolve(run, misfits=run.misfits + misfits)
+        invalid = sum(isinstance(slot.status, AnswerInvalid) for slot in merged)
+        run = evolve(run, invalid_answers=run.invalid_answers + invalid)
     return turned(spec, run, state)
 
 
 def turned(spec: AgentSpec[S], run: Run[S], state: S) -> Run[S]:
     """The run with `state` at its next turn, or at its end when that was the last."""
-    if spec.output is not None and run.misfits >= spec.output.tries:
+    if spec.output is not None and run.invalid_answers >= spec.output.tries:
         return evolve(run, state=state, phase=Done(Exhausted("output_tries")))
     limit = run.exhausted or spec.limits.spent(run.turn, run.usage, run.cost)
     if limit is None:
@@ -133,10 +139,9 @@ def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, S
 
 def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
     """The model's message with its calls, as made or modified, then every answer in order."""
-    return [
-        with_calls(reply.message, [slot.call for slot in slots]),
-        *[tool_message(result) for slot in slots if (result := answer(slot)) is not None],
-    ]
+    calls = [slot.call for slot in slots]
+    answers = [tool_message(result) for slot in slots if (result := answer(slot)) is not None]
+    return [with_calls(reply.message, calls), *answers]
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
@@ -161,3 +166,45 @@ def say(run: Run[S], messages: Sequence[ChatMessage]) -> Run[S]:
 def end(run: Run[S], outcome: Outcome) -> Run[S]:
     """The run, ended."""
     return evolve(run, phase=Done(outcome))
+
+
+def answered(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
+    """The run after a reply without tool calls: its end, unless that is not the answer wanted."""
+    said = say(run, [reply.message])
+    early = reply.finish_reason if reply.finish_reason in EARLY else None
+    if spec.output is None:
+        limit = run.exhausted
+        return end(said, Exhausted(limit) if limit else Finished(early or "text"))
+    try:
+        answer = spec.output.answer_in(reply.message.text or "")
+    except ConversionError as error:
+        return end(said, Finished(early)) if early else _sent_back(spec, said, spec.output, error)
+    return end(said, Finished("output", answer))
+
+
+def output_of(spec: AgentSpec[Any], run: Run[Any]) -> Any:
+    """The run's answer as an instance of the wanted type; None where none is wanted.
+
+    Raises:
+        OutputError: the run has no such answer.
+    """
+    wanted = spec.output
+    if wanted is None:
+        return None
+    if not isinstance(run.outcome, Finished) or run.outcome.exit_reason != "output":
+        how = f"it ended by {run.outcome.exit_reason!r}" if run.outcome else "it has not ended"
+        raise OutputError(f"run {run.id} has no output: {how}")
+    try:
+        return wanted.read(run.outcome.answer)
+    except ConversionError as error:
+        raise OutputError(f"the output of run {run.id} does not fit: {error}") from error
+
+
+def _sent_back(
+    spec: AgentSpec[S], said: Run[S], wanted: OutputType[Any], error: ConversionError
+) -> Run[S]:
+    """The run in which the model is asked again, unless that was its last try."""
+    tools = spec.tools if said.options.tools is None else said.options.tools
+    tool_name = None if wanted.is_native(bool(tools)) else wanted.name
+    missed = evolve(said, invalid_answers=said.invalid_answers + 1)
+    return asked_again(spec, missed, wording.answer_wanted_again(str(error), tool_name))

@@ -1,15 +1,15 @@
 """Effects: what a run is owed by the world, in the imperative. A driver performs them.
 
-The `path` of each says for which of the agents inside the run it is.
+The `path` of each says for which of the agents inside the run it is, its `key` which of the run's
+effects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
@@ -41,8 +41,12 @@ class EffectKey(NamedTuple):
     path: Path = ()
 
 
-_key = partial(tuple.__new__, EffectKey)
-"""As `EffectKey`, in half the time."""
+def _model_key(effect: AskModel) -> EffectKey:
+    return EffectKey("model", effect.turn, 0, effect.attempt, effect.path)
+
+
+def _tool_key(effect: RunTool) -> EffectKey:
+    return EffectKey("tool", *effect.ref, effect.attempt, effect.path)
 
 
 @fast_init
@@ -56,11 +60,9 @@ class AskModel:
     tools: tuple[ToolSpec, ...] = field(repr=False)
     generation_kwargs: FrozenDict[str, object]
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return _key(("model", self.turn, 0, self.attempt, self.path))
+    key: EffectKey = field(
+        init=False, eq=False, repr=False, default=Factory(_model_key, takes_self=True)
+    )
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
@@ -82,11 +84,9 @@ class RunTool:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return _key(("tool", *self.ref, self.attempt, self.path))
+    key: EffectKey = field(
+        init=False, eq=False, repr=False, default=Factory(_tool_key, takes_self=True)
+    )
 
     def returned(self, value: object) -> ToolReturned:
         """The event that the tool has given `value`, as if its function had.

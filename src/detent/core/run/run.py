@@ -158,6 +158,12 @@ def moved(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.note)
 
 
+def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
+    """The slots with one of them as it is now."""
+    place = slot.ref.place
+    return slots[:place] + (slot,) + slots[place + 1 :]  # noqa: RUF005 - the quicker way
+
+
 _OPEN: frozenset[type] = frozenset(get_args(Open))
 
 
@@ -269,12 +275,12 @@ class Run(Generic[S]):
     """Everything one execution knows.
 
     `turn` counts model calls, from 1: it is the number of the turn that is going on, or was the
-    last. `misfits` counts the answers that were not of the wanted type. `cost` is in the currency
-    of the price list. `exhausted` names the limit that was reached when the model is asked for its
-    last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the attempt of
-    this turn with which the run last failed: once it is resumed, retries are counted from there.
-    `decisions` are those of humans that counted, `grants` the confirmations that count for further
-    calls.
+    last. `invalid_answers` counts the answers that were not of the wanted type. `cost` is in the
+    currency of the price list. `exhausted` names the limit that was reached when the model is asked
+    for its last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the
+    attempt of this turn with which the run last failed: once it is resumed, retries are counted
+    from there. `decisions` are those of humans that counted, `grants` the confirmations that count
+    for further calls.
     """
 
     id: str
@@ -284,7 +290,7 @@ class Run(Generic[S]):
     usage: Usage = Usage()
     tool_call_counts: FrozenDict[str, int] = field(factory=FrozenDict)
     options: RunOptions = NO_OPTIONS
-    misfits: int = 0
+    invalid_answers: int = 0
     cost: float = 0.0
     exhausted: str | None = None
     deadline: float | None = None

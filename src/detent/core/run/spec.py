@@ -42,6 +42,11 @@ def _agents(spec: AgentSpec[Any]) -> FrozenDict[str, AgentSpec[Any]]:
     return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
 
 
+def _guards(spec: AgentSpec[Any]) -> FrozenDict[str, Policy]:
+    named = {name: spec.policies.get(name, spec.policies.get("*")) for name in spec.tools}
+    return FrozenDict({name: policy for name, policy in named.items() if policy is not None})
+
+
 def _is_timed(spec: AgentSpec[Any]) -> bool:
     return spec.limits.max_seconds is not None or any(one.is_timed for one in spec.agents.values())
 
@@ -69,6 +74,7 @@ class AgentSpec(Generic[S]):
         fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
         output: the type that the answer has; None is text.
         agents: the tools that are agents, by name.
+        guards: for each guarded tool, who says whether a human must be asked before it runs.
         depth: how many agents work inside each other at most, this one included.
         is_timed: whether it, or one of these, however deep, may only take so many seconds.
 
@@ -93,6 +99,9 @@ class AgentSpec(Generic[S]):
     agents: FrozenDict[str, AgentSpec[Any]] = field(
         init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
     )
+    guards: FrozenDict[str, Policy] = field(
+        init=False, eq=False, repr=False, default=Factory(_guards, takes_self=True)
+    )
     depth: int = field(init=False, eq=False, repr=False, default=Factory(_depth, takes_self=True))
     is_timed: bool = field(
         init=False, eq=False, repr=False, default=Factory(_is_timed, takes_self=True)
@@ -104,10 +113,6 @@ class AgentSpec(Generic[S]):
             faults += wiring_faults(tool, self.state)
         if faults:
             raise WiringError(faults)
-
-    def policy_of(self, tool_name: str) -> Policy | None:
-        """Who says whether a human must be asked before this tool runs; None where nobody does."""
-        return self.policies.get(tool_name, self.policies.get("*")) if self.policies else None
 
     def _rule_faults(self) -> list[str]:
         known = {"text", *self.tools}

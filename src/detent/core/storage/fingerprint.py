@@ -34,7 +34,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
     return traits | ({"agents": inner} if inner else {})
 
 
-def misfits(
+def mismatches(
     spec: AgentSpec[Any],
     agent: Mapping[str, Any],
     run: Mapping[str, Any],
@@ -63,7 +63,7 @@ def misfits(
         for name in run["state"]["data"]
         if name not in spec.state.fields
     ]
-    return [*faults, *_misfits_inside(spec, agent, run, slots)]
+    return [*faults, *_mismatches_inside(spec, agent, run, slots)]
 
 
 def is_fingerprint(value: object) -> bool:
@@ -75,7 +75,7 @@ def is_fingerprint(value: object) -> bool:
             return False
 
 
-def _misfits_inside(
+def _mismatches_inside(
     spec: AgentSpec[Any],
     agent: Mapping[str, Any],
     run: Mapping[str, Any],
@@ -90,7 +90,7 @@ def _misfits_inside(
         if not is_fingerprint(was) or not _has_state(stored):
             yield f"the run of the agent {name!r} in it is damaged"
         else:
-            faults = misfits(spec.agents[name], was, stored, inner.slots)
+            faults = mismatches(spec.agents[name], was, stored, inner.slots)
             yield from (f"agent {name!r}: {fault}" for fault in faults)
 
 

@@ -10,7 +10,16 @@ from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
-from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, Status, is_settled
+from detent.core.run.run import (
+    Acting,
+    AwaitingDecision,
+    Delegated,
+    Done,
+    Run,
+    Slot,
+    Status,
+    is_settled,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
@@ -71,7 +80,7 @@ def event_from_json(spec: AgentSpec[Any], data: Mapping[str, object]) -> Event:
     return cast(Event, load(data, cast(Any, Event), spec))
 
 
-def event_of(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
+def event_of_kind(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
     """The same, of data that does not say its kind, which is quicker. Raises as above."""
     known = KINDS.get(kind)
     return load(data, known, spec) if known else event_from_json(spec, {**data, TAG: kind})
@@ -99,8 +108,9 @@ def progress_mark(run: Run[Any]) -> str:
 
     The turn, the phase, how many messages there are, and a word for each call.
     """
-    count = len(conversation_in(run.state))
-    return f"{run.turn} {type(run.phase).__name__} {count}{_words(run)}"
+    phase, count = run.phase, len(conversation_in(run.state))
+    words = map(_word, phase.slots) if isinstance(phase, Acting) else ()
+    return " ".join((str(run.turn), type(phase).__name__, str(count), *words))
 
 
 def _waits(status: Status) -> bool:
@@ -109,14 +119,11 @@ def _waits(status: Status) -> bool:
     return isinstance(status, AwaitingDecision)
 
 
-def _words(run: Run[Any]) -> str:
-    """A word for each slot, with the mark of an agent that is at work there."""
-    words = ""
-    for slot in run.slots:
-        status = slot.status
-        inner = f"({progress_mark(status.run)})" if isinstance(status, Delegated) else ""
-        words += f" {type(status).__name__}{inner}"
-    return words
+def _word(slot: Slot) -> str:
+    """How far a call has come, with the mark of an agent that is at work on it."""
+    status = slot.status
+    inner = f"({progress_mark(status.run)})" if isinstance(status, Delegated) else ""
+    return f"{type(status).__name__}{inner}"
 
 
 KINDS: Mapping[str, type[Event]] = {one.__name__: one for one in get_args(Event)}

@@ -37,7 +37,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
-from detent.core.storage.fingerprint import fingerprint, is_fingerprint, misfits
+from detent.core.storage.fingerprint import fingerprint, is_fingerprint, mismatches
 from detent.core.storage.journal import FORMAT, require_format, run_from_json, run_to_json
 from detent.core.tools.masking import masked
 from detent.core.values.frozen import FrozenDict, thaw
@@ -265,7 +265,7 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
             schema.
         StoredDataError: the snapshot is damaged.
     """
-    if faults := misfits(spec, snapshot.agent, snapshot.run, snapshot.slots):
+    if faults := mismatches(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
     return run_from_json(spec, snapshot.run)
 

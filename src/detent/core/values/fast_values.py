@@ -9,6 +9,7 @@ one of its own class; nobody else has seen it by then. This module alone makes c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any, TypeVar
 
 from attrs import NOTHING, fields
@@ -28,27 +29,27 @@ def fast_init(kind: type[T]) -> type[T]:
     every: Any = fields(kind)  # type: ignore[arg-type]  # it is an attrs class
     if hasattr(kind, "__attrs_post_init__"):
         raise TypeError(f"{kind.__name__}.__attrs_post_init__ would not be called")
-    names = {"become": _become, "kind": kind, "slow": kind.__init__, "twin": _twin(kind)}
-    parameters = dict[str, str]()
+    names = {"BECOME": _become, "KIND": kind, "SLOW": kind.__init__, "TWIN": _twin(kind)}
+    parameters: dict[str, str] = {}
     for field in every:
-        if field.validator or field.kw_only or not field.init or hasattr(field.default, "factory"):
+        if field.validator or field.kw_only or field.init == hasattr(field.default, "factory"):
             raise TypeError(f"{kind.__name__}.{field.name} has more than a default and a converter")
         name = field.alias
-        parameters[name] = name if field.default is NOTHING else f"{name}=default_{name}"
+        if field.init:  # else its default is made of the others
+            parameters[name] = name if field.default is NOTHING else f"{name}=default_{name}"
         names |= {f"default_{name}": field.default, f"convert_{name}": field.converter}
     init = _function(
         f"__init__(self, {', '.join(parameters.values())})",
-        "if self.__class__ is not kind:",  # a subclass keeps the constructor of attrs
-        f"    return slow(self, {', '.join(parameters)})",
+        "if self.__class__ is not KIND:",  # a subclass keeps the constructor of attrs
+        f"    return SLOW(self, {', '.join(parameters)})",
         *(f"{name} = convert_{name}({name})" for name in parameters if names[f"convert_{name}"]),
-        "become(self, twin)",
-        *(f"self.{field.name} = {field.alias}" for field in every),
-        "self.__class__ = kind",
+        "BECOME(self, TWIN)",
+        *(f"self.{field.name} = {field.alias}" for field in every if field.init),
+        *(f"self.{x.name} = default_{x.alias}.factory(self)" for x in every if not x.init),
+        "self.__class__ = KIND",
         names=names,
     )
-    init.__wrapped__ = kind.__init__  # where `inspect` and `typing` find what its names mean
-    init.__annotations__ = kind.__init__.__annotations__
-    init.__module__, init.__qualname__ = kind.__module__, f"{kind.__qualname__}.__init__"
+    update_wrapper(init, kind.__init__)  # for `inspect` and `typing` to find what its names mean
     type.__setattr__(kind, "__init__", init)
     return kind
 
@@ -58,11 +59,11 @@ def fast_evolve(kind: type[Any]) -> Callable[..., Any]:
     every = [field.name for field in fields(kind)]
     evolve: Callable[..., Any] = _function(
         f"evolve(value, *, {', '.join(f'{name}=KEPT' for name in every)})",
-        "new = twin()",
+        "new = TWIN()",
         *(f"new.{name} = value.{name} if {name} is KEPT else {name}" for name in every),
-        "new.__class__ = kind",
+        "new.__class__ = KIND",
         "return new",
-        names={"KEPT": object(), "kind": kind, "twin": _twin(kind)},
+        names={"KEPT": object(), "KIND": kind, "TWIN": _twin(kind)},
     )
     return evolve
 

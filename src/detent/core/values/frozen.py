@@ -36,10 +36,6 @@ def _refuse(self: object, *args: object, **kwargs: object) -> Never:
     raise TypeError(f"a {kind} cannot be changed; make a copy first, e.g. with thaw(value)")
 
 
-def _change_nothing(self: object, *args: object, **kwargs: object) -> None:
-    """An ``__init__``: the instance was filled by ``__new__``, and may be begun but once."""
-
-
 def _filling(base: Any) -> Any:
     """A ``__new__`` that fills it already: anybody can call the ``__init__`` of `base` again."""
 
@@ -61,12 +57,12 @@ class FrozenDict(dict[K, V]):
     if not TYPE_CHECKING:  # a checker takes the constructor of dict
 
         def __new__(cls, *items: object, **named: object) -> Self:
-            """Fill it here already, so that a second call of ``__init__`` changes nothing."""
+            """Fill it here already: then ``__init__`` has nothing to do, however often called."""
             filled = dict.__new__(cls)
             dict.__init__(filled, *items, **named)
             return filled
 
-        __init__ = _change_nothing
+        __init__ = object.__init__
 
     def __hash__(self) -> int:  # type: ignore[override]  # a dict has no hash; a frozen one has
         return hash(frozenset(self.items()))
@@ -84,7 +80,7 @@ class FrozenList(list[T]):
     pop = sort = reverse = _refuse
 
     if not TYPE_CHECKING:  # a checker takes the constructor of list
-        __new__, __init__ = _filling(list), _change_nothing
+        __new__, __init__ = _filling(list), object.__init__
 
     def __hash__(self) -> int:  # type: ignore[override]  # a list has no hash; a frozen one has
         return hash(tuple(self))
@@ -102,7 +98,7 @@ class FrozenSet(set[T]):
     difference_update = intersection_update = symmetric_difference_update = _refuse
 
     if not TYPE_CHECKING:  # a checker takes the constructor of set
-        __new__, __init__ = _filling(set), _change_nothing
+        __new__, __init__ = _filling(set), object.__init__
 
     def __hash__(self) -> int:  # type: ignore[override]  # a set has no hash; a frozen one has
         return hash(frozenset(self))

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from detent.adapters.providers.http import clients as module
-from detent.adapters.providers.http.clients import Clients, Shelf
+from detent.adapters.providers.http.clients import Clients, IdleClients
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.core.chat.messages import ChatMessage
 
@@ -101,13 +101,13 @@ def test_a_client_that_lay_idle_for_long_is_closed(monkeypatch: pytest.MonkeyPat
 
 def test_a_shelf_gives_the_latest_and_drops_the_oldest() -> None:
     """So that few connections are kept alive where few are needed."""
-    shelf = Shelf[str]()
-    assert shelf.take() is None
-    assert shelf.lay_back("a") == shelf.lay_back("b") == []
-    assert shelf.take() == "b"
-    assert shelf.clear() == ["a"]
-    assert shelf.lay_back("b") == ["b"]
-    assert shelf.take() is None
+    idle = IdleClients[str]()
+    assert idle.take() is None
+    assert idle.lay_back("a") == idle.lay_back("b") == []
+    assert idle.take() == "b"
+    assert idle.clear() == ["a"]
+    assert idle.lay_back("b") == ["b"]
+    assert idle.take() is None
 
 
 def test_given_clients_are_used_and_left_open() -> None:

@@ -1,4 +1,4 @@
-"""Claims about an agent are proved by every order of events, or refuted by a story."""
+"""Claims about an agent are proved by every order of events, or refuted by a scenario."""
 
 from __future__ import annotations
 
@@ -114,13 +114,13 @@ def test_a_refutation_is_a_story_that_can_be_played() -> None:
     with pytest.raises(Refuted, match=r"look runs for call .*, and nobody has approved") as caught:
         check(spec_of(), never_runs_unapproved("look"))
 
-    story = caught.value.story
+    scenario = caught.value.scenario
     assert caught.value.claim == "never_runs_unapproved('look')"
-    assert [type(event).__name__ for event in story.events] == ["ModelReplied", "ToolStarted"]
-    (effect, _) = due(story.spec, story.play())
+    assert [type(event).__name__ for event in scenario.events] == ["ModelReplied", "ToolStarted"]
+    (effect, _) = due(scenario.spec, scenario.play())
     assert isinstance(effect, RunTool)
     assert effect.call.tool_name == "look"
-    assert Scenario.from_json(story.spec, story.to_json()) == story
+    assert Scenario.from_json(scenario.spec, scenario.to_json()) == scenario
 
 
 def test_a_policy_is_looked_at_with_the_arguments_that_one_gives() -> None:
@@ -236,7 +236,7 @@ def asking_a_helper(inner: AgentSpec[State]) -> AgentSpec[State]:
 
 
 def test_what_is_said_of_a_tool_is_said_of_the_agents_inside_as_well() -> None:
-    """A guard inside is enough, and without one the story says in which agent it was."""
+    """A guard inside is enough, and without one the scenario says in which agent it was."""
     guarded = asking_a_helper(spec_of())
     free = asking_a_helper(evolve(spec_of(), policies=FrozenDict()))
 

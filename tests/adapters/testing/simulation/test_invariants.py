@@ -96,7 +96,7 @@ def effect_of(run: Run[Any], kind: type[Any], ref: CallRef) -> Any:
     return next(effect for effect in owed if effect.ref == ref)
 
 
-class Story:
+class Scenario:
     """A trace in the making, of a run of `SPEC`."""
 
     def __init__(self) -> None:
@@ -129,19 +129,19 @@ class Story:
 
 def good() -> list[Happening]:
     """A run in which all is well: a look, which fails once, and a payment that is approved."""
-    story = Story()
-    story.hear(SAID)
-    story.hear(Judged(PAID, Ask()))
-    story.perform(LOOKED, ToolRaised(LOOKED, 1, ToolFault("raised", "no", retryable=True)))
-    story.entries.append(entry(len(story.entries), "ToolStarted", LOOKED, 2))
-    story.trace.append(Wrote((story.entries[-1],)))
-    story.perform(LOOKED, returned(LOOKED, "seen", 2))
-    asked = effect_of(story.run, AskHuman, PAID)
-    story.trace.append(Said(asked, Confirmed()))
-    story.hear(HumanDecided(PAID, asked.digest, Confirmed()))
-    story.perform(PAID, returned(PAID, "paid"))
-    story.hear(TEXT)
-    return story.rest()
+    scenario = Scenario()
+    scenario.hear(SAID)
+    scenario.hear(Judged(PAID, Ask()))
+    scenario.perform(LOOKED, ToolRaised(LOOKED, 1, ToolFault("raised", "no", retryable=True)))
+    scenario.entries.append(entry(len(scenario.entries), "ToolStarted", LOOKED, 2))
+    scenario.trace.append(Wrote((scenario.entries[-1],)))
+    scenario.perform(LOOKED, returned(LOOKED, "seen", 2))
+    asked = effect_of(scenario.run, AskHuman, PAID)
+    scenario.trace.append(Said(asked, Confirmed()))
+    scenario.hear(HumanDecided(PAID, asked.digest, Confirmed()))
+    scenario.perform(PAID, returned(PAID, "paid"))
+    scenario.hear(TEXT)
+    return scenario.rest()
 
 
 def faults(invariant: Invariant, trace: list[Happening]) -> list[str]:

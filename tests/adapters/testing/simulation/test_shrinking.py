@@ -93,7 +93,7 @@ def has_failed(run: Run[Any]) -> bool:
     return any("no luck" in one.text for one in answers)
 
 
-def kept_story() -> Scenario[Any]:
+def kept_scenario() -> Scenario[Any]:
     """What the journal of such a day says."""
     journal = MemoryJournal()
     agent = agent_in(journal)
@@ -103,23 +103,23 @@ def kept_story() -> Scenario[Any]:
 
 def test_a_story_is_what_the_journal_says() -> None:
     """It can be played, told and kept as text."""
-    story = kept_story()
+    scenario = kept_scenario()
 
-    assert story.play().outcome is not None
-    assert len(list(story.runs())) == len(story.events) + 1
-    assert Scenario.from_json(story.spec, story.to_json()) == story
-    assert "ToolRaised" in str(story)
-    assert "assistant  That was all." in str(story)
+    assert scenario.play().outcome is not None
+    assert len(list(scenario.runs())) == len(scenario.events) + 1
+    assert Scenario.from_json(scenario.spec, scenario.to_json()) == scenario
+    assert "ToolRaised" in str(scenario)
+    assert "assistant  That was all." in str(scenario)
 
 
 def test_a_stored_run_that_fails_is_made_small() -> None:
     """One turn, one call, and the human's yes to it, which counts for the call as it is now."""
-    story = kept_story()
+    scenario = kept_scenario()
 
-    small = shrink(story, has_failed)
+    small = shrink(scenario, has_failed)
 
     names = [type(event).__name__ for event in small.events]
-    assert len(story.events) > 20
+    assert len(scenario.events) > 20
     assert names == ["ModelReplied", "Judged", "HumanDecided", "ToolRaised"]
     assert has_failed(small.play())
     assert [one.call.arguments for one in list(small.runs())[1].slots] == [{"amount": 13}]
@@ -164,7 +164,7 @@ def test_what_does_not_matter_is_left_out_of_agents_inside_too() -> None:
     journal = MemoryJournal()
     agent = agent_two_deep(journal)
     agent.run("Go.", run_id="day")
-    story = scenario_of(journal, agent.spec, "day")
+    scenario = scenario_of(journal, agent.spec, "day")
 
     def is_begun(run: Run[Any]) -> bool:
         return any(
@@ -172,9 +172,9 @@ def test_what_does_not_matter_is_left_out_of_agents_inside_too() -> None:
             for _, slot in slots_in(run)
         )
 
-    small = shrink(story, is_begun)
+    small = shrink(scenario, is_begun)
 
-    assert len(story.events) > 35
+    assert len(scenario.events) > 35
     names = ["ModelReplied", "ToolStarted"]
     assert [type(innermost(one)).__name__ for one in small.events] == [
         *(*names, *names),
@@ -192,20 +192,20 @@ def test_what_does_not_matter_is_left_out_of_agents_inside_too() -> None:
 
 def test_a_failure_at_the_start_needs_no_event() -> None:
     """Nothing has to happen for it."""
-    assert shrink(kept_story(), lambda run: True).events == ()
+    assert shrink(kept_scenario(), lambda run: True).events == ()
 
 
 def test_a_story_without_a_failure_is_refused() -> None:
     """Most likely the predicate is wrong."""
-    with pytest.raises(ValueError, match="no run of this story fails"):
-        shrink(kept_story(), lambda run: False)
+    with pytest.raises(ValueError, match="no run of this scenario fails"):
+        shrink(kept_scenario(), lambda run: False)
 
 
 def test_events_without_a_place_are_left_where_they_are() -> None:
     """A cancelled run, for one."""
-    story = kept_story()
-    ends = [*story.events[:-3], CancelRequested("enough")]
-    cancelled = Scenario(story.spec, story.start, tuple(ends))
+    scenario = kept_scenario()
+    ends = [*scenario.events[:-3], CancelRequested("enough")]
+    cancelled = Scenario(scenario.spec, scenario.start, tuple(ends))
 
     small = shrink(cancelled, lambda run: isinstance(run.outcome, Cancelled) and has_failed(run))
 

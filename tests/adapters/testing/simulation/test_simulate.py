@@ -26,11 +26,11 @@ from detent.adapters.testing.simulation.model_actors import Results
 from detent.adapters.testing.simulation.moves import Kind, Move, moves_of
 from detent.adapters.testing.simulation.nested_runs import everywhere
 from detent.adapters.testing.simulation.shared_stores import (
-    MakeShelf,
-    Shelf,
-    directory_shelf,
-    memory_shelf,
-    sqlite_shelf,
+    OpenStore,
+    SharedStore,
+    directory_store,
+    memory_store,
+    sqlite_store,
 )
 from detent.adapters.testing.simulation.simulate import STRANGERS, Case, main
 from detent.adapters.testing.simulation.trace import Folded, Performed, Trace, lines
@@ -151,18 +151,18 @@ def test_a_case_is_written_as_it_is_read() -> None:
     assert eval(repr(case), {"Case": Case, "Move": Move}) == case  # noqa: S307 - what is tested
 
 
-@pytest.mark.parametrize("shelf", [memory_shelf, directory_shelf, sqlite_shelf])
-def test_any_store_may_be_simulated(shelf: Any) -> None:
+@pytest.mark.parametrize("store", [memory_store, directory_store, sqlite_store])
+def test_any_store_may_be_simulated(store: Any) -> None:
     """Each of ours keeps what it has said to be safe."""
-    assert simulate(an_agent(), seeds=30, shelf=shelf).runs == 30
+    assert simulate(an_agent(), seeds=30, store=store).runs == 30
 
 
-@pytest.mark.parametrize("shelf", [directory_shelf, sqlite_shelf])
-def test_damage_never_gives_another_run(shelf: MakeShelf) -> None:
+@pytest.mark.parametrize("store", [directory_store, sqlite_store])
+def test_damage_never_gives_another_run(store: OpenStore) -> None:
     """It is found, or has done no harm."""
     seeds = [one for one in range(400) if any(move.kind == "damage" for move in moves_of(one))]
 
-    report = evolve(STRANGERS, shelf=lambda seed: shelf).run(seeds)
+    report = evolve(STRANGERS, store=lambda seed: store).run(seeds)
 
     assert report.runs > 80
     assert report.ends["FoundDamaged"] > 5
@@ -172,16 +172,16 @@ def test_what_a_broken_store_says_without_damage_is_a_failure() -> None:
     """Only a world that was damaged may end so."""
 
     @contextmanager
-    def broken_shelf() -> Generator[Shelf, None, None]:
+    def broken_shelf() -> Generator[SharedStore, None, None]:
         class Broken(MemoryJournal):
             def read(self, run_id: str, start: int = 0) -> list[Entry]:
                 raise JournalDamagedError("so it says")
 
         journal = Broken()
-        yield Shelf(lambda: journal)
+        yield SharedStore(lambda: journal)
 
     with pytest.raises(InvariantBroken, match="breaks nothing_breaks: JournalDamagedError: so it"):
-        simulate(an_agent(), shelf=broken_shelf)
+        simulate(an_agent(), store=broken_shelf)
 
 
 def test_agents_inside_are_played_as_well() -> None:

@@ -31,7 +31,7 @@ KEPT_S = 30.0
 """How long a connection may lie idle."""
 
 
-class Shelf(Generic[Client]):
+class IdleClients(Generic[Client]):
     """Clients that nobody uses. The one that was laid back last is taken first."""
 
     def __init__(self) -> None:
@@ -77,9 +77,9 @@ class Clients:
     ) -> None:
         self._user_client = client
         self._user_async_client = async_client
-        self._shelf: Shelf[Line] = Shelf()
+        self._idle: IdleClients[Line] = IdleClients()
         self._by_loop: dict[
-            asyncio.AbstractEventLoop, tuple[Shelf[httpx.AsyncClient], AsyncGenerator[None]]
+            asyncio.AbstractEventLoop, tuple[IdleClients[httpx.AsyncClient], AsyncGenerator[None]]
         ] = {}
 
     @contextmanager
@@ -93,13 +93,13 @@ class Clients:
             return
         import httpx
 
-        shelf = self._shelf
-        line = shelf.take() or Line(httpx.Client(limits=_limits(), verify=_certificates()))
+        idle = self._idle
+        line = idle.take() or Line(httpx.Client(limits=_limits(), verify=_certificates()))
         try:
             with when_stopped(line.cut):
                 yield line.client
         finally:
-            for old in [line] if line.is_cut else shelf.lay_back(line):
+            for old in [line] if line.is_cut else idle.lay_back(line):
                 old.client.close()
 
     @asynccontextmanager
@@ -110,12 +110,12 @@ class Clients:
             return
         import httpx
 
-        shelf = await self._shelf_of_running_loop()
-        client = shelf.take() or httpx.AsyncClient(limits=_limits(), verify=_certificates())
+        idle = await self._idle_in_running_loop()
+        client = idle.take() or httpx.AsyncClient(limits=_limits(), verify=_certificates())
         try:
             yield client
         finally:
-            for old in shelf.lay_back(client):
+            for old in idle.lay_back(client):
                 await old.aclose()
 
     def is_ours(self, client: AnyClient) -> bool:
@@ -124,8 +124,8 @@ class Clients:
 
     def close(self) -> None:
         """Close the blocking clients, busy ones after their call. A later call makes new ones."""
-        shelf, self._shelf = self._shelf, Shelf()
-        for line in shelf.clear():
+        idle, self._idle = self._idle, IdleClients()
+        for line in idle.clear():
             line.client.close()
 
     async def aclose(self) -> None:
@@ -137,13 +137,13 @@ class Clients:
         if kept is not None:
             await kept[1].aclose()
 
-    async def _shelf_of_running_loop(self) -> Shelf[httpx.AsyncClient]:
+    async def _idle_in_running_loop(self) -> IdleClients[httpx.AsyncClient]:
         import asyncio  # most of the time of importing a provider, and blocking calls need none
 
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
             lifetime = self._lifetime(loop)
-            self._by_loop[loop] = (Shelf(), lifetime)
+            self._by_loop[loop] = (IdleClients(), lifetime)
             # An async generator that has begun is closed by its loop, when the loop shuts down.
             await anext(lifetime)
         return self._by_loop[loop][0]
@@ -152,8 +152,8 @@ class Clients:
         try:
             yield
         finally:
-            shelf, _ = self._by_loop.pop(loop)
-            for client in shelf.clear():
+            idle, _ = self._by_loop.pop(loop)
+            for client in idle.clear():
                 await client.aclose()
 
 

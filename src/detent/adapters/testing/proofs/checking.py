@@ -66,12 +66,12 @@ class Proof:
 
 
 class Refuted(AssertionError):  # noqa: N818 - says what is the case
-    """A claim does not hold. `story` is a shortest run that shows it, and can be played again."""
+    """A claim does not hold. `scenario` is a shortest run that shows it; it can be played."""
 
-    def __init__(self, claim: str, sentence: str, story: Scenario[Any]) -> None:
-        super().__init__(f"{claim} is refuted: {sentence}\n{story}")
+    def __init__(self, claim: str, sentence: str, scenario: Scenario[Any]) -> None:
+        super().__init__(f"{claim} is refuted: {sentence}\n{scenario}")
         self.claim = claim
-        self.story = story
+        self.scenario = scenario
 
 
 def check(
@@ -105,7 +105,7 @@ def check(
             alone. Needed where a policy or a claim reads one; there are many more of them.
 
     Raises:
-        Refuted: a claim does not hold; the story that shows it is as short as any.
+        Refuted: a claim does not hold; the scenario that shows it is as short as any.
         TypeError: what is claimed is no `Property`.
         ValueError: a tool is named that there is not, or arguments do not fit: the claim would hold
             because nothing happens.

@@ -1,4 +1,4 @@
-"""A story: a run as its start and what happened to it. It can be told, kept and played again."""
+"""A scenario: a run as its start and what happened to it. It can be told, kept and played again."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class DiskFullError(JournalError):
 
 
 @frozen
-class Shelf:
+class SharedStore:
     """A store, as several processes open it one after the other.
 
     Of an append made within `tear` there is what a process leaves that dies while it writes;
@@ -50,14 +50,14 @@ class Shelf:
 
 
 @contextmanager
-def memory_shelf() -> Generator[Shelf, None, None]:
+def memory_store() -> Generator[SharedStore, None, None]:
     """A journal in memory, which survives the simulated processes."""
     journal = MemoryJournal()
-    yield Shelf(lambda: journal)
+    yield SharedStore(lambda: journal)
 
 
 @contextmanager
-def directory_shelf() -> Generator[Shelf, None, None]:
+def directory_store() -> Generator[SharedStore, None, None]:
     """A journal in a directory. The last line is cut where the process died."""
     with TemporaryDirectory(dir=QUICK) as folder:
 
@@ -72,11 +72,11 @@ def directory_shelf() -> Generator[Shelf, None, None]:
         def harm(rng: Random) -> str:
             return damage(sorted(Path(folder).iterdir()), rng)
 
-        yield Shelf(lambda: DirectoryJournal(folder), tear, harm)
+        yield SharedStore(lambda: DirectoryJournal(folder), tear, harm)
 
 
 @contextmanager
-def sqlite_shelf() -> Generator[Shelf, None, None]:
+def sqlite_store() -> Generator[SharedStore, None, None]:
     """A journal in an SQLite file."""
     with TemporaryDirectory(dir=QUICK) as folder:
         path = Path(folder) / "runs.db"
@@ -86,17 +86,17 @@ def sqlite_shelf() -> Generator[Shelf, None, None]:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # a log that is cut is cut in silence
             return damage([path], rng)
 
-        yield Shelf(lambda: SQLiteJournal(path), damage=harm)
+        yield SharedStore(lambda: SQLiteJournal(path), damage=harm)
 
 
 @frozen
 class ShakyJournal:
-    """A process's handle on a shelf.
+    """A process's handle on a store.
 
     `fate` says what befalls the next append, `wrote` hears of entries that are safe.
     """
 
-    shelf: Shelf
+    store: SharedStore
     journal: Journal
     fate: Callable[[], Fate | None]
     wrote: Callable[[Sequence[Entry]], object]
@@ -108,9 +108,9 @@ class ShakyJournal:
         fate = self.fate()
         if fate == "refused":
             raise DiskFullError("the disk is full")
-        if fate == "before" or (fate == "torn" and self.shelf.tear is None):
+        if fate == "before" or (fate == "torn" and self.store.tear is None):
             raise Died
-        torn = self.shelf.tear() if fate == "torn" and self.shelf.tear else nullcontext()
+        torn = self.store.tear() if fate == "torn" and self.store.tear else nullcontext()
         with torn:
             self.journal.append(run_id, entries, None if fate in ("half", "torn") else checkpoint)
         if fate is not None:
@@ -134,4 +134,4 @@ class ShakyJournal:
         self.journal.delete(run_id)
 
 
-MakeShelf: TypeAlias = Callable[[], AbstractContextManager[Shelf]]
+OpenStore: TypeAlias = Callable[[], AbstractContextManager[SharedStore]]

@@ -44,27 +44,27 @@ def fewest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> tuple[T,
     return left
 
 
-def shrink(story: Scenario[Any], fails: Callable[[Run[Any]], object]) -> Scenario[Any]:
-    """A story as short as could be found at whose end, as in `story`, a run fails.
+def shrink(scenario: Scenario[Any], fails: Callable[[Run[Any]], object]) -> Scenario[Any]:
+    """A scenario as short as could be found at whose end, as in `scenario`, a run fails.
 
     Events, calls and whole turns are left out, also those of agents inside. A human's answer to a
     question stays one, though the question is bound to another place then.
 
     Args:
-        story: e.g. `scenario_of` a journal.
+        scenario: e.g. `scenario_of` a journal.
         fails: is true of a run that shows the failure.
 
     Raises:
-        ValueError: no run of the story fails.
+        ValueError: no run of the scenario fails.
     """
-    best = _until_it_fails(story, _scenes(story), fails)
+    best = _until_it_fails(scenario, _scenes(scenario), fails)
     if best is None:
-        raise ValueError("no run of this story fails, so that there is nothing to shrink")
+        raise ValueError("no run of this scenario fails, so that there is nothing to shrink")
     size = len(best) + 1
     while len(best) < size:
         size = len(best)
-        best = _smaller(story, best, fails)
-    return _played(story, best)
+        best = _smaller(scenario, best, fails)
+    return _played(scenario, best)
 
 
 @frozen
@@ -76,13 +76,13 @@ class _Scene:
 
 
 def _smaller(
-    story: Scenario[Any], scenes: tuple[_Scene, ...], fails: Callable[[Run[Any]], object]
+    scenario: Scenario[Any], scenes: tuple[_Scene, ...], fails: Callable[[Run[Any]], object]
 ) -> tuple[_Scene, ...]:
     best = scenes
 
     def still(candidate: Sequence[_Scene]) -> bool:
         nonlocal best
-        found = _until_it_fails(story, candidate, fails)
+        found = _until_it_fails(scenario, candidate, fails)
         best = best if found is None else found
         return found is not None
 
@@ -95,15 +95,15 @@ def _smaller(
 
 
 def _until_it_fails(
-    story: Scenario[Any], scenes: Iterable[_Scene], fails: Callable[[Run[Any]], object]
+    scenario: Scenario[Any], scenes: Iterable[_Scene], fails: Callable[[Run[Any]], object]
 ) -> tuple[_Scene, ...] | None:
     """The scenes that change the run, up to the first run that fails; None when none does."""
-    run = story.start
+    run = scenario.start
     kept: list[_Scene] = []
     if fails(run):
         return ()
     for scene in scenes:
-        after = _heard(story, run, scene)
+        after = _heard(scenario, run, scene)
         if after is not run:
             run = after
             kept.append(scene)
@@ -112,25 +112,25 @@ def _until_it_fails(
     return None
 
 
-def _heard(story: Scenario[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
+def _heard(scenario: Scenario[Any], run: Run[Any], scene: _Scene) -> Run[Any]:
     """The run after a scene; the same one where what was left out has made it impossible."""
     try:
-        return step(story.spec, run, _rebound(scene, run))
+        return step(scenario.spec, run, _rebound(scene, run))
     except Exception:  # noqa: BLE001 - whatever it is
         return run
 
 
-def _played(story: Scenario[Any], scenes: Iterable[_Scene]) -> Scenario[Any]:
-    run = story.start
+def _played(scenario: Scenario[Any], scenes: Iterable[_Scene]) -> Scenario[Any]:
+    run = scenario.start
     events: list[Event] = []
     for scene in scenes:
         events.append(_rebound(scene, run))
-        run = step(story.spec, run, events[-1])
-    return evolve(story, events=tuple(events))
+        run = step(scenario.spec, run, events[-1])
+    return evolve(scenario, events=tuple(events))
 
 
-def _scenes(story: Scenario[Any]) -> Iterator[_Scene]:
-    for before, event in zip(story.runs(), story.events, strict=False):
+def _scenes(scenario: Scenario[Any]) -> Iterator[_Scene]:
+    for before, event in zip(scenario.runs(), scenario.events, strict=False):
         said = innermost(event)
         yield _Scene(event, _digest_at(before, event) == getattr(said, "digest", None))
 

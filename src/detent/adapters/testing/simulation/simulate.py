@@ -25,10 +25,10 @@ from detent.adapters.testing.simulation.model_actors import Players, Results
 from detent.adapters.testing.simulation.moves import Move, moves_of
 from detent.adapters.testing.simulation.nested_runs import Invariant, faults
 from detent.adapters.testing.simulation.shared_stores import (
-    MakeShelf,
-    directory_shelf,
-    memory_shelf,
-    sqlite_shelf,
+    OpenStore,
+    directory_store,
+    memory_store,
+    sqlite_store,
 )
 from detent.adapters.testing.simulation.shrinking import fewest
 from detent.adapters.testing.simulation.trace import Folded, Opened, Rested, Trace, lines
@@ -103,7 +103,7 @@ class Simulation:
 
     agent: Callable[[int], AgentSpec[Any]]
     results: Callable[[AgentSpec[Any], int], Mapping[str, Results]]
-    shelf: Callable[[int], MakeShelf]
+    store: Callable[[int], OpenStore]
     messages: Sequence[ChatMessage] = HELLO
     executor: ToolExecutor | None = None
     invariants: Sequence[Invariant] = INVARIANTS
@@ -162,9 +162,9 @@ class Simulation:
         spec = self.agent(case.seed)
         given = self.results(spec, case.seed)
         players = Players(case.seed, spec, given, without=case.without)
-        with self.shelf(case.seed)() as shelf:
+        with self.store(case.seed)() as store:
             is_attended = case.seed % 5 != 0
-            stage = Stage(spec, players, shelf, self.messages, self.executor, is_attended)
+            stage = Stage(spec, players, store, self.messages, self.executor, is_attended)
             return spec, World(stage, case.moves).play()
 
     def _judged(self, case: Case, spec: AgentSpec[Any], trace: Trace) -> Broken | None:
@@ -180,7 +180,7 @@ def simulate(
     messages: Sequence[ChatMessage] = HELLO,
     results: Mapping[str, Results] | None = None,
     executor: ToolExecutor | None = None,
-    shelf: MakeShelf = memory_shelf,
+    store: OpenStore = memory_store,
     invariants: Sequence[Invariant] = INVARIANTS,
 ) -> Report:
     """Run an agent in made-up worlds, one for each seed: its rules are real, all else is not.
@@ -197,7 +197,7 @@ def simulate(
             from. Without it, results are drawn by the type that the tool's function returns.
         executor: runs the agent's tools for real, e.g. `FunctionToolExecutor()`. Without it no tool
             is run.
-        shelf: makes the store of a world.
+        store: makes the store of a world.
         invariants: what must hold; `INVARIANTS` and any of your own.
 
     Raises:
@@ -212,7 +212,7 @@ def simulate(
     simulation = Simulation(
         lambda seed: spec,
         lambda spec, seed: given,
-        lambda seed: shelf,
+        lambda seed: store,
         messages,
         executor,
         invariants,
@@ -221,15 +221,15 @@ def simulate(
 
 
 ON_DISK = (0, 5, 7, 10, 14, 15, 18, 22, 26, 30, 33, 38)
-SHELVES = {**dict.fromkeys(ON_DISK, directory_shelf), 1: sqlite_shelf, 20: sqlite_shelf}
+STORES = {**dict.fromkeys(ON_DISK, directory_store), 1: sqlite_store, 20: sqlite_store}
 
 
-def _shelf_of(seed: int) -> MakeShelf:
+def _store_of(seed: int) -> OpenStore:
     """The memory for most, a real disk for some."""
-    return SHELVES.get(seed % 40, memory_shelf)
+    return STORES.get(seed % 40, memory_store)
 
 
-STRANGERS = Simulation(stranger, results_of, _shelf_of)
+STRANGERS = Simulation(stranger, results_of, _store_of)
 """The simulation with agents that dice make up: what our own tests run."""
 
 

@@ -25,7 +25,7 @@ from detent.adapters.testing.simulation.shared_stores import (
     DiskFullError,
     Fate,
     ShakyJournal,
-    Shelf,
+    SharedStore,
 )
 from detent.adapters.testing.simulation.tool_world import Outside, within_reach
 from detent.adapters.testing.simulation.trace import (
@@ -80,7 +80,7 @@ class Stage:
 
     spec: AgentSpec[Any]
     players: Players
-    shelf: Shelf
+    store: SharedStore
     messages: Sequence[ChatMessage]
     executor: ToolExecutor | None = None
     is_attended: bool = True
@@ -188,11 +188,11 @@ class World:
 
     def _damage(self, process: Process, pick: int) -> None:
         """Something happens to what is stored; mostly at the same time as to the process."""
-        if self._stage.shelf.damage is None:
+        if self._stage.store.damage is None:
             return
         if pick % 4:
             self._end(process, "dies")
-        self.tell(self._stage.shelf.damage(dice(pick, "damage")))
+        self.tell(self._stage.store.damage(dice(pick, "damage")))
         self._is_damaged = True
 
     def _come_to_rest(self) -> None:
@@ -267,8 +267,8 @@ class World:
         return at
 
     def _journal(self) -> Journal:
-        shelf = self._stage.shelf
-        return ShakyJournal(shelf, shelf.open(), self._next_fate, self._wrote)
+        store = self._stage.store
+        return ShakyJournal(store, store.open(), self._next_fate, self._wrote)
 
     def _next_fate(self) -> Fate | None:
         fate, self.fate = self.fate, None
