@@ -1,5 +1,7 @@
 """Breaks the core in small ways, with mutmut, and tells which breaks its own tests do not see.
 
+The policies and those who ask them count as core: they say which calls pass without a human.
+
 ``python tests/mutants.py --sample 1000 --seed 1`` tries a thousand breaks, drawn from every module
 in proportion; a pattern, as ``"detent.core.machine.step.*"``, tries those that it names. Without
 either it tries all, which takes hours. One that was found is not tried again until its function
@@ -214,14 +216,18 @@ def tried_again(names: frozenset[str], children: int) -> None:
         file.save()
 
 
+def tests_of(name: str) -> str:
+    """The tests of the package that a mutant is in."""
+    *package, module = name.removeprefix("detent.").rpartition(".")[0].split(".")
+    return "tests/" + "/".join(package if package[1:] else ["core", f"test_{module}.py"])
+
+
 def fresh(name: str) -> int:
     """The exit code of the tests of its package, in a process that begins with the mutant."""
     options = ["-x", "-q", "--rootdir=.", "-pno:cacheprovider", "-pno:xdist"]
-    package, _, module = module_of(name).rpartition(".")
-    tests = f"tests/core/{package}" if package else f"tests/core/test_{module}.py"
     try:
         ran = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, "--hypothesis-profile=ci", tests],
+            [sys.executable, "-m", "pytest", *options, "--hypothesis-profile=ci", tests_of(name)],
             check=False,
             cwd=ROOT / "mutants",
             env=environment(name),

@@ -105,3 +105,13 @@ def test_what_was_judged_is_a_list_of_changes_with_reasons() -> None:
     modules = {"/".join(change.function.split(".")[:2]) for change in known}
     core = mutants.ROOT / "src" / "detent" / "core"
     assert [one for one in modules if not (core / f"{one}.py").is_file()] == []
+
+
+def test_a_mutant_is_tried_again_by_the_tests_of_its_package() -> None:
+    """Wherever the package is; a module of the core itself has tests of its own."""
+    tests = ["core/state", "core/test_result.py", "adapters/confirmation"]
+    names = ["core.state.keys", "core.result", "adapters.confirmation.policies"]
+
+    found = [mutants.tests_of(f"detent.{name}.x_f__mutmut_1") for name in names]
+
+    assert found == [f"tests/{one}" for one in tests]

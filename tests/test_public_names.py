@@ -135,4 +135,7 @@ def test_a_first_run_loads_few_libraries(journal: str, needed: set[str]) -> None
     libraries = {"cattrs", "docstring_parser", "typeguard"}
     loaded = done.stdout.split()
     assert libraries & {name.split(".")[0] for name in loaded} == needed
-    assert not {"detent.core.control.policies", "detent.core.control.described"} & set(loaded)
+    assert not {
+        "detent.adapters.confirmation.policies",
+        "detent.adapters.confirmation.described",
+    } & set(loaded)

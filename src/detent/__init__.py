@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from detent.adapters.agent.data import AgentDataError as AgentDataError
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
+    from detent.adapters.confirmation.policies import AlwaysAskPolicy as AlwaysAskPolicy
+    from detent.adapters.confirmation.policies import AskAbove as AskAbove
+    from detent.adapters.confirmation.policies import AskAfter as AskAfter
+    from detent.adapters.confirmation.policies import AskOncePolicy as AskOncePolicy
+    from detent.adapters.confirmation.policies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.confirmation.printing import print_streaming_chunk as print_streaming_chunk
     from detent.adapters.confirmation.strategies import (
         BlockingConfirmationStrategy as BlockingConfirmationStrategy,
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
     from detent.adapters.journals.memory import MemoryJournal as MemoryJournal
     from detent.adapters.journals.sqlite import SQLiteJournal as SQLiteJournal
     from detent.adapters.providers.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
+    from detent.adapters.providers.prices import Price as Price
+    from detent.adapters.providers.prices import Prices as Prices
     from detent.adapters.providers.registry import chat_generator as chat_generator
     from detent.adapters.system.snapshot_files import load_snapshot as load_snapshot
     from detent.adapters.system.snapshot_files import save_snapshot as save_snapshot
@@ -59,11 +66,6 @@ if TYPE_CHECKING:
     from detent.core.control.hooks import before_tool as before_tool
     from detent.core.control.hooks import on_exit as on_exit
     from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
-    from detent.core.control.policies import AlwaysAskPolicy as AlwaysAskPolicy
-    from detent.core.control.policies import AskAbove as AskAbove
-    from detent.core.control.policies import AskAfter as AskAfter
-    from detent.core.control.policies import AskOncePolicy as AskOncePolicy
-    from detent.core.control.policies import NeverAskPolicy as NeverAskPolicy
     from detent.core.errors import DetentError as DetentError
     from detent.core.errors import OutputError as OutputError
     from detent.core.errors import SchemaError as SchemaError
@@ -77,13 +79,11 @@ if TYPE_CHECKING:
     from detent.core.result import BreakpointException as BreakpointException
     from detent.core.result import StreamingCallbackError as StreamingCallbackError
     from detent.core.result import ToolInvocationError as ToolInvocationError
-    from detent.core.run.decisions import Answered as Answered
-    from detent.core.run.decisions import Confirmed as Confirmed
-    from detent.core.run.decisions import Modified as Modified
-    from detent.core.run.decisions import Rejected as Rejected
+    from detent.core.run.approval import Answered as Answered
+    from detent.core.run.approval import Confirmed as Confirmed
+    from detent.core.run.approval import Modified as Modified
+    from detent.core.run.approval import Rejected as Rejected
     from detent.core.run.limits import Limits as Limits
-    from detent.core.run.limits import Price as Price
-    from detent.core.run.limits import Prices as Prices
     from detent.core.run.output_type import OutputType as OutputType
     from detent.core.state.diff import Change as Change
     from detent.core.state.diff import diff as diff
@@ -147,6 +147,9 @@ else:
             "adapters.agent.agent_tool": "AgentTool",
             "adapters.agent.data": "AgentDataError",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
+            "adapters.confirmation.policies": (
+                "AlwaysAskPolicy AskAbove AskAfter AskOncePolicy NeverAskPolicy"
+            ),
             "adapters.confirmation.printing": "print_streaming_chunk",
             "adapters.confirmation.strategies": (
                 "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
@@ -158,6 +161,7 @@ else:
             "adapters.journals.memory": "MemoryJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
             "adapters.providers.openai.chat": "OpenAIChatGenerator",
+            "adapters.providers.prices": "Price Prices",
             "adapters.providers.registry": "chat_generator",
             "adapters.system.snapshot_files": "load_snapshot save_snapshot",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
@@ -175,9 +179,6 @@ else:
                 "Hook HookError after_model after_tool before_model before_tool on_exit"
             ),
             "core.control.pending": "ToolExecutionDecision",
-            "core.control.policies": (
-                "AlwaysAskPolicy AskAbove AskAfter AskOncePolicy NeverAskPolicy"
-            ),
             "core.errors": (
                 "DetentError OutputError SchemaError StateError StateTypeError StoredDataError "
                 "ToolDefinitionError UnstorableError WiringError"
@@ -185,8 +186,8 @@ else:
             "core.result": (
                 "AgentResult BreakpointException StreamingCallbackError ToolInvocationError"
             ),
-            "core.run.decisions": "Answered Confirmed Modified Rejected",
-            "core.run.limits": "Limits Price Prices",
+            "core.run.approval": "Answered Confirmed Modified Rejected",
+            "core.run.limits": "Limits",
             "core.run.output_type": "OutputType",
             "core.state.diff": "Change diff",
             "core.state.fields": (

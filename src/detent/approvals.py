@@ -7,41 +7,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
+    from detent.adapters.confirmation.policies import AllOf as AllOf
+    from detent.adapters.confirmation.policies import AlwaysAskPolicy as AlwaysAskPolicy
+    from detent.adapters.confirmation.policies import AnyOf as AnyOf
+    from detent.adapters.confirmation.policies import AskAbove as AskAbove
+    from detent.adapters.confirmation.policies import AskAfter as AskAfter
+    from detent.adapters.confirmation.policies import AskOncePolicy as AskOncePolicy
+    from detent.adapters.confirmation.policies import AskOverBudget as AskOverBudget
+    from detent.adapters.confirmation.policies import AskWhen as AskWhen
+    from detent.adapters.confirmation.policies import NeverAskPolicy as NeverAskPolicy
+    from detent.adapters.confirmation.policies import Not as Not
+    from detent.adapters.confirmation.policies import WithQuestionOptions as WithQuestionOptions
     from detent.adapters.confirmation.strategies import (
         BlockingConfirmationStrategy as BlockingConfirmationStrategy,
     )
     from detent.adapters.confirmation.strategies import (
         BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
     )
-    from detent.core.control.judging import judge as judge
+    from detent.adapters.drivers.judging import judge as judge
     from detent.core.control.pending import PendingCall as PendingCall
     from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.control.pending import pending as pending
-    from detent.core.control.policies import AllOf as AllOf
-    from detent.core.control.policies import AlwaysAskPolicy as AlwaysAskPolicy
-    from detent.core.control.policies import AnyOf as AnyOf
-    from detent.core.control.policies import AskAbove as AskAbove
-    from detent.core.control.policies import AskAfter as AskAfter
-    from detent.core.control.policies import AskOncePolicy as AskOncePolicy
-    from detent.core.control.policies import AskOverBudget as AskOverBudget
-    from detent.core.control.policies import AskWhen as AskWhen
-    from detent.core.control.policies import NeverAskPolicy as NeverAskPolicy
-    from detent.core.control.policies import Not as Not
-    from detent.core.control.policies import WithQuestionOptions as WithQuestionOptions
     from detent.core.machine.refusals import DecisionRefusedError as DecisionRefusedError
     from detent.core.machine.refusals import Refusal as Refusal
-    from detent.core.run.decisions import Allow as Allow
-    from detent.core.run.decisions import Answered as Answered
-    from detent.core.run.decisions import Ask as Ask
-    from detent.core.run.decisions import Confirmed as Confirmed
-    from detent.core.run.decisions import Decision as Decision
-    from detent.core.run.decisions import Modified as Modified
-    from detent.core.run.decisions import Rejected as Rejected
-    from detent.core.run.decisions import Scope as Scope
-    from detent.core.run.decisions import Verdict as Verdict
+    from detent.core.run.approval import Allow as Allow
+    from detent.core.run.approval import Answered as Answered
+    from detent.core.run.approval import Ask as Ask
+    from detent.core.run.approval import Confirmed as Confirmed
+    from detent.core.run.approval import Decision as Decision
+    from detent.core.run.approval import DecisionRecord as DecisionRecord
+    from detent.core.run.approval import Grant as Grant
+    from detent.core.run.approval import Modified as Modified
+    from detent.core.run.approval import Rejected as Rejected
+    from detent.core.run.approval import Scope as Scope
+    from detent.core.run.approval import Verdict as Verdict
     from detent.core.run.effects import Policy as Policy
-    from detent.core.run.grants import DecisionRecord as DecisionRecord
-    from detent.core.run.grants import Grant as Grant
     from detent.core.tools.wording import Wording as Wording
     from detent.ports.confirmation import ConfirmationPolicy as ConfirmationPolicy
     from detent.ports.confirmation import ConfirmationStrategy as ConfirmationStrategy
@@ -55,21 +55,21 @@ else:
         __name__,
         {
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
-            "adapters.confirmation.strategies": (
-                "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
-            ),
-            "core.control.judging": "judge",
-            "core.control.pending": "PendingCall ToolExecutionDecision pending",
-            "core.control.policies": (
+            "adapters.confirmation.policies": (
                 "AllOf AlwaysAskPolicy AnyOf AskAbove AskAfter AskOncePolicy AskOverBudget "
                 "AskWhen NeverAskPolicy Not WithQuestionOptions"
             ),
+            "adapters.confirmation.strategies": (
+                "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
+            ),
+            "adapters.drivers.judging": "judge",
+            "core.control.pending": "PendingCall ToolExecutionDecision pending",
             "core.machine.refusals": "DecisionRefusedError Refusal",
-            "core.run.decisions": (
-                "Allow Answered Ask Confirmed Decision Modified Rejected Scope Verdict"
+            "core.run.approval": (
+                "Allow Answered Ask Confirmed Decision DecisionRecord Grant Modified Rejected "
+                "Scope Verdict"
             ),
             "core.run.effects": "Policy",
-            "core.run.grants": "DecisionRecord Grant",
             "core.tools.wording": "Wording",
             "ports.confirmation": (
                 "ConfirmationPolicy ConfirmationStrategy ConfirmationUI ConfirmationUIResult "

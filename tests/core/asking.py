@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from detent import ChatMessage, SecretParameter, State, ToolCall, create_tool_from_function
-from detent.approvals import judge
-from detent.core.control.policies import AlwaysAskPolicy
+from detent.approvals import AlwaysAskPolicy, judge
 from detent.core.run.effects import Policy
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, FrozenDict, Judge, Judged, ModelReplied, Run, due, start, step

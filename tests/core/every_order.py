@@ -24,7 +24,7 @@ from detent import (
 from detent.approvals import Allow, Ask, judge
 from detent.core.machine.delegation import ANSWER, PARAMETERS, runs_in
 from detent.core.machine.recovery import bound
-from detent.core.run.decisions import Verdict, digest
+from detent.core.run.approval import Verdict, digest
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import AwaitingPolicy, Ready, Running, Thinking
 from detent.core.run.spec import Delegate

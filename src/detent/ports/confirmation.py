@@ -9,7 +9,7 @@ from attrs import frozen
 
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.errors import DetentError
-from detent.core.run.decisions import Answered, Confirmed, Decision, Modified, Rejected, Scope
+from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected, Scope
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult

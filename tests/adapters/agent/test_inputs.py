@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from detent import Agent, Inbox, MemoryJournal, ScriptedChatGenerator, keep_last_messages
+from detent import Agent, Inbox, Limits, MemoryJournal, ScriptedChatGenerator, keep_last_messages
+from detent.adapters.agent.inputs import limits_of
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,11 @@ def test_what_is_not_given_may_be_none() -> None:
     )
     assert Agent(chat_generator=ScriptedChatGenerator("hi"), **none).run("hello").text == "hi"
     assert Agent(chat_generator=ScriptedChatGenerator("hi"), exit_conditions="text").run("x").text
+
+
+def test_two_limits_have_short_names() -> None:
+    """What is said by them counts, what is not said stays."""
+    own = Limits(5, 2, max_tokens=7)
+    assert limits_of(own, None, None) == own
+    assert limits_of(own, 9, 3) == Limits(9, 3, max_tokens=7)
+    assert limits_of(None, None, None) == Limits(100, 32)

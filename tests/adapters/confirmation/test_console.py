@@ -20,9 +20,9 @@ from attrs import evolve, field, frozen
 
 from detent import ConfirmationUIResult, RichConsoleUI, SimpleConsoleUI
 from detent.adapters.confirmation import console
+from detent.adapters.system.terminal import escape_control
 from detent.approvals import PendingCall
 from detent.core.tools.masking import MASK
-from detent.core.values.terminal import escape_control
 
 SIMPLE = SimpleConsoleUI()
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")

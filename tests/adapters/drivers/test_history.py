@@ -15,7 +15,7 @@ from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError
 from detent.adapters.journals.memory import MemoryJournal
 from detent.approvals import Allow
 from detent.core.errors import StoredDataError, UnstorableError
-from detent.core.run.decisions import Verdict
+from detent.core.run.approval import Verdict
 from detent.machine import EffectPerformer, FrozenDict, FunctionToolExecutor, Session, drive, start
 from detent.ports.journal import Entry, Journal
 

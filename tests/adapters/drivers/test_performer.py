@@ -22,7 +22,7 @@ from detent import (
     ToolCall,
 )
 from detent.approvals import Ask
-from detent.core.run.decisions import Verdict
+from detent.core.run.approval import Verdict
 from detent.machine import (
     AskHuman,
     AskModel,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, ChatRole, State, ToolCall, keep_last_messages, shorten_tool_results
-from detent.core.control.hooks import Before, outgoing
+from detent.core.control.hooks import Hook, outgoing
 from detent.machine import AskModel, FrozenDict, Run
 
 RUN: Run[Any] = Run("r", State({}))
@@ -24,7 +24,7 @@ def turn(*results: str) -> list[ChatMessage]:
     return [ChatMessage.from_assistant(tool_calls=calls), *answers]
 
 
-def sent(hook: Before, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def sent(hook: Hook, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """What the model is sent of a conversation."""
     ask = AskModel(1, 1, messages, (), FrozenDict())
     changed = outgoing([hook], ask, RUN)

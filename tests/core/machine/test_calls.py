@@ -12,7 +12,7 @@ from detent.core.chat.replies import ChatReply
 from detent.core.machine.calls import remembered
 from detent.core.machine.due import due
 from detent.core.machine.step import replay, start, step
-from detent.core.run.decisions import Confirmed
+from detent.core.run.approval import Confirmed
 from detent.core.run.effects import Effect, RunTool, WaitUntil
 from detent.core.run.events import (
     ClockTicked,

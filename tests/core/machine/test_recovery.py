@@ -12,9 +12,9 @@ from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Too
 from detent.approvals import pending
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound, unconfirmed
+from detent.core.run.approval import covered
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import Resumed, ToolNeverRan
-from detent.core.run.grants import covered
 from detent.core.run.run import AwaitingPolicy
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import by_name

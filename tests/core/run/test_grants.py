@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from detent import Tool, ToolCall
-from detent.approvals import pending
+from detent.approvals import AskOncePolicy, pending
 from detent.core.control.pending import decided_run
-from detent.core.control.policies import AskOncePolicy
-from detent.core.run.decisions import Scope
-from detent.core.run.grants import covered
+from detent.core.run.approval import Scope, covered
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import result_of
 from detent.machine import GrantRevoked, ToolReturned, step

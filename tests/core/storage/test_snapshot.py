@@ -168,7 +168,7 @@ def test_an_agent_that_lacks_something_is_told_what() -> None:
         ({"format": 99}, "stored in format 99, and this Detent reads format 1"),
         ({"run": {}}, "damaged: its run or its agent"),
         ({"agent": {"tools": {"pay": 3}, "state": {}}}, "damaged: its run or its agent"),
-        ({"held": [["tool", 1]]}, "'held' has something that is no place"),
+        ({"held": [["tool", 1]]}, "'held' has what is no place"),
         ({"held": 3}, "'held' must be an array"),
         ({"break_point": 3}, "'break_point' or 'about_to'"),
         ({"at": "now"}, "'at' is no time"),

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from detent.core.chat.documents import Document
 from detent.core.errors import WiringError
-from detent.core.run.decisions import Allow
+from detent.core.run.approval import Allow
 from detent.core.run.spec import AgentSpec
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import BaseState, State, TypedState

@@ -259,9 +259,9 @@ def test_a_log_has_few_pieces_however_it_grew(growth: list[tuple[bool, int]]) ->
         if forks:
             _ = log + [0]
         log = log + [0] * count
-    pieces, piece = 1, log._piece
-    while piece.before is not None:
-        pieces, piece = pieces + 1, piece.before
+    pieces, piece = 1, log
+    while piece._before is not None:
+        pieces, piece = pieces + 1, piece._before
     assert pieces <= len(log).bit_length() + 1
 
 
@@ -323,7 +323,7 @@ class Interrupted(dict[int, bool]):
 def test_another_thread_may_come_between_any_two_steps(before: Any) -> None:
     """A log that is grown while it is being grown gives each its own items."""
     log = SharedList(range(5))
-    buffer = log._piece.buffer
+    buffer = log._buffer
     buffer.tip = tip = Interrupted(buffer.tip)
     tip.before = before
     ends: list[SharedList[int]] = []

@@ -16,7 +16,7 @@ from detent import (
     ToolCall,
 )
 from detent.approvals import Allow, Ask
-from detent.core.run.decisions import Verdict
+from detent.core.run.approval import Verdict
 from detent.machine import Run
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.inputs import require_callback, require_conversation
+from detent.adapters.agent.inputs import limits_of, require_callback, require_conversation
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import NO_RULES, Rules
@@ -19,6 +19,7 @@ from detent.adapters.drivers.performers import NestedPerformers
 from detent.adapters.drivers.recording import Loaded, Recorder, loaded
 from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.tool_results import tool_result_chunks
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
@@ -27,11 +28,10 @@ from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
-from detent.core.control.streaming import tool_result_chunks
 from detent.core.machine.recovery import rebound
 from detent.core.machine.step import start, step
 from detent.core.run.events import Event, Resumed
-from detent.core.run.limits import Limits, limits_of
+from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
 from detent.core.run.run import NO_OPTIONS, Run, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate

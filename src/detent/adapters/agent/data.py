@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, TypeVar, cast
 from attrs import asdict, fields
 
 from detent.adapters.agent.assembly import Assembly
+from detent.adapters.confirmation.described import object_from_data, object_to_data
 from detent.adapters.confirmation.strategies import described_classes
 from detent.adapters.providers.registry import described, from_description
-from detent.core.control.described import object_from_data, object_to_data
 from detent.core.errors import DetentError, StoredDataError, UnstorableError
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
     from detent.core.control.pending import PendingCall, ToolExecutionDecision
+    from detent.core.run.approval import Grant
     from detent.core.run.events import Event
-    from detent.core.run.grants import Grant
     from detent.core.run.run import Run
     from detent.core.run.spec import AgentSpec
 

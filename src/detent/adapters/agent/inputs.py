@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, TypeAlias
 
+from attrs import evolve
+
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
 
@@ -112,3 +114,12 @@ def _require(name: str, value: object, check: Check) -> None:
     fits, wanted = check
     if not fits(value):
         raise TypeError(f"{name} must be {wanted}, got {value!r:.80}")
+
+
+def limits_of(
+    limits: Limits | None, max_agent_steps: int | None, parallel_tool_calls: int | None
+) -> Limits:
+    """The limits, with what is said beside them in its place."""
+    own = {"max_agent_steps": max_agent_steps, "parallel_tool_calls": parallel_tool_calls}
+    changes: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    return evolve(limits or Limits(), **changes)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
+from detent.adapters.confirmation.policies import AlwaysAskPolicy, policy_from
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.confirmation.strategies import (
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
 )
-from detent.core.control.policies import AlwaysAskPolicy, policy_from
 from detent.core.run.effects import Policy
 from detent.core.values.frozen import FrozenDict
 from detent.ports.confirmation import ConfirmationPolicy, ConfirmationStrategy, ConfirmationUI

@@ -21,6 +21,7 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
 from detent.adapters.cli.show import Show, progress_bar, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
+from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.providers.http.caller import host_of
@@ -28,7 +29,6 @@ from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
 from detent.core.chat.messages import ChatMessage, ChatRole
-from detent.core.control.policies import AlwaysAskPolicy
 from detent.core.errors import DetentError
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUIResult

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from detent.adapters.cli.folder import Research
+from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ToolCallResult
 from detent.core.chat.replies import StreamingChunk
 from detent.core.result import AgentResult
-from detent.core.values.terminal import escape_control
 
 RESULT_LINES = 4
 

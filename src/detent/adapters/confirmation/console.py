@@ -11,11 +11,11 @@ from unicodedata import east_asian_width
 
 from attrs import frozen
 
-from detent.core.control.described import Described
+from detent.adapters.confirmation.described import Described
+from detent.adapters.system.terminal import escape_control
 from detent.core.control.pending import PendingCall
-from detent.core.run.decisions import Scope
+from detent.core.run.approval import Scope
 from detent.core.values.frozen import thaw
-from detent.core.values.terminal import escape_control
 from detent.ports.confirmation import ConfirmationUIResult
 
 ONE_AT_A_TIME = Lock()

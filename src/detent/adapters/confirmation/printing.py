@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from detent.adapters.system.terminal import escape_control
 from detent.core.chat.replies import StreamingChunk
-from detent.core.values.terminal import escape_control
 
 
 def print_streaming_chunk(chunk: StreamingChunk) -> None:

@@ -14,9 +14,9 @@ from detent.adapters.system.threads_and_loops import in_background
 from detent.core.control.pending import question
 from detent.core.machine.due import due
 from detent.core.result import AgentResult
+from detent.core.run.approval import DecisionRecord
 from detent.core.run.effects import AskHuman, Policy
 from detent.core.run.events import Event
-from detent.core.run.grants import DecisionRecord
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.wording import Wording

@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-from detent.core.control.described import Classes, Described
-from detent.core.control.pending import ToolExecutionDecision
-from detent.core.control.policies import (
+from detent.adapters.confirmation.described import Classes, Described
+from detent.adapters.confirmation.policies import (
     AllOf,
     AlwaysAskPolicy,
     AnyOf,
@@ -21,6 +20,7 @@ from detent.core.control.policies import (
     Not,
     WithQuestionOptions,
 )
+from detent.core.control.pending import ToolExecutionDecision
 from detent.core.run.effects import Policy
 from detent.core.tools.wording import Wording
 from detent.ports.confirmation import (

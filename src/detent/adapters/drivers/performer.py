@@ -16,12 +16,12 @@ from typing import Any, TypeVar, cast
 from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.drivers.callbacks import AttemptStream, CallbackDispatcher
+from detent.adapters.drivers.judging import judge
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.core.control.judging import judge
-from detent.core.run.decisions import Ask
+from detent.core.run.approval import Ask
 from detent.core.run.effects import (
     AskHuman,
     AskModel,

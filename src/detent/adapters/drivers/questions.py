@@ -17,7 +17,7 @@ from detent.core.control.pending import (
     unmasked,
 )
 from detent.core.machine.refusals import DecisionRefusedError, Refusal, is_late
-from detent.core.run.decisions import Confirmed, Decision, Modified
+from detent.core.run.approval import Confirmed, Decision, Modified
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import HumanDecided
 from detent.core.tools.invocation import argument_faults

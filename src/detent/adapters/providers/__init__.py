@@ -1,1 +1,1 @@
-"""Who answers a conversation: chat generators, by provider and by name."""
+"""Who answers a conversation, by provider and by name, and what they take for it."""

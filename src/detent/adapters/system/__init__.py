@@ -1,1 +1,1 @@
-"""The clock, chance, threads and files of the machine."""
+"""The clock, chance, threads, files and terminal of the machine."""

@@ -1,1 +1,1 @@
-"""What stands between a run and the world: policies, hooks, breakpoints, questions to humans."""
+"""What stands between a run and the world: hooks, breakpoints, questions to humans."""

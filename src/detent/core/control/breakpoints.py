@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from attrs import asdict, evolve, field, frozen
 from attrs.validators import instance_of, optional
 
+from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import agents_in, nested_run
 from detent.core.run.effects import (
@@ -20,7 +21,6 @@ from detent.core.run.effects import (
     RunTool,
     WaitUntil,
 )
-from detent.core.run.refs import AgentRef
 from detent.core.run.run import (
     AnswerAccepted,
     AnswerInvalid,
@@ -39,6 +39,15 @@ CHAT_GENERATOR = "chat_generator"
 TOOL_INVOKER = "tool_invoker"
 NEVER_BEGUN = frozenset({"unknown_tool", "invalid_arguments"})
 """The faults of calls whose tool was never begun."""
+NOT_RUN = AwaitingPolicy | AwaitingDecision | Refused | AnswerAccepted | AnswerInvalid
+"""How far calls have come whose tool is not run yet, or never."""
+DONE_WITH_A_CALL: Mapping[type[Effect], str] = {
+    RunTool: "run",
+    Judge: "ask the policy about",
+    AskHuman: "ask a human about",
+    Reconcile: "look up what became of",
+}
+"""What is to be done with a call, in the words of `describe_effects`."""
 
 
 @frozen
@@ -46,15 +55,24 @@ class Breakpoint:
     """Stop before the model is asked, when it was asked `visit_count` times; None is every time.
 
     `component_name` is "chat_generator".
+
+    Raises:
+        ValueError: it is another, or the count is none.
     """
 
     component_name: str
     visit_count: int | None = 0
+    component: ClassVar[str] = CHAT_GENERATOR
 
     def __attrs_post_init__(self) -> None:
         count = self.visit_count
         if count is not None and not (type(count) is int and count >= 0):
             raise ValueError(f"visit_count must be None or a number >= 0, got {count!r}")
+        if self.component_name != self.component:
+            raise ValueError(
+                f"If the break_point is a {type(self).__name__}, it must have the component_name "
+                f"'{self.component}'. Got '{self.component_name}'."
+            )
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""
@@ -73,6 +91,7 @@ class ToolBreakpoint(Breakpoint):
     """
 
     tool_name: str | None = field(default=None, validator=optional(instance_of(str)))
+    component = TOOL_INVOKER
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""
@@ -96,19 +115,10 @@ class AgentBreakpoint:
 
     Raises:
         TypeError: it is no breakpoint.
-        ValueError: the breakpoint names another component than its kind stops at.
     """
 
     agent_name: str
-    break_point: Breakpoint
-
-    def __attrs_post_init__(self) -> None:
-        if not isinstance(self.break_point, Breakpoint):
-            raise TypeError(
-                f"AgentBreakpoint({self.agent_name!r}, …) needs a Breakpoint or a ToolBreakpoint, "
-                f"got {self.break_point!r}"
-            )
-        _require_component(self.break_point)
+    break_point: Breakpoint = field(validator=instance_of(Breakpoint))
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""
@@ -160,8 +170,7 @@ def holds_of(break_points: BreakPoints, spec: AgentSpec[Any]) -> Holds:
     """One rule that holds an effect when any of `break_points` does.
 
     Raises:
-        ValueError: a breakpoint names another component than its kind stops at, or a tool that its
-            agent has not got.
+        ValueError: a breakpoint names a tool that its agent has not got.
     """
     rules = (break_points,) if callable(break_points) else tuple(break_points)
     agents = agents_in(spec)
@@ -169,8 +178,6 @@ def holds_of(break_points: BreakPoints, spec: AgentSpec[Any]) -> Holds:
         inner, tools = rule, spec.tools
         if isinstance(rule, AgentBreakpoint):
             inner, tools = rule.break_point, agents.get(rule.agent_name, spec).tools
-        if isinstance(inner, Breakpoint):
-            _require_component(inner)
         if isinstance(inner, ToolBreakpoint) and inner.tool_name not in (None, *tools):
             raise ValueError(
                 f"Tool '{inner.tool_name}' is not available in the agent's tools: "
@@ -190,26 +197,18 @@ def key_from_json(value: object) -> EffectKey:
     Raises:
         StoredDataError: it is none.
     """
-    match value:
-        case [str(kind), int(turn), int(place), int(attempt)]:
-            return EffectKey(kind, turn, place, attempt)
-        case [str(kind), int(turn), int(place), int(attempt), list(path)]:
-            return EffectKey(kind, turn, place, attempt, tuple(map(_ref_from_json, path)))
-        case _:
-            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+    if isinstance(value, list) and len(value) == len(EffectKey._fields) - 1:
+        value = [*value, []]  # it stands in the outermost run
+    try:
+        return load(value, EffectKey)
+    except StoredDataError as error:
+        raise StoredDataError(f"damaged data: 'held' has what is no place; {error}") from error
 
 
 def key_to_json(key: EffectKey) -> list[object]:
     """What `key_from_json` reads."""
-    return [*key[:4], *([[*map(list, key.path)]] if key.path else [])]
-
-
-def _ref_from_json(value: object) -> AgentRef:
-    match value:
-        case [int(turn), int(place), str(name)]:
-            return AgentRef(turn, place, name)
-        case _:
-            raise StoredDataError("stored data is damaged: 'held' has something that is no place")
+    *parts, path = dump(key)
+    return [*parts, path] if path else parts
 
 
 def rule_to_json(rule: Hold | None) -> dict[str, object]:
@@ -231,47 +230,20 @@ def describe_effects(effects: Sequence[Effect]) -> str:
 
 def _described(effect: Effect) -> str:
     match effect:
-        case AskModel():
-            return f"ask the model (turn {effect.turn})"
-        case RunTool():
-            return f"run {effect.tool.name}({_arguments(effect)})"
-        case Judge():
-            return f"ask the policy about {effect.tool.name}({_arguments(effect)})"
-        case AskHuman():
-            return f"ask a human about {effect.tool.name}({_arguments(effect)})"
-        case Reconcile():
-            return f"look up what became of {effect.tool.name}({_arguments(effect)})"
+        case AskModel(turn):
+            return f"ask the model (turn {turn})"
         case WaitUntil():
             return f"wait until {effect.at}"
-
-
-def _arguments(effect: RunTool | Judge | AskHuman | Reconcile) -> Mapping[str, object]:
-    return masked(effect.call.arguments, effect.tool.masked)
-
-
-def _require_component(break_point: Breakpoint) -> None:
-    is_tool = isinstance(break_point, ToolBreakpoint)
-    kind = "ToolBreakpoint" if is_tool else "Breakpoint"
-    wanted = TOOL_INVOKER if is_tool else CHAT_GENERATOR
-    if break_point.component_name != wanted:
-        raise ValueError(
-            f"If the break_point is a {kind}, it must have the component_name '{wanted}'."
-            f" Got '{break_point.component_name}'."
-        )
+        case _:
+            arguments = masked(effect.call.arguments, effect.tool.masked)
+            return f"{DONE_WITH_A_CALL[type(effect)]} {effect.tool.name}({arguments})"
 
 
 def _has_begun(slot: Slot) -> bool:
     match slot.status:
-        case (
-            AwaitingPolicy()
-            | AwaitingDecision()
-            | Ready(1)
-            | Refused()
-            | AnswerAccepted()
-            | AnswerInvalid()
-        ):
-            return False
+        case Ready(attempt):
+            return attempt > 1
         case Faulted(fault):
             return fault.kind not in NEVER_BEGUN
-        case _:
-            return True
+        case status:
+            return not isinstance(status, NOT_RUN)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Self
 
-from attrs import asdict, evolve, field, fields_dict, frozen
+from attrs import asdict, field, fields_dict, frozen
 from attrs.validators import instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.errors import StoredDataError
-from detent.core.machine.delegation import wrap_event
+from detent.core.machine.delegation import runs_in, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.refusals import DecisionRefusedError, Refusal, refusal
 from detent.core.machine.step import step
-from detent.core.run.decisions import (
+from detent.core.run.approval import (
     Answered,
     Confirmed,
     Decision,
@@ -25,8 +26,8 @@ from detent.core.run.decisions import (
 )
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import Event, HumanDecided
-from detent.core.run.refs import AgentRef, Path
-from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
+from detent.core.run.refs import Path
+from detent.core.run.run import AwaitingDecision, Run, Slot
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
 from detent.core.schema.validation import faults
@@ -141,28 +142,29 @@ class PendingCall:
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
         """Run it as it is."""
-        return evolve(self._decision(by, execute=True), remember=remember)
+        return self._decision(by, execute=True, remember=remember)
 
     def modify(
         self, arguments: Mapping[str, Any], feedback: str | None = None, *, by: str | None = None
     ) -> ToolExecutionDecision:
         """Run it with these arguments, all of them, in place of the model's."""
-        decision = self._decision(by, execute=True)
-        return evolve(decision, feedback=feedback, final_tool_params=dict(arguments))
+        changed = {"feedback": feedback, "final_tool_params": dict(arguments)}
+        return self._decision(by, execute=True, **changed)
 
     def reject(
         self, feedback: str | None = None, *, by: str | None = None
     ) -> ToolExecutionDecision:
         """Do not run it; the model is told, and why."""
-        return evolve(self._decision(by, execute=False), feedback=feedback)
+        return self._decision(by, execute=False, feedback=feedback)
 
     def respond(self, answer: str, *, by: str | None = None) -> ToolExecutionDecision:
         """Do not run it: this text is its result."""
-        return evolve(self._decision(by, execute=False), answer=answer)
+        return self._decision(by, execute=False, answer=answer)
 
-    def _decision(self, by: str | None, *, execute: bool) -> ToolExecutionDecision:
-        call = (self.tool_name, execute, self.call_id)
-        return ToolExecutionDecision(*call, digest=self.digest, by=by)
+    def _decision(self, by: str | None, **decided: Any) -> ToolExecutionDecision:
+        return ToolExecutionDecision(
+            self.tool_name, tool_call_id=self.call_id, digest=self.digest, by=by, **decided
+        )
 
 
 def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
@@ -210,42 +212,30 @@ def match_decision(
     """
     from returns.result import Failure, Success  # 15 ms: loaded with the first decision
 
-    found = [spot for spot in _spots(spec, run) if _is_meant(spot.slot, decision)]
+    found = [one for one in _calls(run) if _is_meant(one[-1], decision)]
     if len(found) > 1:  # agents that work side by side may have calls of one id
-        found = [spot for spot in found if _waits_for(spot.slot, decision)] or found
+        found = [one for one in found if _waits_for(one[-1], decision)] or found
     if not found:
-        return Failure(_unmatched(spec, run, decision))
+        return Failure(_unmatched(run, decision))
     if len(found) > 1:
         # To take the first would run a call that the human may not have seen.
         text = f"{len(found)} calls of {decision.tool_name!r} wait; say which by its tool_call_id"
         return Failure(Refusal("unknown_call", text))
-    (spot,) = found
-    slot, tool = spot.slot, spot.spec.tools[spot.slot.call.tool_name]
+    ((path, inner, slot),) = found
+    agent = reduce(lambda spec, at: spec.agents[at.tool_name], path, spec)
     digest = decision.digest
     if digest is None:
         digest = str(getattr(slot.status, "digest", ""))
-    event = HumanDecided(slot.ref, digest, decision_for(slot.call, tool, decision), decision.by, at)
-    if (why := refusal(spot.spec, spot.run, event)) is not None:
+    decided = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
+    event = HumanDecided(slot.ref, digest, decided, decision.by, at)
+    if (why := refusal(agent, inner, event)) is not None:
         return Failure(why)
-    return Success(wrap_event(spot.path, event))
+    return Success(wrap_event(path, event))
 
 
-class Spot(NamedTuple):
-    """A call of a run, or of one of the agents that work in it."""
-
-    spec: AgentSpec[Any]
-    run: Run[Any]
-    path: Path
-    slot: Slot
-
-
-def _spots(spec: AgentSpec[Any], run: Run[Any], path: Path = ()) -> Iterator[Spot]:
-    for slot in run.slots:
-        yield Spot(spec, run, path, slot)
-        if isinstance(slot.status, Delegated):
-            name = slot.status.tool_name
-            at = AgentRef(*slot.ref, name)
-            yield from _spots(spec.agents[name], slot.status.run, (*path, at))
+def _calls(run: Run[Any]) -> Iterator[tuple[Path, Run[Any], Slot]]:
+    """The calls of a run and of the agents that work in it, each with where it is."""
+    return ((path, inner, slot) for path, inner in runs_in(run) for slot in inner.slots)
 
 
 def decided_run(
@@ -283,15 +273,14 @@ def _is_meant(slot: Slot, decision: ToolExecutionDecision) -> bool:
     return _waits_for(slot, decision)
 
 
-def _unmatched(spec: AgentSpec[Any], run: Run[Any], decision: ToolExecutionDecision) -> Refusal:
+def _unmatched(run: Run[Any], decision: ToolExecutionDecision) -> Refusal:
     name, call_id = decision.tool_name, decision.tool_call_id
     which = repr(name) if call_id is None else f"{name!r} with the id {call_id!r}"
     # its turn may be over, and then no slot has the call any more
     if any((record.call.tool_name, record.call.id) == (name, call_id) for record in run.decisions):
         return Refusal("repeated", f"the call of {which} has been decided about already")
-    slots = (spot.slot for spot in _spots(spec, run))
-    waiting = [slot.call for slot in slots if isinstance(slot.status, AwaitingDecision)]
-    names = ", ".join(f"{call.tool_name} ({call.id})" for call in waiting) or "none"
+    slots = [slot for _, _, slot in _calls(run) if isinstance(slot.status, AwaitingDecision)]
+    names = ", ".join(f"{slot.call.tool_name} ({slot.call.id})" for slot in slots) or "none"
     text = f"no call of {which} waits in run {run.id!r}; there waits: {names}"
     return Refusal("unknown_call", text)
 

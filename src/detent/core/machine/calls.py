@@ -6,18 +6,21 @@ from typing import Any
 
 import attrs
 
-from detent.core.run.decisions import (
+from detent.core.run.approval import (
     Allow,
     Answered,
     Ask,
     Confirmed,
     Decision,
+    DecisionRecord,
+    Grant,
     Modified,
     Rejected,
+    covered,
     digest,
+    is_granted,
 )
 from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised
-from detent.core.run.grants import DecisionRecord, Grant, covered, is_granted
 from detent.core.run.outcomes import Cancelled, Exhausted
 from detent.core.run.run import (
     AnsweredByHuman,

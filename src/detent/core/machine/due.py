@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.run.decisions import Ask, Verdict
+from detent.core.run.approval import Ask, Verdict
 from detent.core.run.effects import (
     AskHuman,
     AskModel,

@@ -8,9 +8,8 @@ from typing import Any
 
 from attrs import evolve
 
-from detent.core.run.decisions import digest
+from detent.core.run.approval import covered, digest, is_granted
 from detent.core.run.events import Resumed
-from detent.core.run.grants import covered, is_granted
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,

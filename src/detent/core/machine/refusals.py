@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from attrs import frozen
 
 from detent.core.errors import DetentError
-from detent.core.run.decisions import Confirmed, Modified
+from detent.core.run.approval import Confirmed, Modified
 from detent.core.run.events import HumanDecided
 from detent.core.run.run import AwaitingDecision, Run
 from detent.core.run.spec import AgentSpec

@@ -13,7 +13,7 @@ from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
-from detent.core.run.decisions import Verdict
+from detent.core.run.approval import Verdict
 from detent.core.run.events import ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import Run

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.core.run.decisions import Decision, Verdict
+from detent.core.run.approval import Decision, Verdict
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.values.fast_values import fast_init

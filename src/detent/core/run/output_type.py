@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Generic, cast
 
-from attrs import Factory, field, frozen
+from attrs import field, frozen
 from attrs.validators import ge
 
 from detent.core.chat.messages import frozen_mapping
@@ -30,42 +31,6 @@ STRICT = frozenset({"type", "properties", "required", "additionalProperties", "d
 """The keywords that every provider takes that holds models to a schema strictly."""
 
 
-def _bare(wanted: OutputType[Any]) -> tuple[Json, Json]:
-    """The schema of the type itself, and the definitions that it refers to."""
-    writer = SchemaWriter(field_texts)
-    subject = f"output_type {type_name(wanted.kind)}"
-    try:
-        schema = writer.schema(wanted.kind)
-    except (TypeError, NameError) as error:
-        raise TypeError(f"{subject}: {error}; take a class with typed fields") from error
-    if wrong := list(schema_faults(schema | {"$defs": writer.definitions})):
-        raise TypeError(f"{subject}: {'; '.join(wrong)}")
-    return schema, writer.definitions
-
-
-def _is_wrapped(wanted: OutputType[Any]) -> bool:
-    return _bare(wanted)[0].get("type") != "object"
-
-
-def _schema(wanted: OutputType[Any]) -> FrozenDict[str, Any]:
-    schema, definitions = _bare(wanted)
-    if wanted.is_wrapped:
-        whole = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
-        schema = {**whole, "additionalProperties": False}
-    return frozen_mapping(schema | ({"$defs": definitions} if definitions else {}))
-
-
-def _tool(wanted: OutputType[Any]) -> ToolSpec:
-    return ToolSpec(wanted.name, FINAL_ANSWER, wanted.schema)
-
-
-def _response_format(wanted: OutputType[Any]) -> FrozenDict[str, object]:
-    schema: Json = {"name": wanted.name, "schema": wanted.schema}
-    if _is_strict(wanted.schema):
-        schema["strict"] = True
-    return frozen_mapping({"type": "json_schema", "json_schema": schema})
-
-
 @frozen
 class OutputType(Generic[T]):
     """The type that a run's answer has.
@@ -81,9 +46,6 @@ class OutputType(Generic[T]):
         native: when the provider holds the model to the schema; None is what the agent's chat
             generator says of itself.
         name: what the tool to answer by is called.
-        is_wrapped: whether the type's values are no JSON objects, so that an answer is one with the
-            entry `value`.
-        schema: the JSON Schema of answers.
 
     Raises:
         TypeError: no JSON Schema describes the type.
@@ -93,18 +55,49 @@ class OutputType(Generic[T]):
     tries: int = field(default=3, kw_only=True, validator=ge(1))
     native: SchemaMode | None = field(default=None, kw_only=True)
     name: str = field(default="final_answer", kw_only=True)
-    is_wrapped: bool = field(
-        init=False, eq=False, repr=False, default=Factory(_is_wrapped, takes_self=True)
-    )
-    schema: FrozenDict[str, Any] = field(
-        init=False, eq=False, repr=False, default=Factory(_schema, takes_self=True)
-    )
-    tool: ToolSpec = field(
-        init=False, eq=False, repr=False, default=Factory(_tool, takes_self=True)
-    )
-    response_format: FrozenDict[str, object] = field(
-        init=False, eq=False, repr=False, default=Factory(_response_format, takes_self=True)
-    )
+
+    def __attrs_post_init__(self) -> None:
+        _ = self.schema  # a type that has none is found at once
+
+    @cached_property
+    def _own_schema(self) -> tuple[Json, Json]:
+        """The schema of the type itself, and the definitions that it refers to."""
+        writer = SchemaWriter(field_texts)
+        subject = f"output_type {type_name(self.kind)}"
+        try:
+            schema = writer.schema(self.kind)
+        except (TypeError, NameError) as error:
+            raise TypeError(f"{subject}: {error}; take a class with typed fields") from error
+        if wrong := list(schema_faults(schema | {"$defs": writer.definitions})):
+            raise TypeError(f"{subject}: {'; '.join(wrong)}")
+        return schema, writer.definitions
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether the type's values are no JSON objects: an answer has one as its `value`."""
+        return self._own_schema[0].get("type") != "object"
+
+    @cached_property
+    def schema(self) -> FrozenDict[str, Any]:
+        """The JSON Schema of answers."""
+        schema, definitions = self._own_schema
+        if self.is_wrapped:
+            whole = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
+            schema = {**whole, "additionalProperties": False}
+        return frozen_mapping(schema | ({"$defs": definitions} if definitions else {}))
+
+    @cached_property
+    def tool(self) -> ToolSpec:
+        """The tool to answer by."""
+        return ToolSpec(self.name, FINAL_ANSWER, self.schema)
+
+    @cached_property
+    def response_format(self) -> FrozenDict[str, object]:
+        """What a provider is told that holds the model to the schema."""
+        schema: Json = {"name": self.name, "schema": self.schema}
+        if _is_strict(self.schema):
+            schema["strict"] = True
+        return frozen_mapping({"type": "json_schema", "json_schema": schema})
 
     def is_native(self, tools: bool) -> bool:  # noqa: FBT001 - with or without
         """Whether the provider holds the model to the schema, with or without `tools`."""

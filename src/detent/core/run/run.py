@@ -16,8 +16,7 @@ from detent.core.chat.messages import (
     frozen_mapping,
 )
 from detent.core.chat.replies import ChatReply, Usage
-from detent.core.run.decisions import Scope
-from detent.core.run.grants import DecisionRecord, Grant
+from detent.core.run.approval import DecisionRecord, Grant, Scope
 from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import CallRef
 from detent.core.state.state import conversation_in
@@ -189,16 +188,6 @@ def answer(slot: Slot) -> ToolCallResult | None:
             if slot.note is not None:
                 content = _noted(slot.note, content)
             return ToolCallResult(content, slot.call)
-        case (
-            AwaitingPolicy()
-            | AwaitingDecision()
-            | Ready()
-            | Running()
-            | Unknown()
-            | BackingOff()
-            | Delegated()
-        ):
-            return None
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
         case Refused(text) | AnswerInvalid(text):
@@ -207,6 +196,9 @@ def answer(slot: Slot) -> ToolCallResult | None:
             return ToolCallResult(text, slot.call)
         case AnswerAccepted():
             return ToolCallResult("accepted", slot.call)
+        case _:
+            _: Open = status  # a type checker sees that none which has an answer is left
+            return None
 
 
 def _noted(note: str, content: str | tuple[ResultPart, ...]) -> str | tuple[ResultPart, ...]:

@@ -93,6 +93,7 @@ class AgentSpec(Generic[S]):
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
     output: OutputType[Any] | None = None
+    # no cached properties: a class that has some is slower wherever one of its fields is read
     offered: tuple[ToolSpec, ...] = field(
         init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
     )

@@ -1,5 +1,7 @@
 """`SharedList`: a list that nobody can change and that grows by sharing."""
 
+# ruff: noqa: SLF001  # lists know each other
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,57 +21,54 @@ class SharedList(Sequence[Item_co]):
     Its items are frozen, or guarded: what can be changed is copied when it is read. It equals a
     list with the same items and prints like one, but is none: `read` makes one for who reads it.
 
+    A log is the first `_own` items of a buffer, behind those of the log `_before`, which end at
+    `_start`. Buffers only grow, and only where no log looks into them yet.
+
     >>> first = SharedList([1, 2])
     >>> second = first + [3]
     >>> first, second
     ([1, 2], [1, 2, 3])
     """
 
-    __slots__ = ("_piece",)
-    _piece: _Piece
+    __slots__ = ("_before", "_buffer", "_guarded", "_length", "_own", "_start")
+    _before: SharedList[Any] | None
+    _buffer: _Buffer
+    _guarded: bool
+    _length: int
+    _own: int
+    _start: int
 
-    def __new__(cls, items: Iterable[Item_co] = ()) -> Self:
+    def __new__(cls, items: Iterable[Item_co] = ()) -> SharedList[Item_co]:
         """Fill it here already: without an ``__init__`` nobody can begin it again."""
         held: list[object] = list(items)  # a copy: the caller may go on changing his
-        plain = ATOMS.issuperset(map(type, held))
-        if not plain:
-            held = list(map(protect, held))
-        guarded = not plain and CopyOnRead in map(type, held)
-        self = object.__new__(cls)
-        self._piece = _Piece(None, _Buffer(held), len(held), guarded=guarded)
-        return self
+        if ATOMS.issuperset(map(type, held)):
+            return _log(None, _Buffer(held), len(held), guarded=False)
+        return _behind(None, list(map(protect, held)))
 
     @classmethod
     def of_frozen(cls, items: list[Item]) -> SharedList[Item]:
         """A log of items that nobody can change. The list must be nobody else's."""
-        return SharedList._of(
-            _Piece(None, _Buffer(cast("list[object]", items)), len(items), guarded=False)
-        )
-
-    @classmethod
-    def _of(cls, piece: _Piece) -> Self:
-        self = object.__new__(cls)
-        self._piece = piece
-        return self
+        return _log(None, _Buffer(cast("list[object]", items)), len(items), guarded=False)
 
     def __len__(self) -> int:
-        return self._piece.length
+        return self._length
 
     def __iter__(self) -> Iterator[Item_co]:
         held = cast(Iterator[Item_co], self.held())
-        return map(read_copy, held) if self._piece.guarded else held
+        return map(read_copy, held) if self._guarded else held
 
     def held(self) -> Iterator[object]:
         """The items as they are kept: guarded ones are not copied."""
-        return _items(self._piece)
+        own = islice(self._buffer.items, self._own)
+        return own if self._before is None else chain(self._before.held(), own)
 
     def beyond(self, earlier: SharedList[Any]) -> list[object]:
         """The items behind those that this log shares with `earlier`: all that can be new in it.
 
         They are for looking only: guarded ones are not copied.
         """
-        new = _items_from(self._piece, _shared_length(self._piece, _piece_of(earlier)))
-        return list(map(peek, new)) if self._piece.guarded else new
+        new = _items_from(self, _shared_length(self, earlier))
+        return list(map(peek, new)) if self._guarded else new
 
     @overload
     def __getitem__(self, index: int) -> Item_co: ...
@@ -80,29 +79,27 @@ class SharedList(Sequence[Item_co]):
             start, stop, stride = index.indices(len(self))
             if stride != 1:
                 return FrozenList([self[at] for at in range(start, stop, stride)])
-            some = _items_from(self._piece, start)[: max(stop - start, 0)]
+            some = _items_from(self, start)[: max(stop - start, 0)]
             return FrozenList(map(read_copy, some))
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(f"index {index} is outside a list of {len(self)}")
-        return cast(Item_co, read_copy(_at(self._piece, at)))
+        part: SharedList[Any] = self
+        while at < part._start and part._before is not None:
+            part = part._before
+        return cast(Item_co, read_copy(part._buffer.items[at - part._start]))
 
     def __add__(self, more: Iterable[Item]) -> SharedList[Item_co | Item]:
         if type(more) is not SharedList:
             return self + SharedList(more) if isinstance(more, (list, tuple)) else NotImplemented
         added: SharedList[Item_co | Item] = more
-        mine, theirs = self._piece, added._piece
-        if not mine.length or not theirs.length:
-            return added if theirs.length else self
-        return SharedList._of(_grown(mine, list(_items(theirs)), guarded=theirs.guarded))
+        if not self._length or not added._length:
+            return added if added._length else self
+        return _grown(self, list(added.held()), guarded=added._guarded)
 
     def followed_by(self, items: Sequence[Item]) -> SharedList[Item_co | Item]:
         """The log with more items, of classes whose instances nobody can change."""
-        if not items:
-            return self
-        grown: SharedList[Item_co | Item] = object.__new__(SharedList)
-        grown._piece = _grown(self._piece, items, guarded=False)
-        return grown
+        return _grown(self, items, guarded=False) if items else self
 
     def __radd__(self, before: list[Item]) -> list[Item | Item_co]:
         return [*before, *self] if isinstance(before, list) else NotImplemented
@@ -157,11 +154,7 @@ def bare(held: object) -> Any:
     if type(held) is not SharedList:
         return peek(held)
     items = held.held()
-    return list(map(peek, items)) if _piece_of(held).guarded else list(items)
-
-
-def _piece_of(log: SharedList[Any]) -> _Piece:
-    return log._piece  # noqa: SLF001  # logs know each other
+    return list(map(peek, items)) if held._guarded else list(items)
 
 
 class _Buffer:
@@ -174,90 +167,75 @@ class _Buffer:
         self.tip = {len(items): True}
 
 
-class _Piece:
-    """The end of a log: the first items of a buffer, behind the piece that came before.
-
-    `length` counts the items of the whole log, `own` those in this buffer.
-    """
-
-    __slots__ = ("before", "buffer", "guarded", "length", "own", "start")
-    length: int
-
-    def __init__(self, before: _Piece | None, buffer: _Buffer, own: int, *, guarded: bool) -> None:
-        self.before = before
-        self.buffer = buffer
-        self.own = own
-        self.start = 0 if before is None else before.length
-        self.length = self.start + own
-        self.guarded = guarded
+def _log(
+    before: SharedList[Any] | None, buffer: _Buffer, own: int, *, guarded: bool
+) -> SharedList[Any]:
+    log: SharedList[Any] = object.__new__(SharedList)
+    log._before = before
+    log._buffer = buffer
+    log._own = own
+    log._start = 0 if before is None else before._length
+    log._length = log._start + own
+    log._guarded = guarded
+    return log
 
 
-def _grown(piece: _Piece, added: Sequence[object], *, guarded: bool) -> _Piece:
+def _grown(log: SharedList[Any], added: Sequence[object], *, guarded: bool) -> SharedList[Any]:
     """The newest log of a buffer extends it in place, where older ones do not look; others fork.
 
     A fork has the new items in a buffer of its own behind the old one.
     """
-    buffer, own = piece.buffer, piece.own + len(added)
+    buffer, own = log._buffer, log._own + len(added)
     # pop is atomic: of several threads that grow one log, one extends the buffer, the others fork
-    if buffer.tip.pop(piece.own, False):
+    if buffer.tip.pop(log._own, False):
         buffer.items.extend(added)
         buffer.tip[own] = True
-        return _Piece(piece.before, buffer, own, guarded=piece.guarded or guarded)
-    if piece.before is not None and piece.before.own < 2 * piece.own:
-        piece = _behind(piece.before, _tail(piece))
-    return _behind(piece, list(added))
+        return _log(log._before, buffer, own, guarded=log._guarded or guarded)
+    if log._before is not None and log._before._own < 2 * log._own:
+        log = _behind(log._before, _tail(log))
+    return _behind(log, list(added))
 
 
-def _behind(before: _Piece | None, items: list[object]) -> _Piece:
+def _behind(before: SharedList[Any] | None, items: list[object]) -> SharedList[Any]:
     """`items` in a buffer of their own behind `before`.
 
-    A piece that is not twice as long as the one behind it is merged with that. So a log of n items
-    has at most log2(n) pieces, and an item is not copied much more often.
+    A log that is not twice as long as the one behind it is merged with that. So one of n items
+    has at most log2(n) buffers, and an item is not copied much more often.
     """
-    while before is not None and before.own < 2 * len(items):
+    while before is not None and before._own < 2 * len(items):
         items = _tail(before) + items
-        before = before.before
-    guarded = CopyOnRead in map(type, items) or (before is not None and before.guarded)
-    return _Piece(before, _Buffer(items), len(items), guarded=guarded)
+        before = before._before
+    guarded = CopyOnRead in map(type, items) or (before is not None and before._guarded)
+    return _log(before, _Buffer(items), len(items), guarded=guarded)
 
 
-def _tail(piece: _Piece) -> list[object]:
-    return piece.buffer.items[: piece.own]
+def _tail(log: SharedList[Any]) -> list[object]:
+    return log._buffer.items[: log._own]
 
 
-def _items(piece: _Piece) -> Iterator[object]:
-    own = islice(piece.buffer.items, piece.own)
-    return own if piece.before is None else chain(_items(piece.before), own)
+def _items_from(log: SharedList[Any], first: int) -> list[object]:
+    if first < log._start:
+        return list(islice(log.held(), first, None))
+    return log._buffer.items[first - log._start : log._own]
 
 
-def _at(piece: _Piece, at: int) -> object:
-    while at < piece.start and piece.before is not None:
-        piece = piece.before
-    return piece.buffer.items[at - piece.start]
-
-
-def _items_from(piece: _Piece, first: int) -> list[object]:
-    if first < piece.start:
-        return list(islice(_items(piece), first, None))
-    return piece.buffer.items[first - piece.start : piece.own]
-
-
-def _pieces(piece: _Piece | None) -> Iterator[_Piece]:
-    while piece is not None:
-        yield piece
-        piece = piece.before
-
-
-def _shared_length(piece: _Piece, other: _Piece) -> int:
+def _shared_length(log: SharedList[Any], other: SharedList[Any]) -> int:
     """How many leading items of two logs are the same, whichever buffers they are in.
 
     A buffer in common saves looking at them.
     """
-    ends = {part.buffer: part.length for part in _pieces(other)}
-    common = (min(part.length, ends[part.buffer]) for part in _pieces(piece) if part.buffer in ends)
+    ends = {part._buffer: part._length for part in _parts(other)}
+    common = (min(part._length, ends[part._buffer]) for part in _parts(log) if part._buffer in ends)
     shared = next(common, 0)
-    if shared == min(piece.length, other.length):
+    if shared == min(len(log), len(other)):
         return shared
-    both = zip(_items_from(piece, shared), _items_from(other, shared), strict=False)
+    both = zip(_items_from(log, shared), _items_from(other, shared), strict=False)
     # `is`, not `==`: what is equal may be of another type, and to compare costs what to write does
     return shared + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], both))
+
+
+def _parts(log: SharedList[Any] | None) -> Iterator[SharedList[Any]]:
+    """The log, and those that it grew behind."""
+    while log is not None:
+        yield log
+        log = log._before

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, TypeAlias, cast
 
-from detent.core.run.decisions import Answered, Confirmed, Modified, Rejected
+from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
 from detent.ports.laws.breaking import expect
 

@@ -13,7 +13,7 @@ from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.machine.delegation import PARAMETERS
 from detent.core.machine.step import start, step
-from detent.core.run.decisions import Ask, Confirmed, Verdict, digest
+from detent.core.run.approval import Ask, Confirmed, Verdict, digest
 from detent.core.run.events import (
     AnswerRejected,
     CancelRequested,

@@ -22,7 +22,7 @@ from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start, step
 from detent.core.machine.turns import has_no_answer
-from detent.core.run.decisions import Answered, Confirmed, Decision, Modified, Rejected, Verdict
+from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected, Verdict
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
     AnswerRejected,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from detent.adapters.testing.simulation.nested_runs import slots_in
-from detent.core.run.decisions import Confirmed, Modified
+from detent.core.run.approval import Confirmed, Modified
 from detent.core.run.events import Event, HappenedInside, HumanDecided
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Running

@@ -12,15 +12,15 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from detent.adapters.drivers.judging import judge
 from detent.adapters.system.threads_and_loops import in_background
 from detent.adapters.testing.simulation.drawing import arguments_for, dice, drawn, result_for
 from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
-from detent.core.control.judging import judge
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
-from detent.core.run.decisions import Answered, Confirmed, Modified, Rejected
+from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
     CancelRequested,

@@ -19,7 +19,7 @@ from detent.adapters.testing.simulation.trace import (
     slot_at,
 )
 from detent.core.chat.messages import ToolCall
-from detent.core.run.decisions import Allow, Ask, Confirmed, Decision, Modified
+from detent.core.run.approval import Allow, Ask, Confirmed, Decision, Modified
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import ClockTicked, Judged, ToolRaised, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path

@@ -11,7 +11,7 @@ from attrs import evolve
 from detent.adapters.testing.simulation.drawing import dice, likely
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in
-from detent.core.run.decisions import Allow, Ask, Verdict
+from detent.core.run.approval import Allow, Ask, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType

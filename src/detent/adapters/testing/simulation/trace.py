@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from attrs import asdict, frozen
 
-from detent.core.run.decisions import Decision
+from detent.core.run.approval import Decision
 from detent.core.run.effects import AskHuman, Effect, RunTool
 from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef

@@ -45,7 +45,7 @@ from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start
-from detent.core.run.decisions import Confirmed
+from detent.core.run.approval import Confirmed
 from detent.core.run.effects import AskHuman, Effect, Reconcile, RunTool
 from detent.core.run.events import CancelRequested, Event, HumanDecided, Resumed
 from detent.core.run.run import AwaitingDecision, Run, is_settled

@@ -10,9 +10,7 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, ConfirmationUIResult, State, Tool, ToolCall
-from detent.approvals import Allow, Ask, judge, pending
-from detent.core.control.pending import decided_run
-from detent.core.control.policies import (
+from detent.adapters.confirmation.policies import (
     AllOf,
     AlwaysAskPolicy,
     AnyOf,
@@ -26,8 +24,9 @@ from detent.core.control.policies import (
     WithQuestionOptions,
     policy_from,
 )
-from detent.core.run.decisions import Rejected, Verdict
-from detent.core.run.grants import DecisionRecord
+from detent.approvals import Allow, Ask, judge, pending
+from detent.core.control.pending import decided_run
+from detent.core.run.approval import DecisionRecord, Rejected, Verdict
 from detent.core.tools.result import ToolFault
 from detent.machine import CallRef, Judge, Run, ToolRaised, due, start, step
 from tests.core.asking import PAY, called, judged, spec_of, waiting

@@ -1,8 +1,9 @@
-"""Approval: who must be asked before a tool runs, and what they may decide."""
+"""Approval: who must be asked before a tool runs, what they may decide, and how long it counts."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
@@ -10,6 +11,7 @@ from attrs import Attribute, field, frozen
 from attrs.validators import deep_iterable, instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.run.refs import CallRef, Path
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
@@ -87,9 +89,62 @@ class Answered:
 Decision: TypeAlias = Confirmed | Modified | Rejected | Answered
 
 
+@frozen
+class DecisionRecord:
+    """A decision that counted: about which call, by whom, and when in seconds since 1970.
+
+    `path` says of which agent inside the run the call is.
+    """
+
+    ref: CallRef
+    call: ToolCall
+    decision: Decision
+    by: str | None = None
+    at: float | None = None
+    path: Path = ()
+
+
+@frozen
+class Grant:
+    """A confirmation that is remembered: calls that it covers are not asked about in this run.
+
+    Attributes:
+        ref: the call that was confirmed; `GrantRevoked` names the grant by it.
+        call: that call; a grant of scope "arguments" covers calls that are equal to it.
+        scope: "arguments" or "tool".
+        covers: a digest of all that a call must have in common with it.
+        by: who gave it.
+        at: when, in seconds since 1970.
+        path: of which agent inside the run the call is.
+    """
+
+    ref: CallRef
+    call: ToolCall
+    scope: Scope
+    covers: str
+    by: str | None = None
+    at: float | None = None
+    path: Path = ()
+
+
 def digest(run_id: str, turn: int, place: int, call: ToolCall, tool: Tool) -> str:
     """What a decision is bound to: this call of this run, this tool and exactly these arguments."""
     # By the id alone it would count for other arguments: ids are the model's, and may come again.
-    bound = [run_id, turn, place, call.id, tool.name, tool.parameters, call.arguments]
+    return _hash(run_id, turn, place, call.id, tool.name, tool.parameters, call.arguments)
+
+
+def covered(run_id: str, scope: Scope, call: ToolCall, tool: Tool) -> str:
+    """What a grant of `scope` is bound to: this run, this tool, and maybe these arguments."""
+    # With the schema: a process with another version of the tool must ask again.
+    arguments = call.arguments if scope == "arguments" else None
+    return _hash(run_id, scope, tool.name, tool.parameters, arguments)
+
+
+def is_granted(grants: Iterable[Grant], run_id: str, call: ToolCall, tool: Tool) -> bool:
+    """Whether one of `grants` covers the call."""
+    return any(grant.covers == covered(run_id, grant.scope, call, tool) for grant in grants)
+
+
+def _hash(*bound: object) -> str:
     text = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
     return sha256(text.encode()).hexdigest()

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from detent import Modified, Tool, ToolCall
-from detent.core.run.decisions import digest
+from detent.core.run.approval import digest
 from detent.core.tools.wording import Wording
 
 SCHEMA = {"type": "object", "properties": {"amount": {}}}

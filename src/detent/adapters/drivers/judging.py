@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Coroutine
 from inspect import isawaitable
 from typing import Any
 
-from detent.core.run.decisions import Allow, Ask, Verdict
+from detent.core.run.approval import Allow, Ask, Verdict
 from detent.core.run.effects import Judge
 from detent.core.run.events import Judged
 

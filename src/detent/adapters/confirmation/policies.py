@@ -6,14 +6,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from inspect import isawaitable
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 from attrs.validators import min_len
 
+from detent.adapters.confirmation.described import Described
 from detent.core.chat.messages import ToolCall
-from detent.core.control.described import Described
-from detent.core.run.decisions import Allow, Answered, Ask, Rejected, Verdict
+from detent.core.run.approval import Allow, Answered, Ask, Rejected, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
 from detent.core.tools.invocation import argument_faults
@@ -41,34 +41,34 @@ class Rule(Described, ABC):
         return Not(self)
 
 
+class _Same(Rule):
+    """What is said of every call in the same way."""
+
+    asks: ClassVar[bool]
+
+    def should_ask(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> bool:
+        """The same of every call."""
+        return self.asks
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """The same of every call."""
+        return Ask() if self.asks else Allow()
+
+
 @frozen
-class AlwaysAskPolicy(Rule):
+class AlwaysAskPolicy(_Same):
     """Every call is asked about."""
 
-    def should_ask(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> bool:
-        """Always True."""
-        return True
-
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Ask:
-        """Ask."""
-        return Ask()
+    asks = True
 
 
 @frozen
-class NeverAskPolicy(Rule):
+class NeverAskPolicy(_Same):
     """No call is asked about."""
 
-    def should_ask(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> bool:
-        """Always False."""
-        return False
-
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Allow:
-        """Allow."""
-        return Allow()
+    asks = False
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detent.core.values.terminal import escape_control
+from detent.adapters.system.terminal import escape_control
 
 
 @pytest.mark.parametrize(

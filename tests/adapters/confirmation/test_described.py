@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from detent import StoredDataError, UnstorableError
-from detent.core.control.described import object_from_data, object_to_data
-from detent.core.control.policies import AlwaysAskPolicy, AnyOf, AskAbove, AskWhen
+from detent.adapters.confirmation.described import object_from_data, object_to_data
+from detent.adapters.confirmation.policies import AlwaysAskPolicy, AnyOf, AskAbove, AskWhen
 
 CLASSES = {"AskAbove": AskAbove, "AlwaysAskPolicy": AlwaysAskPolicy}
 

@@ -7,10 +7,13 @@ from itertools import pairwise
 from attrs import evolve
 
 from detent import ChatMessage, State, StreamingChunk, Tool, ToolCall
-from detent.core.control.streaming import tool_result_chunks
+from detent.adapters.drivers.tool_results import tool_result_chunks
+from detent.core.machine.delegation import ANSWER, PARAMETERS
+from detent.core.run.spec import Delegate
 from detent.core.tools.masking import MASK
 from detent.core.tools.tool import by_name
 from detent.machine import (
+    AgentRef,
     AgentSpec,
     CallRef,
     CancelRequested,
@@ -24,6 +27,7 @@ from detent.machine import (
     Write,
     replay,
     start,
+    wrap_event,
 )
 from detent.models import ChatReply
 
@@ -113,3 +117,21 @@ def test_a_secret_of_a_call_is_not_shown_with_its_result() -> None:
 
     assert first.tool_call_result is not None
     assert first.tool_call_result.origin.arguments == {"pin": MASK, "n": 1}
+
+
+def test_the_results_of_an_agent_are_shown_under_its_name() -> None:
+    """As they come."""
+    agent = Delegate("ask", "", PARAMETERS, lambda task: {ANSWER: task}, agent=SPEC)
+    spec = AgentSpec(State({}), by_name([agent]))
+    at = (AgentRef(1, 0, "ask"),)
+    asked = ModelReplied(
+        1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("ask", {"task": "go"})]))
+    )
+    inside = [wrap_event(at, event) for event in (REPLIED, ToolStarted(CallRef(1, 0), 1), FIRST)]
+    events: list[Event] = [asked, ToolStarted(CallRef(1, 0), 1), *inside]
+    before, after = (replay(spec, START, some) for some in (events[:-1], events))
+
+    chunks = list(tool_result_chunks(spec, before, after))
+
+    assert {chunk.agents for chunk in chunks} == {("ask",)}
+    assert [chunk.tool_call_result.text for chunk in chunks if chunk.tool_call_result] == ["one"]
