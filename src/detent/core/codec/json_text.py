@@ -36,18 +36,23 @@ def encoded(value: object) -> str:
     return "".join(_chunks(value, 0)) if _chunks else _ENCODER.encode(value)
 
 
-def is_plain(value: object) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether every reader of JSON reads the same from it, and nothing in it looks like our tag."""
     kind = type(value)
-    if kind is str or kind is int:
-        return is_native(value)
-    if isinstance(value, dict) and kind in CONTAINERS:
+    if kind is FrozenDict or kind is dict:
         for name, item in value.items():
-            if type(name) is not str or name == TAG or not is_plain(name) or not is_plain(item):
+            if type(name) is not str or name == TAG or not (name.isascii() or is_native(name)):
+                return False
+            if type(item) is str and item.isascii():
+                continue  # what is usual costs no further call
+            if not is_plain(item):
                 return False
         return True
-    if isinstance(value, list) and kind in CONTAINERS:
+    if kind is FrozenList or kind is list:
         return all(map(is_plain, value))
+    if kind is int:
+        fits: bool = LEAST <= value <= MOST
+        return fits
     return kind in SCALARS and is_native(value)
 
 
@@ -61,4 +66,3 @@ def is_native(value: object) -> bool:
 
 
 SCALARS: frozenset[type] = frozenset({str, int, float, bool, NoneType})
-CONTAINERS: frozenset[type] = frozenset({dict, FrozenDict, list, FrozenList})

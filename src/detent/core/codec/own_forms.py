@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -254,14 +254,14 @@ def _choice_form(choices: Mapping[Any, Any]) -> Form:
             told = f"must be one of {', '.join(choices)}, got {str(value)[:40]!r}"
             raise MismatchError(told) from None
 
-    return Form(lambda value: chosen(texts, value), lambda data, _=None: chosen(choices, data))
+    return Form(partial(chosen, texts), lambda data, _=None: chosen(choices, data))
 
 
 def _array_form(item: Form) -> Form:
     def unpack(data: Any, _: object = None) -> tuple[Any, ...]:
         return tuple(each(item.unpack, require_array(data)))
 
-    return Form(lambda value: [item.pack(part) for part in value], unpack)
+    return Form(lambda value: list(map(item.pack, value)), unpack)
 
 
 def _object_form(item: Form) -> Form:
