@@ -23,7 +23,7 @@ from detent.core.chat.messages import (
 )
 from detent.core.codec.forms import SPECIAL, Form, each
 from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
-from detent.core.codec.own_values import data_of, dump, load, told_of
+from detent.core.codec.own_values import dump, load, told_of, why_unstorable
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.values.shared_list import SharedList
 
@@ -50,10 +50,12 @@ def conversation_data(messages: Iterable[ChatMessage]) -> list[Any]:
             answer = _answer(message, next(calls, None))
         else:
             calls = iter(message.tool_calls)
+        kind, kept = (ChatMessage, message) if answer is None else (Answer, answer)
         try:
-            written.append(data_of(message if answer is None else answer))
-        except UnstorableError as error:
-            raise UnstorableError(f"message {len(written)}: {error}") from None
+            written.append(form_of(kind).pack(kept))
+        except Exception as error:  # noqa: BLE001  # as in `data_of`, which takes longer
+            why = why_unstorable(kept, kind, error)
+            raise UnstorableError(f"message {len(written)}: {why}") from None
     return written
 
 

@@ -36,13 +36,18 @@ def data_of(value: object, declared: Any = None, agent: Agent = None) -> Any:
     before = AGENT.set(agent)
     try:
         return form_of(kind).pack(value)
-    except RecursionError:
-        raise UnstorableError("this is nested too deeply to be stored") from None
     except Exception as error:  # noqa: BLE001  # what is not of its type may fail in any way
-        place, fault = _fault_in(value, kind, error)
-        raise UnstorableError(f"this cannot be stored: {fault} @ data{place}") from None
+        raise UnstorableError(why_unstorable(value, kind, error)) from None
     finally:
         AGENT.reset(before)
+
+
+def why_unstorable(value: object, declared: Any, error: Exception) -> str:
+    """What keeps a value from being written, and where in it, by what came of trying."""
+    if isinstance(error, RecursionError):
+        return "this is nested too deeply to be stored"
+    place, fault = _fault_in(value, declared, error)
+    return f"this cannot be stored: {fault} @ data{place}"
 
 
 def load(data: object, kind: type[T], agent: Agent = None) -> T:

@@ -16,7 +16,6 @@ from detent.core.run.run import (
     Delegated,
     Done,
     Run,
-    Slot,
     Status,
     is_settled,
 )
@@ -108,9 +107,11 @@ def progress_mark(run: Run[Any]) -> str:
 
     The turn, the phase, how many messages there are, and a word for each call.
     """
-    phase, count = run.phase, len(conversation_in(run.state))
-    words = map(_word, phase.slots) if isinstance(phase, Acting) else ()
-    return " ".join((str(run.turn), type(phase).__name__, str(count), *words))
+    phase = run.phase
+    mark = f"{run.turn} {type(phase).__name__} {len(conversation_in(run.state))}"
+    for slot in phase.slots if isinstance(phase, Acting) else ():
+        mark += f" {_word(slot.status)}"
+    return mark
 
 
 def _waits(status: Status) -> bool:
@@ -119,9 +120,8 @@ def _waits(status: Status) -> bool:
     return isinstance(status, AwaitingDecision)
 
 
-def _word(slot: Slot) -> str:
+def _word(status: Status) -> str:
     """How far a call has come, with the mark of an agent that is at work on it."""
-    status = slot.status
     inner = f"({progress_mark(status.run)})" if isinstance(status, Delegated) else ""
     return f"{type(status).__name__}{inner}"
 

@@ -30,19 +30,19 @@ def fast_init(kind: type[T]) -> type[T]:
     if hasattr(kind, "__attrs_post_init__"):
         raise TypeError(f"{kind.__name__}.__attrs_post_init__ would not be called")
     names = {"BECOME": _become, "KIND": kind, "SLOW": kind.__init__, "TWIN": _twin(kind)}
-    parameters: dict[str, str] = {}
+    params: dict[str, str] = {}
     for field in every:
         if field.validator or field.kw_only or field.init == hasattr(field.default, "factory"):
             raise TypeError(f"{kind.__name__}.{field.name} has more than a default and a converter")
         name = field.alias
         if field.init:  # else its default is made of the others
-            parameters[name] = name if field.default is NOTHING else f"{name}=default_{name}"
-        names |= {f"default_{name}": field.default, f"convert_{name}": field.converter}
+            params[name] = name if field.default is NOTHING else f"{name}=default_{name}"
+        names |= {f"default_{name}": field.default, f"make_{name}": field.converter}
     init = _function(
-        f"__init__(self, {', '.join(parameters.values())})",
+        f"__init__(self, {', '.join(params.values())})",
         "if self.__class__ is not KIND:",  # a subclass keeps the constructor of attrs
-        f"    return SLOW(self, {', '.join(parameters)})",
-        *(f"{name} = convert_{name}({name})" for name in parameters if names[f"convert_{name}"]),
+        f"    return SLOW(self, {', '.join(params)})",
+        *(f"if {x} is not default_{x}: {x} = make_{x}({x})" for x in params if names[f"make_{x}"]),
         "BECOME(self, TWIN)",
         *(f"self.{field.name} = {field.alias}" for field in every if field.init),
         *(f"self.{x.name} = default_{x.alias}.factory(self)" for x in every if not x.init),
