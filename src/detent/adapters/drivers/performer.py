@@ -148,7 +148,7 @@ class EffectPerformer:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, None)
+        pieces = None if self.dispatcher is None else _pieces(self.dispatcher, effect, None)
         stop = self._stops.setdefault(effect.key, Stop())
         if pieces is not None:
             stop.then(pieces.end)
@@ -163,7 +163,9 @@ class EffectPerformer:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = self._pieces(effect, asyncio.get_running_loop())
+        pieces = None
+        if self.dispatcher is not None:
+            pieces = _pieces(self.dispatcher, effect, asyncio.get_running_loop())
         try:
             if hasattr(self.chat, "run_async"):
                 reply = require_reply(await self._asked(effect, pieces), self.chat)
@@ -177,15 +179,6 @@ class EffectPerformer:
             if pieces is not None:
                 pieces.end()
         return self._replied(effect, reply)
-
-    def _pieces(
-        self, effect: AskModel, loop: asyncio.AbstractEventLoop | None
-    ) -> AttemptStream | None:
-        """Where the pieces of the answer go; None where nobody listens."""
-        if self.dispatcher is None:
-            return None
-        self.dispatcher.loop = loop
-        return AttemptStream(self.dispatcher, effect.tools)
 
     def _answer(self, effect: AskModel, pieces: AttemptStream | None, stop: Stop) -> ChatReply:
         if not hasattr(self.chat, "run"):
@@ -266,7 +259,10 @@ class EffectPerformer:
         try:
             arguments = invocation.arguments()
             with stop:
-                value = await self._executed(effect.tool, arguments, stop)
+                if hasattr(self.tools, "execute_async"):
+                    value = await self.tools.execute_async(effect.tool, arguments)
+                else:
+                    value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:
             if isinstance(error, asyncio.CancelledError):
@@ -276,15 +272,6 @@ class EffectPerformer:
             return self._raised(effect, invocation, error)
         finally:
             invocation.end()
-
-    def _executed(
-        self, tool: Tool, arguments: Mapping[str, object], stop: Stop
-    ) -> Awaitable[object]:
-        if not hasattr(self.tools, "execute_async"):
-            return in_a_thread(partial(self._execute, tool, arguments, stop))
-        tools: Any = self.tools
-        value: Awaitable[object] = tools.execute_async(tool, arguments)
-        return value
 
     def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
         fault = invocation.fault(error)
@@ -305,6 +292,13 @@ class EffectPerformer:
 
     def _ticked(self, effect: WaitUntil) -> Event:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
+
+
+def _pieces(
+    dispatcher: CallbackDispatcher, effect: AskModel, loop: asyncio.AbstractEventLoop | None
+) -> AttemptStream:
+    dispatcher.loop = loop
+    return AttemptStream(dispatcher, effect.tools)
 
 
 def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:

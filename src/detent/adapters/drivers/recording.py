@@ -127,20 +127,14 @@ class Recorder:
         if marked >= 0:
             new[marked][1]["mark"] = progress_mark(happened[marked][1])
         position = self._length + len(new)
-        if not self._is_due(run, position - self._known.position):
-            self._append(run, new)
+        count = position - self._known.position
+        if count < self._enough or (run.slots and count < 2 * self._enough):
+            self._append(run, new)  # between turns a run is small: that is waited for
             return
         data, rest = checkpoint_data(self._spec, run, self._known)
         self._append(run, new, Checkpoint(position, MappingProxyType(data)))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
-
-    def _is_due(self, run: Run[Any], count: int) -> bool:
-        """Whether it is time for a checkpoint, after `count` entries without one.
-
-        Between turns a run is small: it is waited for, unless a turn has no end.
-        """
-        return count >= self._enough and (not run.slots or count >= 2 * self._enough)
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""

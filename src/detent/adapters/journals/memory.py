@@ -14,7 +14,7 @@ from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 Kept = TypeVar("Kept", Entry, Checkpoint)
 
 
-PRIVATE = (str, MappingProxyType)
+PRIVATE = (MappingProxyType, str)
 """What is kept as it came. A recorder's data can only be read, and nobody else has it."""
 
 

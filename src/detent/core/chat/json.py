@@ -25,9 +25,11 @@ from detent.core.codec.forms import SPECIAL, Form, each
 from detent.core.codec.own_forms import MismatchError, form_of, require_array, require_object
 from detent.core.codec.own_values import dump, load, told_of, why_unstorable
 from detent.core.errors import StoredDataError, UnstorableError
+from detent.core.values.fast_values import fast_init
 from detent.core.values.shared_list import SharedList
 
 
+@fast_init
 @frozen
 class Answer:
     """What a message says that answers the next call, and says nothing else."""

@@ -43,8 +43,9 @@ def is_plain(value: Any) -> bool:
         for name, item in value.items():
             if type(name) is not str or name == TAG or not (name.isascii() or is_native(name)):
                 return False
-            if type(item) is str and item.isascii():
-                continue  # what is usual costs no further call
+            inner = type(item)  # what is usual costs no further call
+            if (inner is str and item.isascii()) or (inner is int and LEAST <= item <= MOST):
+                continue
             if not is_plain(item):
                 return False
         return True

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -245,16 +245,15 @@ def _tagged_reader(readers: Mapping[str, Callable[..., Any]]) -> Callable[..., A
 
 def _choice_form(choices: Mapping[Any, Any]) -> Form:
     """One of some texts, and what each of them stands for."""
-    texts = {value: data for data, value in choices.items()}
 
-    def chosen(known: Mapping[Any, Any], value: Any) -> Any:
+    def chosen(data: Any, _: object = None) -> Any:
         try:
-            return known[value]
+            return choices[data]
         except (KeyError, TypeError):
-            told = f"must be one of {', '.join(choices)}, got {str(value)[:40]!r}"
+            told = f"must be one of {', '.join(choices)}, got {str(data)[:40]!r}"
             raise MismatchError(told) from None
 
-    return Form(partial(chosen, texts), lambda data, _=None: chosen(choices, data))
+    return Form({value: data for data, value in choices.items()}.__getitem__, chosen)
 
 
 def _array_form(item: Form) -> Form:
@@ -354,7 +353,7 @@ _NUMBER = _exact_form(float, int)
 FLAT: frozenset[type] = frozenset({str, bool, int, float, NoneType})
 NAMES: Mapping[type, str] = {dict: "an object", list: "an array", NoneType: "null"}
 BASIC: Mapping[Any, Form] = {
-    str: Form(_text, _text),
+    str: Form(str.__str__, _text),  # a text is itself; all else is refused, and in C
     int: _exact_form(int),
     bool: _exact_form(bool),
     NoneType: _exact_form(NoneType),

@@ -99,6 +99,11 @@ def _fault_in(value: Any, declared: Any, error: Exception) -> tuple[str, Excepti
             except Exception as inner:  # noqa: BLE001  # as in `data_of`
                 place, fault = _fault_in(part, kind, inner)
                 return step + place, fault
+    if type(error) in (KeyError, TypeError):  # of texts and choices: what reads them says more
+        try:
+            form_of(declared).unpack(value)
+        except MismatchError as fault:
+            return "", fault
     return "", error
 
 

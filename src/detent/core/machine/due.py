@@ -54,23 +54,20 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     driver performs those that are not under way, gives up those that are no longer owed, and passes
     what happened to `step`.
     """
-    owed = _owed(spec, run)
-    if run.deadline is None or not owed:
-        return owed
-    return (*owed, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
-
-
-def _owed(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
+    owed: tuple[Effect, ...]
     phase = run.phase
     match phase:
         case Thinking():
-            return (_ask_model(spec, run, phase.attempt),)
+            owed = (_ask_model(spec, run, phase.attempt),)
         case Acting():
-            return _owed_to_calls(spec, run, phase.slots)
+            owed = _owed_to_calls(spec, run, phase.slots)
         case Pausing(attempt, until):
-            return (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
+            owed = (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Done():
             return ()
+    if run.deadline is None or not owed:
+        return owed
+    return (*owed, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
 
 
 def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> tuple[Effect, ...]:

@@ -7,6 +7,7 @@ effects.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from attrs import Factory, field, frozen
@@ -41,12 +42,16 @@ class EffectKey(NamedTuple):
     path: Path = ()
 
 
+_key = partial(tuple.__new__, EffectKey)
+"""As `EffectKey`, in half the time."""
+
+
 def _model_key(effect: AskModel) -> EffectKey:
-    return EffectKey("model", effect.turn, 0, effect.attempt, effect.path)
+    return _key(("model", effect.turn, 0, effect.attempt, effect.path))
 
 
 def _tool_key(effect: RunTool) -> EffectKey:
-    return EffectKey("tool", *effect.ref, effect.attempt, effect.path)
+    return _key(("tool", *effect.ref, effect.attempt, effect.path))
 
 
 @fast_init

@@ -95,10 +95,13 @@ def status_of(run: Run[Any]) -> str:
         return "failed" if has_no_answer(run) else "done"
     still = False
     for slot in run.phase.slots if isinstance(run.phase, Acting) else ():
-        if not is_settled(slot):
-            if not _waits(slot.status):
-                return "running"
+        status = slot.status
+        if isinstance(status, AwaitingDecision) or (
+            isinstance(status, Delegated) and status_of(status.run) == "waiting"
+        ):
             still = True
+        elif not is_settled(slot):
+            return "running"
     return "waiting" if still else "running"
 
 
@@ -112,12 +115,6 @@ def progress_mark(run: Run[Any]) -> str:
     for slot in phase.slots if isinstance(phase, Acting) else ():
         mark += f" {_word(slot.status)}"
     return mark
-
-
-def _waits(status: Status) -> bool:
-    if isinstance(status, Delegated):
-        return status_of(status.run) == "waiting"
-    return isinstance(status, AwaitingDecision)
 
 
 def _word(status: Status) -> str:

@@ -20,6 +20,7 @@ from detent.core.tools.masking import masked
 from detent.core.tools.redaction import redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
 from detent.core.tools.tool import Tool
+from detent.core.values.fast_values import fast_init
 
 if TYPE_CHECKING:
     from returns.result import Result
@@ -41,6 +42,7 @@ NOTHING_WRITTEN = PendingWrites(State({}))
 """For all tools that take no state: nobody can write to it."""
 
 
+@fast_init
 @frozen
 class Invocation:
     """One attempt at `call`, on `state` as it was when the attempt began.
