@@ -18,9 +18,8 @@ from detent.core.storage.checkpoints import (
     Known,
     checkpoint_data,
     joined,
-    start_data,
 )
-from detent.core.storage.journal import FORMAT
+from detent.core.storage.journal import FORMAT, start_data
 from detent.core.storage.snapshot import passing_snapshot, run_of
 from detent.machine import AgentSpec, Run, Write, start
 

@@ -24,9 +24,8 @@ from detent.core.storage.checkpoints import (
     Known,
     checkpoint_data,
     joined,
-    start_data,
 )
-from detent.core.storage.journal import event_of_kind, progress_mark, status_of
+from detent.core.storage.journal import event_of_kind, progress_mark, start_data, status_of
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,

@@ -49,13 +49,12 @@ class MismatchError(Exception):
     """A value, or what was stored, is not of its type."""
 
 
-def register(
-    kind: type, write: Callable[[Any, Agent], Any], read: Callable[[Any, Agent], Any]
-) -> None:
-    """Have values of a class, or of a subclass, written and read in a way of their own."""
-    _registered[kind] = Form(
-        lambda value: write(value, AGENT.get()), lambda data, _=None: read(data, AGENT.get())
-    )
+def register(kind: type, write: Callable[[Any], Any], read: Callable[..., Any]) -> None:
+    """Have values of a class, or of a subclass, written and read in a way of their own.
+
+    `read` takes the data, and the type that cattrs hands on.
+    """
+    _registered[kind] = Form(write, read)
     _forget_forms()
 
 

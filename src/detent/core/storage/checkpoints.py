@@ -12,14 +12,12 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from detent.core.codec.json_text import encoded
-from detent.core.codec.own_values import data_of
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Run, evolve
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.stored import state_to_json
-from detent.core.storage.fingerprint import fingerprint
-from detent.core.storage.journal import FORMAT, require_format
+from detent.core.storage.journal import require_format, start_data
 from detent.core.values.shared_list import SharedList
 
 Json: TypeAlias = dict[str, Any]
@@ -57,23 +55,6 @@ def checkpoint_data(spec: AgentSpec[Any], run: Run[Any], known: Known) -> tuple[
     start = start_data(spec, evolve(run, state=spec.state))
     data = _with_state(start, state) | {"after": known.position, "shared": shared}
     return data, len(encoded(_with_state(start, kept)))
-
-
-def start_data(spec: AgentSpec[Any], run: Run[Any]) -> Json:
-    """A snapshot of `run`, for a journal: nothing holds it.
-
-    Raises:
-        UnstorableError: a value in the run cannot be written as JSON.
-    """
-    return {
-        "detent": "snapshot",
-        "format": FORMAT,
-        "held": [],
-        "about_to": "",
-        "break_point": {},
-        "agent": fingerprint(spec, run),
-        "run": data_of(run, Run, spec),
-    }
 
 
 def _with_state(start: Json, state: Json) -> Json:

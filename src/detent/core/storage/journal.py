@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 from detent.core.codec.json_text import TAG
-from detent.core.codec.own_values import dump, load
+from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
@@ -22,6 +22,7 @@ from detent.core.run.run import (
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
+from detent.core.storage.fingerprint import fingerprint
 from detent.core.storage.writes import register_forms
 
 register_forms()
@@ -59,6 +60,23 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
         StoredDataError: it says none, or this agent cannot go on with it.
     """
     return cast("Run[S]", load(data, Run, spec))
+
+
+def start_data(spec: AgentSpec[Any], run: Run[Any]) -> dict[str, Any]:
+    """A snapshot of `run`, for a journal: nothing holds it.
+
+    Raises:
+        UnstorableError: a value in the run cannot be written as JSON.
+    """
+    return {
+        "detent": "snapshot",
+        "format": FORMAT,
+        "held": [],
+        "about_to": "",
+        "break_point": {},
+        "agent": fingerprint(spec, run),
+        "run": data_of(run, Run, spec),
+    }
 
 
 def event_to_json(spec: AgentSpec[Any], event: Event) -> dict[str, Any]:

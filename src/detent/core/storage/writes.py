@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from detent.core.codec.own_forms import register, register_inner, require_object
+from detent.core.codec.own_forms import AGENT, register, register_inner, require_object
 from detent.core.codec.values import from_json
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.events import HappenedInside
@@ -83,22 +83,25 @@ def _named(spec: AgentSpec[Any], key: str) -> dict[str, Handler[Any, Any]]:
     return found
 
 
-def _state_from_json(data: Any, spec: AgentSpec[Any] | None) -> Any:
+def _state_from_json(data: Any, _: object = None) -> Any:
+    spec: AgentSpec[Any] | None = AGENT.get()
     return None if spec is None else spec.state.restored(require_object(data))
 
 
-def _write_to_json(write: Write, spec: AgentSpec[Any] | None) -> dict[str, Any]:
+def _write_to_json(write: Write) -> dict[str, Any]:
+    spec: AgentSpec[Any] | None = AGENT.get()
     if spec is None:
         raise UnstorableError("without an agent a write cannot be stored")
     return write_to_json(spec, write)
 
 
-def _write_from_json(data: Any, spec: AgentSpec[Any] | None) -> Write:
+def _write_from_json(data: Any, _: object = None) -> Write:
+    spec: AgentSpec[Any] | None = AGENT.get()
     return Write("", None) if spec is None else write_from_json(spec, data)
 
 
 def register_forms() -> None:
     """Have states, writes and inner runs stored as this module says."""
-    register(BaseState, lambda state, _: state_to_json(state), _state_from_json)
+    register(BaseState, state_to_json, _state_from_json)
     register(Write, _write_to_json, _write_from_json)
     register_inner(Delegated, HappenedInside)
