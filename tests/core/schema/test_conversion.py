@@ -335,8 +335,9 @@ def test_an_empty_tuple_has_no_items() -> None:
 
 def test_an_alias_with_arguments_is_refused() -> None:
     """Taken for the alias without them, it would let any item through."""
-    parameters: Any = (T,)
-    alias: Any = TypeAliasType("alias", list[T], type_params=parameters)
+    make: Any = TypeAliasType
+    items: Any = list
+    alias = make("alias", items[T], type_params=(T,))
 
     with pytest.raises(TypeError, match="no JSON Schema describes"):
         convert(["a"], alias[int], "it")
