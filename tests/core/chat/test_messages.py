@@ -128,6 +128,12 @@ def test_a_message_holds_nothing_that_can_be_changed(make: Callable[[], object])
         make()
 
 
+def test_what_cannot_be_changed_is_held_as_it_is() -> None:
+    """Messages that are made from one another share it."""
+    arguments: FrozenDict[str, object] = FrozenDict(n=1)
+    assert ToolCall("t", arguments).arguments is arguments
+
+
 def test_a_message_is_not_nested_without_end() -> None:
     """What a model or a file nests too deep is refused, and does not break the interpreter."""
     deep: FrozenDict[str, object] = FrozenDict()

@@ -19,7 +19,7 @@ from typing import (
 
 import attrs
 import pytest
-from cattrs import ClassValidationError
+from cattrs import ClassValidationError, IterableValidationError
 from pydantic import BaseModel, Field
 
 from detent.core.codec.forms import NoFormError
@@ -300,3 +300,10 @@ def test_a_record_has_no_other_fields(declared: Any) -> None:
     with pytest.raises(ClassValidationError) as caught:
         codec.structure({**written, "other": 1}, declared)
     assert "other" in str(caught.value.exceptions[0])
+
+
+def test_what_cannot_be_read_is_told_with_its_name() -> None:
+    """In an object that nobody has declared, too."""
+    with pytest.raises(IterableValidationError) as caught:
+        Codec([int]).structure({"good": 1, "bad": {"$type": "Nothing"}}, Any)
+    assert caught.value.exceptions[0].__notes__ == ["at 'bad'"]

@@ -348,9 +348,14 @@ def test_what_has_no_form_is_refused() -> None:
         (ChatMessage, {"role": [], "content": []}, r"must be one of .* @ data\.role"),
         (ChatMessage, {"role": "user", "content": {}}, "must be an array, got dict"),
         (ChatMessage, {"role": "user", "content": [3]}, r"must be .* got int @ data\.content\[0\]"),
-        (Run, {"id": "r", "state": {}, "tool_call_counts": {"pay": "1"}}, r"counts\['pay'\]"),
+        (Run, {"id": "r", "state": {}, "tool_call_counts": {"pay": "1"}}, r"got str @ .*counts\['pay'\]"),
+        (
+            ChatMessage,
+            {"role": "user", "content": [{"$type": ["x"]}]},
+            r"must have '\$type', one of TextContent, .* @ data\.content\[0\]",
+        ),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_each_part_of_a_record_is_of_its_type(kind: Any, data: object, told: str) -> None:
     """The place is said down to the item."""

@@ -25,7 +25,7 @@ from detent.core.run.events import (
 )
 from detent.core.run.limits import Limits
 from detent.core.run.refs import CallRef
-from detent.core.run.run import BackingOff, Ready, Run, Running, Thinking
+from detent.core.run.run import BackingOff, Faulted, Ready, Run, Running, Thinking
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
 from detent.core.tools.result import ToolFault, ToolResult
@@ -87,6 +87,14 @@ def test_too_late_is_a_fault() -> None:
     assert answer(run) == "Tool 'timed' gave no answer within 10 s"
     assert isinstance(run.phase, Thinking)
     assert step(SPEC, run, ToolReturned(FIRST, 1, ToolResult("late"))) == run
+
+
+def test_too_late_is_a_fault_of_its_own_kind() -> None:
+    """By which a program can tell it from others."""
+    run = step(SPEC, calling("timed", "plain"), ToolStarted(FIRST, 1, at=100))
+    status = step(SPEC, run, ClockTicked(110)).slots[0].status
+    assert isinstance(status, Faulted)
+    assert status.fault.kind == "timeout"
 
 
 def test_in_time_is_in_time() -> None:

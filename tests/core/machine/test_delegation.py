@@ -549,6 +549,17 @@ def test_a_snapshot_whose_agent_is_damaged_is_refused(part: str) -> None:
         run_of(OUTER, snapshot_from(data))
 
 
+@pytest.mark.parametrize("agents", [{"agents": {}}, {}], ids=["none", "unsaid"])
+def test_people_can_read_a_snapshot_whose_agent_is_damaged(agents: dict[str, Any]) -> None:
+    """So that they see what they have lost."""
+    run = looking()
+    data: Any = snapshot_of(OUTER, run, due(OUTER, run)).to_dict()
+    del data["agent"]["agents"]
+    data["agent"].update(agents)
+
+    assert "    look(" in snapshot_from(data).summary()
+
+
 def test_what_an_agent_inside_costs_is_counted_once() -> None:
     """Each of its replies, when it comes."""
     run = delegated("look")

@@ -195,6 +195,17 @@ def test_what_is_remembered_goes_along_with_a_copy() -> None:
     assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
 
 
+def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
+    """And with no others."""
+    spec = spec_of()
+    run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
+    run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
+
+    (grant,) = rebound(spec, run, "copy").grants
+
+    assert grant.covers == covered("copy", "arguments", run.grants[0].call, PAY)
+
+
 def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
     """The others are as they were; so are those of agents at work, each by its own rules."""
     spec, run = in_flight("ask")

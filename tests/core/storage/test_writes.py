@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from detent import State, StoredDataError, Tool, UnstorableError
+from detent.core.codec.own_values import load
 from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.storage.writes import write_from_json, write_to_json
 from detent.core.tools.tool import by_name
@@ -66,3 +67,14 @@ def test_a_handler_is_only_found_where_it_is_declared() -> None:
     """A name in stored data is looked up in the agent, and nowhere else."""
     with pytest.raises(StoredDataError, match=r"no handler 'os\.system' for state key 'text'"):
         write_from_json(SPEC, {"key": "text", "value": "a", "handler": "os.system"})
+
+
+def test_a_value_that_cannot_be_read_is_told_with_its_key() -> None:
+    """One write of many is meant."""
+    with pytest.raises(StoredDataError, match="a write to 'text'"):
+        write_from_json(SPEC, {"key": "text", "value": {"$type": "Nothing", "value": 1}})
+
+
+def test_without_an_agent_a_write_is_read_as_none() -> None:
+    """People look at a snapshot where its agent is not."""
+    assert load({"key": "text", "value": "a"}, Write) == Write("", None)

@@ -36,11 +36,15 @@ def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
     }
     loop = {"anyOf": [{"$ref": "#/$defs/loop"}, {"type": "null"}]}
     schema = {
-        "properties": {"d": {"items": {"$ref": "#/$defs/card"}}, "e": {"$ref": "#/$defs/loop"}},
+        "properties": {
+            "d": {"items": {"$ref": "#/$defs/card"}},
+            "e": {"$ref": "#/$defs/loop"},
+            "f": {"anyOf": [{"type": "null"}, {"writeOnly": True}]},
+        },
         "$defs": {"card": card, "loop": loop},
     }
 
-    assert masked_in(declared, schema) == {"a", "b", "d"}
+    assert masked_in(declared, schema) == {"a", "b", "d", "f"}
 
 
 def test_what_only_looks_like_a_reference_marks_nothing() -> None:

@@ -13,7 +13,7 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.tools.redaction import _beginnings, redacted
+from detent.core.tools.redaction import _beginnings, _borders, redacted
 
 
 class Colour(Enum):
@@ -213,6 +213,15 @@ def test_no_place_that_reaches_further_is_passed_over(literal: str, text: str, l
     """However often a text repeats itself."""
     least = min(least, len(literal))
     assert list(_beginnings(literal, text, least)) == naive_beginnings(literal, text, least)
+
+
+@pytest.mark.parametrize(
+    ("literal", "table"),
+    [("ab", [-1, 0, 0]), ("abac", [-1, 0, -1, 1, 0]), ("aabaaac", [-1, -1, 1, -1, -1, 2, 2, 0])],
+)
+def test_where_a_text_can_go_on_within_itself(literal: str, table: list[int]) -> None:
+    """Nowhere, where its next character is no beginning of it."""
+    assert _borders(literal) == table
 
 
 def test_the_middle_one_of_places_that_overlap_may_be_the_longest() -> None:
