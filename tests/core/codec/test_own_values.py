@@ -154,6 +154,8 @@ def test_a_value_of_another_type_is_not_written() -> None:
         dump(ToolCall("pay", {"n": len}))
     with pytest.raises(UnstorableError, match=r"must be str, got int @ data\.reason"):
         dump(CancelRequested(3), Event)  # type: ignore[arg-type]  # it is what is tested
+    with pytest.raises(UnstorableError, match=r"must be str, got int @ data\.content\[1\]\.text"):
+        dump(ToolResult((TextContent("a"), TextContent(3))))  # type: ignore[arg-type]  # the same
     with pytest.raises(UnstorableError, match="nested too deeply"):
         dump(RunOptions(None, deep(5000)))
 
@@ -348,7 +350,11 @@ def test_what_has_no_form_is_refused() -> None:
         (ChatMessage, {"role": [], "content": []}, r"must be one of .* @ data\.role"),
         (ChatMessage, {"role": "user", "content": {}}, "must be an array, got dict"),
         (ChatMessage, {"role": "user", "content": [3]}, r"must be .* got int @ data\.content\[0\]"),
-        (Run, {"id": "r", "state": {}, "tool_call_counts": {"pay": "1"}}, r"got str @ .*counts\['pay'\]"),
+        (
+            Run,
+            {"id": "r", "state": {}, "tool_call_counts": {"pay": "1"}},
+            r"got str @ .*counts\['pay'\]",
+        ),
         (
             ChatMessage,
             {"role": "user", "content": [{"$type": ["x"]}]},

@@ -317,6 +317,7 @@ def test_an_agent_that_waits_for_a_human_keeps_nobody_waiting() -> None:
     yes, _ = decided_run(spec, run, [call.confirm()], 1.0)
     no, _ = decided_run(spec, run, [call.reject()], 1.0)
     assert kinds(spec, yes) == [("tool", 0)]
+    assert [done.path for done in yes.decisions] == [(AT,)]
     assert kinds(spec, no) == [("tool", 0), ("model", 1)]
     done = ToolReturned(CallRef(1, 1), 1, ToolResult("seen"))
     yes = step(spec, yes, done)

@@ -364,7 +364,8 @@ def test_a_copy_of_a_state_is_the_state_itself() -> None:
 def test_a_state_is_stored_and_restored() -> None:
     """The schema is given again; what comes back is equal."""
     state = State(
-        {**SCHEMA, "found": {"type": list[Document]}}, {"count": 1, "documents": [1, (2,)]}
+        {**SCHEMA, "found": {"type": list[Document]}},
+        {"count": 1, "documents": [1, (2,), Document("b")]},
     )
     state = state.set("found", [Document("a", ["b"])]).set(
         "messages", [ChatMessage.from_user("hi")]

@@ -6,11 +6,14 @@ import json
 from typing import Any, cast
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent import ChatMessage, State, StoredDataError
+from detent import ChatMessage, State, StoredDataError, ToolCall
 from detent.core.codec.json_text import encoded
+from detent.core.codec.own_values import load
+from detent.core.run.run import Acting, Slot, Succeeded
 from detent.core.state.handlers import replace_values
 from detent.core.state.state import lists_in
 from detent.core.storage.checkpoints import (
@@ -21,7 +24,8 @@ from detent.core.storage.checkpoints import (
 )
 from detent.core.storage.journal import FORMAT, start_data
 from detent.core.storage.snapshot import passing_snapshot, run_of
-from detent.machine import AgentSpec, Run, Write, start
+from detent.machine import AgentSpec, CallRef, Run, ToolResult, Write, start
+from detent.models import ChatReply
 
 SPEC = AgentSpec(State({"seen": {"type": list[int]}, "note": {"type": str}}))
 START = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
@@ -153,6 +157,18 @@ def test_any_data_gives_a_typed_error_or_a_run(change: dict[str, Any]) -> None:
             run_of(SPEC, passing_snapshot(found[1]))
     except StoredDataError:
         pass
+
+
+def test_a_run_that_is_under_way_starts_a_journal_with_its_writes() -> None:
+    """Whose handlers go by the names that the agent has for them."""
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("look", id="a")]))
+    result = ToolResult("x", (Write("seen", [1], replace_values),))
+    slot = Slot(CallRef(1, 0), ToolCall("look", id="a"), Succeeded(result))
+    run = evolve(START, phase=Acting(reply, (slot,)))
+
+    stored = load(as_stored(start_data(SPEC, run))["run"], Run, SPEC)
+
+    assert stored.slots[0].status == Succeeded(result)
 
 
 def test_the_start_of_a_run_is_a_snapshot() -> None:

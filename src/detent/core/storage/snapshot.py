@@ -299,7 +299,7 @@ def get_tool_calls_and_descriptions_from_snapshot(
     names = [slot.call.tool_name for slot in slots]
     descriptions = {name: tools[name]["description"] for name in names if name in tools}
     calls = [_masked(slot.call, agent_snapshot.agent) for slot in slots]
-    return [cast(Json, dump(call, ToolCall)) for call in calls], descriptions
+    return [cast(Json, dump(call)) for call in calls], descriptions
 
 
 def _stopped_for(snapshot: AgentSnapshot) -> tuple[Slot, ...]:
