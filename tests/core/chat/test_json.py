@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, StoredDataError, TextContent, ToolCall, UnstorableError
@@ -39,6 +39,7 @@ def in_json(messages: list[ChatMessage]) -> Any:
 
 
 @given(st.lists(st.sampled_from(MESSAGES), max_size=12))
+@example([ANSWERS[0]])
 def test_any_conversation_comes_back(messages: list[ChatMessage]) -> None:
     """Also one that no model has ever had: answers in another order, twice, or to nothing."""
     assert [*messages_from_json(in_json(messages))] == messages

@@ -111,7 +111,7 @@ def test_a_misfit_goes_back_to_the_model(line: ToolCall, told: str) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "how"),
-    [(SPEC, "calling the tool 'final_answer'"), (BARE, "as one JSON object")],
+    [(SPEC, "by calling the tool 'final_answer'"), (BARE, "as one JSON object")],
     ids=["by tool", "natively"],
 )
 def test_prose_goes_back_to_the_model(spec: AgentSpec[State], how: str) -> None:
@@ -119,7 +119,7 @@ def test_prose_goes_back_to_the_model(spec: AgentSpec[State], how: str) -> None:
     run = said(spec, run_of(spec), "In Oslo.")
     last = run.messages[-1].text or ""
     assert last.startswith("Your answer cannot be used: the answer is no JSON")
-    assert how in last
+    assert last.endswith(f". Give it {how}.")
     assert run.invalid_answers == 1
 
 
