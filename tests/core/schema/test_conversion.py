@@ -333,6 +333,13 @@ def test_an_empty_tuple_has_no_items() -> None:
         convert([1], tuple[()], "it")
 
 
+def test_an_alias_is_what_it_stands_for() -> None:
+    """However it is made."""
+    make: Any = TypeAliasType
+
+    assert convert(["a"], make("alias", list[str]), "it") == ["a"]
+
+
 def test_an_alias_with_arguments_is_refused() -> None:
     """Taken for the alias without them, it would let any item through."""
     make: Any = TypeAliasType
