@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from detent.core.errors import StoredDataError
 from detent.core.run.approval import covered, digest, is_granted
 from detent.core.run.events import Resumed
 from detent.core.run.run import (
@@ -86,6 +87,11 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, run_id: str) -> Slot:
         return moved(slot, Delegated(name, copy))
     if not isinstance(slot.status, AwaitingDecision):
         return slot
+    if not slot.status.digest.isascii():  # it may come from outside, and nobody can answer it
+        raise StoredDataError(
+            f"the question about the call {slot.call.tool_name!r} of the stored run is damaged: "
+            f"{slot.status.digest!r:.40} is no digest"
+        )
     return moved(slot, evolve(slot.status, digest=bound(slot.status.digest, run_id)))
 
 
