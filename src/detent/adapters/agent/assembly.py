@@ -152,7 +152,7 @@ class Assembly(Generic[S]):
         spec, _ = self._chosen(tools)
         at = loaded(self.required_journal, spec, run_id)
         handle = self._handle(spec, at, streaming_callback, break_point)
-        handle.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
+        handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
         return handle
 
     @property
@@ -179,7 +179,7 @@ class Assembly(Generic[S]):
 
     def _stopped(self, spec: AgentSpec[S], stored: AgentSnapshot, run_id: str | None) -> Loaded[S]:
         run, _ = decided_run(spec, run_of(spec, stored), stored.decisions, self.clock.now())
-        run = step(spec, run, Resumed(self.chance.new_id(), self._time(spec)))
+        run = step(spec, run, Resumed(self.chance.new_id(), self.clock.now()))
         if self.journal is not None:  # which may have that run already, further on
             run = rebound(spec, run, run_id or self.chance.new_id())
         return Loaded(run, 0, stored.held)

@@ -322,13 +322,21 @@ def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
 
 
 def _reconciled(effect: Reconcile) -> Event:
-    found = _lookup(effect)()
-    return _found(effect, in_background(found).result() if isawaitable(found) else found)
+    try:
+        found = _lookup(effect)()
+        return _found(effect, in_background(found).result() if isawaitable(found) else found)
+    except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
+        return _not_found(effect, error)
 
 
 async def _reconciled_async(effect: Reconcile) -> Event:
-    found = await in_a_thread(_lookup(effect))
-    return _found(effect, await found if isawaitable(found) else found)
+    try:
+        found = await in_a_thread(_lookup(effect))
+        return _found(effect, await found if isawaitable(found) else found)
+    except (Exception, asyncio.CancelledError, SystemExit) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        return _not_found(effect, error)
 
 
 def _lookup(effect: Reconcile) -> Callable[[], object]:
@@ -341,6 +349,11 @@ def _found(effect: Reconcile, value: object) -> Event:
         return ToolNeverRan(effect.ref, effect.attempt)
     result = _invocation(effect).result(value)
     return ToolReturned(effect.ref, effect.attempt, result)
+
+
+def _not_found(effect: Reconcile, error: BaseException) -> Event:
+    """A lookup that fails, or finds what is no result, says nothing: the run asks a human."""
+    return ToolRaised(effect.ref, effect.attempt, _invocation(effect).unknown(error))
 
 
 def _is_cancelled() -> bool:

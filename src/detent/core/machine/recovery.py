@@ -10,7 +10,7 @@ from attrs import evolve
 
 from detent.core.errors import StoredDataError
 from detent.core.run.approval import covered, digest, is_granted
-from detent.core.run.events import Resumed
+from detent.core.run.events import Resumed, ToolRaised
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
@@ -18,6 +18,7 @@ from detent.core.run.run import (
     BackingOff,
     Delegated,
     Faulted,
+    Pausing,
     Ready,
     Run,
     Running,
@@ -30,16 +31,38 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
+from detent.core.tools.tool import Tool
 
 
 def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
-    """The slot once its process is gone: as it is, unless its tool was running.
+    """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
     """
-    if not isinstance(slot.status, Running):
-        return slot
-    return moved(slot, _status(spec, run, slot, slot.status.attempt, event))
+    match slot.status:
+        case Running(attempt):
+            return moved(slot, _status(spec, run, slot, attempt, event))
+        case BackingOff(attempt, until):
+            longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
+            nearer = _nearer(until, event, longest_s)
+            return slot if nearer == until else moved(slot, BackingOff(attempt, nearer))
+        case _:
+            return slot
+
+
+def pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
+    """How much longer the model is left alone once the process that meant to wait is gone."""
+    longest_s = spec.model_retries.longest_pause_s(pause.attempt - 1 - run.given_up)
+    return Pausing(pause.attempt, _nearer(pause.until, event, longest_s))
+
+
+def _nearer(until: float, event: Resumed, longest_s: float) -> float:
+    """The end of a pause, by the clock of the process that goes on.
+
+    The clock that set it may have been ahead of this one by hours: no pause is longer than its rule
+    makes it.
+    """
+    return until if event.at is None else min(until, event.at + longest_s)
 
 
 def rebound(spec: AgentSpec[S], run: Run[S], run_id: str) -> Run[S]:
@@ -61,6 +84,25 @@ def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run with no call confirmed that has no answer yet: policies judge these anew."""
     slots = [_unconfirmed(spec, slot) for slot in run.slots]
     return _with_slots(evolve(run, grants=()), slots)
+
+
+def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Status:
+    """What becomes of a call when nobody could look up how it went: a human decides.
+
+    To run it again might do it twice, and the model, told of a failure, may well call again.
+    """
+    # Each crash between two lookups is followed by an attempt of its own.
+    why = f"lookup {event.attempt}", event.fault.message
+    return _question(run, slot, spec.tools[slot.call.tool_name], event.attempt + 1, why)
+
+
+def _question(
+    run: Run[Any], slot: Slot, tool: Tool, attempt: int, why: tuple[str, str]
+) -> AwaitingDecision:
+    """A human is asked whether `attempt` may begin; `why` is for the digest, and in words."""
+    # A decision from before the crash must not count for this question.
+    bound_to = bound(digest(run.id, *slot.ref, slot.call, tool), why[0])
+    return AwaitingDecision(bound_to, why[1], attempt)
 
 
 def _with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
@@ -108,9 +150,7 @@ def _status(
         case "rerun":
             return Ready(attempt)
         case "ask":
-            first = digest(run.id, *slot.ref, slot.call, tool)
-            # A decision from before the crash must not count for this question.
-            return AwaitingDecision(bound(first, event.by), wording.PROCESS_ENDED, attempt + 1)
+            return _question(run, slot, tool, attempt + 1, (event.by, wording.PROCESS_ENDED))
         case "fail":
             text = wording.outcome_unknown(tool.name, wording.PROCESS_ENDED)
             return Faulted(ToolFault("unknown_outcome", text))
