@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.inputs import limits_of, require_callback, require_conversation
+from detent.adapters.agent.inputs import (
+    limits_of,
+    require_callback,
+    require_conversation,
+    require_nothing_else,
+    run_in,
+)
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import NO_RULES, Rules
@@ -31,6 +37,7 @@ from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound
 from detent.core.machine.step import start, step
+from detent.core.result import AgentResult
 from detent.core.run.events import Event, Resumed
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
@@ -114,12 +121,16 @@ class Assembly(Generic[S]):
                 warm_up()
 
     def begin(
-        self, request: RunRequest[S], streaming_callback: StreamingCallback | None
+        self,
+        request: RunRequest[S],
+        streaming_callback: StreamingCallback | None,
+        after: AgentResult[S, Any] | None = None,
     ) -> RunHandle[S]:
-        """A run that is new, or goes on from a snapshot."""
+        """A run that is new, or goes on from a snapshot, or where another has ended."""
         spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
-            _require_nothing_else(
+            require_nothing_else(
+                after=after,
                 messages=request.messages,
                 tools=names,
                 generation_kwargs=request.generation_kwargs,
@@ -138,6 +149,7 @@ class Assembly(Generic[S]):
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self._time(spec),
+            after=run_in(after),
         )
         return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point)
 
@@ -383,12 +395,3 @@ def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:
             tell(chunk)
 
     return observe
-
-
-def _require_nothing_else(**parameters: object) -> None:
-    """A stored run goes on as it was begun: refuse what would change it."""
-    if named := [name for name, value in parameters.items() if value]:
-        raise ValueError(
-            f"a snapshot goes on with its own messages, options and state; leave out "
-            f"{', '.join(named)}"
-        )

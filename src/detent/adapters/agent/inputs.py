@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.control.hooks import Hook
+from detent.core.result import AgentResult
 from detent.core.run.limits import Limits
+from detent.core.run.run import Run
 
 Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""
@@ -108,6 +110,22 @@ def require_conversation(value: object) -> None:
     """Raise TypeError unless it is a conversation."""
     is_right = isinstance(value, Sequence) and not isinstance(value, bytes)
     _require("messages", value, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
+
+
+def require_nothing_else(**parameters: object) -> None:
+    """A stored run goes on as it was begun: raise ValueError for what would change it."""
+    if named := [name for name, value in parameters.items() if value]:
+        raise ValueError(
+            f"a snapshot goes on with its own messages, options and state; leave out "
+            f"{', '.join(named)}"
+        )
+
+
+def run_in(after: object) -> Run[Any] | None:
+    """The run of an earlier result. Raises TypeError unless it is one, or None."""
+    fits = isinstance(after, AgentResult)
+    _require("after", after, (lambda _: after is None or fits, "the result of an earlier run"))
+    return after.run if isinstance(after, AgentResult) else None
 
 
 def _require(name: str, value: object, check: Check) -> None:

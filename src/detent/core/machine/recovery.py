@@ -57,11 +57,7 @@ def pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resu
 
 
 def _nearer(until: float, event: Resumed, longest_s: float) -> float:
-    """The end of a pause, by the clock of the process that goes on.
-
-    The clock that set it may have been ahead of this one by hours: no pause is longer than its rule
-    makes it.
-    """
+    """The end of a pause, which no other clock makes longer than its rule does."""
     return until if event.at is None else min(until, event.at + longest_s)
 
 
@@ -91,8 +87,7 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
 
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
-    # Each crash between two lookups is followed by an attempt of its own.
-    why = f"lookup {event.attempt}", event.fault.message
+    why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
     return _question(run, slot, spec.tools[slot.call.tool_name], event.attempt + 1, why)
 
 
