@@ -1,15 +1,11 @@
-"""Opening a run behind another, and a turn: what cannot run is answered at once."""
+"""Opening a turn: a call that cannot run is answered at once, whoever guards its tool."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 from attrs import evolve
-from hypothesis import given
-from hypothesis import strategies as st
 
-from detent import ChatMessage, OutputType, State, StateError, Tool, ToolCall
+from detent import ChatMessage, OutputType, State, Tool, ToolCall
 from detent.approvals import Allow
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.run.run import (
@@ -20,20 +16,9 @@ from detent.core.run.run import (
     Faulted,
     Ready,
 )
-from detent.core.state.keys import Write
-from detent.core.state.state import initial_writes
 from detent.core.tools.tool import by_name
-from detent.machine import (
-    AgentSpec,
-    CallRef,
-    FrozenDict,
-    ModelReplied,
-    Run,
-    RunOptions,
-    start,
-    step,
-)
-from detent.models import ChatReply, Usage
+from detent.machine import AgentSpec, CallRef, FrozenDict, RunOptions, start
+from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 SPEC = AgentSpec(
@@ -49,55 +34,6 @@ def opened(call: ToolCall, options: RunOptions = NO_OPTIONS) -> object:
     (slot,) = open_slots(SPEC, run, [call])
     assert slot.ref == CallRef(1, 0)
     return slot.status
-
-
-def ended(spec: AgentSpec[State], *said: ChatMessage, notes: Sequence[str] = ()) -> Run[State]:
-    """A run that was told something, has answered, and has ended."""
-    run = start(spec, said, run_id="r", state=initial_writes({"notes": list(notes)}))
-    return step(spec, run, ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("so"))))
-
-
-prompts = st.none() | st.sampled_from(["P", "Q"])
-
-
-@given(
-    before=prompts,
-    now=prompts,
-    is_same_schema=st.booleans(),
-    said=st.lists(st.sampled_from("xyP"), max_size=2),
-)
-def test_a_run_goes_on_where_another_has_ended(
-    *, before: str | None, now: str | None, is_same_schema: bool, said: list[str]
-) -> None:
-    """All that was said and left, what is said now, and one prompt: that of the new run."""
-    keys = {"notes": {"type": list[str]}}
-    old = AgentSpec(State(keys), FrozenDict(), system_prompt=before)
-    new = AgentSpec(old.state if is_same_schema else State(keys), FrozenDict(), system_prompt=now)
-    first = ended(old, ChatMessage.from_user("hello"), notes=["a"])
-    messages = [
-        ChatMessage.from_system(one) if one == "P" else ChatMessage.from_user(one) for one in said
-    ]
-
-    run = start(new, messages, run_id="s", state=[Write("notes", ["b"])], after=first)
-
-    prompt = now or before
-    assert [one.text for one in run.messages] == [
-        *([prompt] if prompt else []),
-        *("hello", "so"),
-        *[one for one in said if one != now],
-    ]
-    assert run.state.read("notes") == ["a", "b"]
-    assert (run.turn, run.usage, run.outcome) == (1, Usage(), None)
-    assert len(first.messages) == 2 + bool(before)
-
-
-def test_only_a_run_that_has_ended_is_gone_on_with() -> None:
-    """And only with a state that fits."""
-    spec = AgentSpec(State({"notes": {"type": list[str]}}), FrozenDict())
-    with pytest.raises(ValueError, match="run 'r' has not ended"):
-        start(spec, [], run_id="s", after=start(spec, [], run_id="r"))
-    with pytest.raises(StateError, match="notes"):
-        start(SPEC, [], run_id="s", after=ended(spec, notes=["a"]))
 
 
 def test_a_call_that_nobody_guards_is_ready() -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from attrs import Factory, evolve, field, frozen
 
+from detent.adapters.agent.continuation import continued
 from detent.adapters.agent.inputs import (
     limits_of,
     require_callback,
     require_conversation,
     require_nothing_else,
-    run_in,
 )
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
@@ -37,7 +37,6 @@ from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound
 from detent.core.machine.step import start, step
-from detent.core.result import AgentResult
 from detent.core.run.events import Event, Resumed
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
@@ -63,6 +62,7 @@ from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
+    from detent.core.result import AgentResult
 
 
 def _executor(port: ToolExecutor | AsyncToolExecutor | None) -> ToolExecutor | AsyncToolExecutor:
@@ -142,14 +142,16 @@ class Assembly(Generic[S]):
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
+        opening, messages = spec, _conversation(request.messages)
+        if after is not None:
+            opening, messages = continued(spec, after, messages)
         new = start(
-            spec,
-            _conversation(request.messages),
+            opening,
+            messages,
             run_id=request.run_id or self.chance.new_id(),
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self._time(spec),
-            after=run_in(after),
         )
         return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point)
 

@@ -10,9 +10,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.control.hooks import Hook
-from detent.core.result import AgentResult
 from detent.core.run.limits import Limits
-from detent.core.run.run import Run
 
 Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""
@@ -119,13 +117,6 @@ def require_nothing_else(**parameters: object) -> None:
             f"a snapshot goes on with its own messages, options and state; leave out "
             f"{', '.join(named)}"
         )
-
-
-def run_in(after: object) -> Run[Any] | None:
-    """The run of an earlier result. Raises TypeError unless it is one, or None."""
-    fits = isinstance(after, AgentResult)
-    _require("after", after, (lambda _: after is None or fits, "the result of an earlier run"))
-    return after.run if isinstance(after, AgentResult) else None
 
 
 def _require(name: str, value: object, check: Check) -> None:

@@ -1,4 +1,4 @@
-"""Opening a run behind another, and a turn: calls are checked before anything runs or is asked."""
+"""Opening a turn: the model's calls are checked before anything runs or anybody is asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
-from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, with_calls
+from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
 from detent.core.run.output_type import OutputType
 from detent.core.run.refs import CallRef, new_ref
@@ -23,32 +23,10 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
-from detent.core.state.handlers import replace_values
-from detent.core.state.keys import Write
-from detent.core.state.state import conversation_in, initial_writes, with_messages
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
-
-
-def left_by(before: Run[Any], spec: AgentSpec[S], messages: Sequence[ChatMessage]) -> S:
-    """What a run that has ended has left, with `messages` behind it, for one that goes on.
-
-    The first message is the system prompt of the one that goes on; it is there once.
-    """
-    if before.outcome is None:
-        raise ValueError(f"run {before.id!r} has not ended: go on with itself, by snapshot or id")
-    state: S = before.state
-    if state.fields is not spec.state.fields:  # of another agent: each value has to fit this one
-        state = spec.state.update(initial_writes(state.data))
-    if spec.system_prompt:
-        prompt, said = ChatMessage.from_system(spec.system_prompt), conversation_in(state)
-        rest = said[1:] if said and said[0].role is ChatRole.SYSTEM else said
-        if rest is said or said[0] != prompt:
-            state = state.update([Write("messages", [prompt, *rest], replace_values)])
-        messages = [one for one in messages if one != prompt]
-    return with_messages(state, messages)
 
 
 def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tuple[Slot, ...]:

@@ -52,7 +52,8 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
 
 def pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
     """How much longer the model is left alone once the process that meant to wait is gone."""
-    longest_s = spec.model_retries.longest_pause_s(pause.attempt - 1 - run.given_up)
+    rule, tries = spec.model_retries, pause.attempt - 1 - run.given_up
+    longest_s = rule.backoff_max_s + rule.pause_s(tries, 0)  # the provider may have asked for more
     return Pausing(pause.attempt, _nearer(pause.until, event, longest_s))
 
 

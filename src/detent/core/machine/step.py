@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import is_
-from typing import Any
 
 import attrs
 
@@ -17,7 +16,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.machine.delegation import TASK, came_of, invocation_of
-from detent.core.machine.opening import left_by, open_slots, with_call_ids
+from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.recovery import after_lookup, pause_after, recovered
 from detent.core.machine.refusals import refusal
 from detent.core.machine.turns import (
@@ -89,22 +88,17 @@ def start(
     state: Iterable[Write] = (),
     options: RunOptions = NO_OPTIONS,
     at: float | None = None,
-    after: Run[Any] | None = None,
 ) -> Run[S]:
     """A run in which nothing has happened yet: the conversation so far and the initial state.
 
-    `at` is the time, in seconds since 1970: the limit in seconds counts from it. `after` is a run
-    that has ended: what it has left stands before the messages and the writes.
+    `at` is the time, in seconds since 1970: the limit in seconds counts from it.
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
-        ValueError: the run before has not ended.
     """
-    if after is None:
-        prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
-        filled = spec.state.update([*state, Write("messages", [*prompt, *messages])])
-    else:
-        filled = left_by(after, spec, messages).update(state)
+    prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
+    opening = Write("messages", [*prompt, *messages])
+    filled = spec.state.update([*state, opening])
     begun = Run(run_id, filled, options=options, deadline=spec.limits.deadline(at))
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
         return end(evolve(begun, turn=0), Exhausted(limit))

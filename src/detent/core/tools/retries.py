@@ -54,10 +54,6 @@ class Retries:
             return None
         return asked_s + self.pause_s(attempt, chance)
 
-    def longest_pause_s(self, attempt: int) -> float:
-        """Seconds that `model_pause_s` may give after `attempt`, whatever the provider asks for."""
-        return self.backoff_max_s + self.pause_s(attempt, 0)
-
 
 def retries_of(value: Retries | int) -> Retries:
     """A number stands for that many further attempts.
