@@ -140,7 +140,7 @@ BUGS = (
     Bug(
         "a checkpoint misses how often tools were called",
         Edit(
-            "core/storage/checkpoints.py",
+            "core/storage/journal.py",
             "data_of(run, Run, spec)",
             "data_of(type(run)(run.id, run.state, run.phase, run.turn, run.usage), Run, spec)",
         ),

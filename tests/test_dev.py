@@ -226,5 +226,5 @@ def test_the_tests_of_the_core_must_pass_over_all_of_it(
     assert dev.main(["test"]) == bool(failing)
     assert told in capsys.readouterr().err
     assert ["tests/core" in ran[0], *ran[1][2:5], "--cov-append" in ran[2]] == [
-        True, "coverage", "report", "--include=src/detent/core/*", True
+        True, "coverage", "report", f"--include={dev.CORE}", True
     ]  # fmt: skip

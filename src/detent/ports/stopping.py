@@ -30,9 +30,9 @@ class Stop:
         self._token = _current.set(self)
 
     def __exit__(self, *raised: object) -> None:
-        _current.reset(self._token)
         if self._outer is not None:
             self._outer.forget(self.set)
+        _current.reset(self._token)
 
     def then(self, call: Callable[[], object]) -> None:
         """Have `call` called when it is set: at once, if it is."""

@@ -99,6 +99,18 @@ def test_all_calls_share_one_background_loop() -> None:
     assert in_background(loop()).result() is in_background(loop()).result()
 
 
+@pytest.mark.parametrize("leaving", [SystemExit(3), KeyboardInterrupt()])
+def test_a_coroutine_that_leaves_does_not_end_the_loop_of_all(leaving: BaseException) -> None:
+    """Who waits for it hears of it, in place of waiting for ever; and the others go on."""
+
+    async def leave() -> None:
+        raise leaving
+
+    with pytest.raises(type(leaving)):
+        functions.in_background(leave()).result(timeout=5)
+    assert functions.in_background(asyncio.sleep(0, "still here")).result(timeout=5) == "still here"
+
+
 def test_cancelling_the_future_cancels_the_coroutine() -> None:
     """It sees CancelledError where it waits."""
     begun, ended = threading.Event(), threading.Event()

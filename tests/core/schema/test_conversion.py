@@ -20,6 +20,7 @@ import attrs
 import pydantic
 import pytest
 from annotated_types import Ge, Predicate
+from typing_extensions import TypeAliasType
 
 from detent.core.schema.conversion import ConversionError, as_it_is, convert, plain
 from detent.core.values.frozen import FrozenDict, freeze
@@ -322,3 +323,21 @@ def test_a_generic_class_may_be_given_the_variable_of_another() -> None:
     """It means what the variable does, as where the class was given nothing."""
     assert convert({"content": 1}, Box, "it") == Box(1)
     assert convert({"box": {"content": 1}}, Parcel, "it") == Parcel(Box(1))
+
+
+def test_an_empty_tuple_has_no_items() -> None:
+    """What is declared without any is not declared without saying which."""
+    assert convert([], tuple[()], "it") == ()
+    assert convert([1], tuple, "it") == (1,)
+    with pytest.raises(ConversionError, match="must have 0 items, got 1"):
+        convert([1], tuple[()], "it")
+
+
+def test_an_alias_with_arguments_is_refused() -> None:
+    """Taken for the alias without them, it would let any item through."""
+    make: Any = TypeAliasType
+    items: Any = list
+    alias = make("alias", items[T], type_params=(T,))
+
+    with pytest.raises(TypeError, match="no JSON Schema describes"):
+        convert(["a"], alias[int], "it")

@@ -142,5 +142,5 @@ def test_a_property_may_be_called_like_a_keyword() -> None:
         f"'{name}' must be left out" for name in names
     ]
     assert Validator({"additionalProperties": False}).faults({"a": 1}) == [
-        "the arguments must have no properties"
+        "'a' is not known; there is: nothing"
     ]

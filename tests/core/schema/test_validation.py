@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -120,17 +119,17 @@ LINEAR = "a regular expression without look-around and back-references"
         (
             {"anyOf": [{"minimum": 5}, {"maximum": 1, "multipleOf": 7}]},
             3,
-            "'x' must be at least 5, got 3",
+            "'x' must fit one of 2 forms; the nearest one says: 'x' must be at least 5, got 3",
         ),
         (
             {"oneOf": [WORD, {"maxLength": 3}]},
             "a",
-            "'x' must fit exactly one of its forms, and fits several, got \"a\"",
+            "'x' must fit exactly one of 2 forms, and fits 2",
         ),
         ({"oneOf": [WORD, PAGE]}, 1, "'x' must be a string or an object, got 1"),
         ({"allOf": [{"minLength": 2}]}, "a", "'x' must have at least 2 characters, got 1"),
-        ({"not": {"type": "null"}}, None, '\'x\' must fit {"not": {"type": "null"}}, got null'),
-        ({"not": True}, 1, "'x' must fit {\"not\": true}, got 1"),
+        ({"not": {"type": "null"}}, None, "'x' must not be null, got null"),
+        ({"not": True}, 1, "'x' must not be what its schema says, got 1"),
         (
             {"if": {"minimum": 5}, "then": {"multipleOf": 5}},
             6,
@@ -155,13 +154,13 @@ LINEAR = "a regular expression without look-around and back-references"
         ({"contentEncoding": "quoted-printable"}, "é", None),
         ({"items": WORD}, ["a", 1], "'x[1]' must be a string, got 1"),
         ({"prefixItems": [WORD], "items": False}, ["a", 1], "'x[1]' must be left out"),
-        ({"uniqueItems": True}, [1, 1.0], "'x' must not have an item twice, got 2"),
+        ({"uniqueItems": True}, [1, 1.0], "'x' must not have an item twice"),
         ({"minItems": 1}, [], "'x' must have at least 1 items, got 0"),
-        ({"contains": WORD}, [1], '\'x\' must fit {"contains": {"type": "string"}}, got [1]'),
+        ({"contains": WORD}, [1], "'x' must have at least 1 items that are a string, got [1]"),
         (
             {"contains": {"$ref": "#/$defs/small"}, "maxContains": 1},
             [1, 2],
-            "'x' must fit {\"maxContains\": 1}, got [1, 2]",
+            "'x' must have at most 1 items that are an integer, got [1, 2]",
         ),
         ({"properties": {"page": False}}, {"page": 1}, "'x.page' must be left out"),
         (
@@ -169,12 +168,7 @@ LINEAR = "a regular expression without look-around and back-references"
             {"pgae": 1},
             "'x.pgae' is not known; did you mean 'page'?",
         ),
-        ({"additionalProperties": False}, {"a": 1}, "'x' must have no properties"),
-        (
-            {"properties": {"page": {}}, "additionalProperties": False},
-            {"x": 1},
-            "'x.x' is not known; there is: page",
-        ),
+        ({"additionalProperties": False}, {"a": 1}, "'x.a' is not known; there is: nothing"),
         ({"additionalProperties": WORD}, {"a": 1}, "'x.a' must be a string, got 1"),
         ({"patternProperties": {"^n": WORD}}, {"no": 1}, "'x.no' must be a string, got 1"),
         (
@@ -182,7 +176,7 @@ LINEAR = "a regular expression without look-around and back-references"
             {"ab": 1},
             "'x.ab (the name)' must have at most 1 characters, got 2",
         ),
-        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "'x.b' is missing"),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "'x.b' is missing, and 'x.a' needs it"),
         ({"dependentSchemas": {"a": {"required": ["c"]}}}, {"a": 1}, "'x.c' is missing"),
         ({"$ref": "#/$defs/small"}, "a", "'x' must be an integer, got \"a\""),
     ],
@@ -221,23 +215,32 @@ def test_a_reference_leads_to_its_definition() -> None:
 
 
 def test_what_would_do_is_told_in_words() -> None:
-    """Of every option; and nothing is wrong where only some names must match."""
+    """Also where it is a format, and where only some names must match."""
     either = {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}]}
     assert list(faults({"a": 1.5}, {"properties": {"a": either}})) == [
-        "'a' must be a string or an integer, got 1.5"
+        "'a' must be a date as in 2026-01-31 or an integer, got 1.5"
     ]
     some = {"patternProperties": {"^n_": {"type": "integer"}}}
     assert list(faults({"n_a": 1, "b": "x"}, some)) == []
 
 
-def test_a_rule_without_a_sentence_of_its_own_is_shown() -> None:
-    """As it stands in the schema, shortened."""
-    either = {"anyOf": [{"type": "integer"}, {"minLength": 3}, {"maximum": 1}]}
+def test_what_its_schema_says_is_the_last_word() -> None:
+    """Of an option that says nothing which a sentence could be made of."""
+    either = {"anyOf": [{"type": "integer"}, {"minLength": 3}]}
     assert faults(1, {"not": either}) == [
-        f"the arguments must fit {json.dumps({'not': either})[:60]}…, got 1"
+        "the arguments must not be an integer or what its schema says, got 1"
     ]
     enough = {"contains": {"type": "integer"}, "minContains": 1, "maxContains": 2}
     assert list(faults([1, "a"], enough)) == []
+
+
+def test_what_would_do_is_found_behind_references() -> None:
+    """However deep the options are."""
+    schema = {
+        "not": {"anyOf": [{"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}]},
+        "$defs": {"n": {"type": "integer"}},
+    }
+    assert list(faults(1, schema)) == ["the arguments must not be an integer or null, got 1"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +259,7 @@ def test_a_rule_without_a_sentence_of_its_own_is_shown() -> None:
         (
             {"type": "string", "format": "date"},
             5,
-            ["the arguments must be a string, got 5"],
+            ["the arguments must be a date as in 2026-01-31, got 5"],
         ),
         ({"format": "email"}, "x", ['the arguments must be in the format email, got "x"']),
         (
@@ -282,12 +285,12 @@ def test_a_rule_without_a_sentence_of_its_own_is_shown() -> None:
         (
             {"dependentRequired": {"a": ["c"], "b": ["c"]}},
             {"b": 1},
-            ["'c' is missing"],
+            ["'c' is missing, and 'b' needs it"],
         ),
         (
             {"anyOf": [{"allOf": [{"type": "null"}]}, {"minLength": 2, "enum": [7]}, False]},
             "x",
-            ['the arguments must be null or 7 or nothing, got "x"'],
+            ['the arguments must be null or 7 or what its schema says, got "x"'],
         ),
     ],
 )
@@ -329,14 +332,11 @@ def test_what_is_nested_deep_in_forms_is_refused_at_once() -> None:
     assert shallow == ["'or[0].or[0]' must be an object or a string, got 5"]
 
 
-def test_what_only_the_library_finds_is_explained_as_well() -> None:
+def test_a_reference_that_only_the_library_follows_is_said_in_its_words() -> None:
     """Below an `$id` references lead elsewhere."""
     text = {"type": "string", "contentEncoding": "base64"}
-    rules = {"f": text, "g": {"contains": {"type": "null"}}}
-    inner = {"$id": "http://e.com/i", "$defs": rules}
+    inner = {"$id": "http://e.com/i", "$defs": {"f": text}}
     x = inner | {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/f"}]}
-    y = inner | {"$id": "http://e.com/j", "$ref": "#/$defs/g"}
-    schema = {"$defs": {"f": {"type": "integer"}}, "properties": {"x": x, "y": y}}
+    schema = {"$defs": {"f": {"type": "integer"}}, "properties": {"x": x}}
 
-    assert faults({"x": "!"}, schema) == ["'x' must be base64 text, got \"!\""]
-    assert faults({"y": [1]}, schema) == ["'y' must fit {\"contains\": {}}, got [1]"]
+    assert "is not valid" in faults({"x": "!"}, schema)[0]

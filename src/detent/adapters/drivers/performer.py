@@ -233,18 +233,17 @@ class EffectPerformer:
 
     def _run(self, effect: RunTool) -> Event:
         invocation = _invocation(effect)
+        stop = self._stops.setdefault(effect.key, Stop())
+        stop.then(invocation.end)  # before the arguments: given up while they are made, it must end
         try:
-            arguments = invocation.arguments()
-            stop = self._stops.setdefault(effect.key, Stop())
-            stop.then(invocation.end)
             with stop:
-                value = self._execute(effect.tool, arguments, stop)
+                value = self._execute(effect.tool, invocation.arguments(), stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
             return self._raised(effect, invocation, error)
         finally:
             invocation.end()
-            self._stops.pop(effect.key, None)  # without arguments there is none
+            del self._stops[effect.key]
 
     def _execute(self, tool: Tool, arguments: Mapping[str, object], stop: Stop) -> object:
         is_async = tool.signature.is_async or not hasattr(self.tools, "execute")

@@ -137,8 +137,15 @@ def _begin(future: Future[T], awaitable: Awaitable[T]) -> None:
     future.add_done_callback(partial(_cancel, ref(task), task.get_loop()))
 
 
+class _ExitError(Exception):
+    """Stands for what would end the event loop that all share, were it raised there."""
+
+
 async def _awaited(awaitable: Awaitable[T]) -> T:
-    return await awaitable
+    try:
+        return await awaitable
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _ExitError from error
 
 
 def _end(future: Future[T], task: asyncio.Task[T]) -> None:
@@ -148,6 +155,8 @@ def _end(future: Future[T], task: asyncio.Task[T]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     error = task.exception()
+    if isinstance(error, _ExitError):
+        error = error.__cause__
     if error is None:
         future.set_result(task.result())
     else:

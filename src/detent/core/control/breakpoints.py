@@ -118,7 +118,14 @@ class AgentBreakpoint:
     """
 
     agent_name: str
-    break_point: Breakpoint = field(validator=instance_of(Breakpoint))
+    break_point: Breakpoint
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.break_point, Breakpoint):
+            raise TypeError(
+                f"AgentBreakpoint({self.agent_name!r}, …) needs a Breakpoint or a ToolBreakpoint, "
+                f"got {self.break_point!r}"
+            )
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:
         """Whether `effect` must wait."""

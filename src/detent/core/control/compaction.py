@@ -9,13 +9,13 @@ from typing import Any
 from attrs import evolve
 
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCallResult
-from detent.core.control.hooks import Hook, before_model
+from detent.core.control.hooks import Before, before_model
 from detent.core.run.effects import AskModel
 from detent.core.run.run import Run
 from detent.core.tools import wording
 
 
-def keep_last_messages(count: int) -> Hook:
+def keep_last_messages(count: int) -> Before:
     """A hook: the model is sent the system messages at the beginning and the last `count` messages.
 
     The newest message of the user is always among them, and a tool's result never comes without the
@@ -38,7 +38,7 @@ def keep_last_messages(count: int) -> Hook:
     return before_model(keep)
 
 
-def shorten_tool_results(*, keep_last: int = 4, longest: int = 1000) -> Hook:
+def shorten_tool_results(*, keep_last: int = 4, longest: int = 1000) -> Before:
     """A hook: old and long results of tools are sent as a line that says what is left out.
 
     Results in the last `keep_last` messages are sent whole, and so are those of at most `longest`

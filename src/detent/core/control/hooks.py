@@ -7,7 +7,7 @@ request. What is recorded is the event alone, so that a replay needs no hook.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from attrs import frozen
 
@@ -29,7 +29,7 @@ ModelAnswer: TypeAlias = ModelReplied | ModelFailed
 ToolAnswer: TypeAlias = ToolReturned | ToolRaised
 Request: TypeAlias = AskModel | RunTool
 
-ANSWERS: dict[type[Effect], tuple[type[Event], ...]] = {
+ANSWERS: dict[type[Request], tuple[type[Event], ...]] = {
     AskModel: (ModelReplied, ModelFailed),
     RunTool: (ToolReturned, ToolRaised),
 }
@@ -41,44 +41,57 @@ class HookError(DetentError, RuntimeError):
 
 @frozen
 class Hook:
-    """A function that stands between a run and the world.
-
-    It sees requests of a `kind` on their way out ("before"), the events that answer them on their
-    way in ("after"), or runs that are about to end with an answer ("exit").
-    """
+    """A function that stands between a run and the world."""
 
     function: Callable[..., object]
-    moment: Literal["before", "after", "exit"]
-    kind: type[Request] | None = None
+
+
+@frozen
+class Before(Hook):
+    """Sees requests of a `kind` on their way out."""
+
+    kind: type[Request]
+
+
+@frozen
+class After(Hook):
+    """Sees the events that answer requests of a `kind`, on their way in."""
+
+    kind: type[Request]
+
+
+@frozen
+class OnExit(Hook):
+    """Sees runs that are about to end with an answer."""
 
 
 def before_model(
     function: Callable[[AskModel, Run[Any]], AskModel | ModelAnswer | None],
-) -> Hook:
+) -> Before:
     """A hook that may change what the model is asked, or answer in its place; None lets it be."""
-    return Hook(function, "before", AskModel)
+    return Before(function, AskModel)
 
 
-def before_tool(function: Callable[[RunTool, Run[Any]], RunTool | ToolAnswer | None]) -> Hook:
+def before_tool(function: Callable[[RunTool, Run[Any]], RunTool | ToolAnswer | None]) -> Before:
     """A hook that may change a tool's call, or answer in the tool's place; None lets it be."""
-    return Hook(function, "before", RunTool)
+    return Before(function, RunTool)
 
 
 def after_model(
     function: Callable[[AskModel, ModelAnswer, Run[Any]], ModelAnswer | None],
-) -> Hook:
+) -> After:
     """A hook that may change what the model has answered; None lets it be."""
-    return Hook(function, "after", AskModel)
+    return After(function, AskModel)
 
 
-def after_tool(function: Callable[[RunTool, ToolAnswer, Run[Any]], ToolAnswer | None]) -> Hook:
+def after_tool(function: Callable[[RunTool, ToolAnswer, Run[Any]], ToolAnswer | None]) -> After:
     """A hook that may change what a tool has given; None lets it be."""
-    return Hook(function, "after", RunTool)
+    return After(function, RunTool)
 
 
-def on_exit(function: Callable[[Run[Any]], str | None]) -> Hook:
+def on_exit(function: Callable[[Run[Any]], str | None]) -> OnExit:
     """A hook that may send a run back that is about to end: by what the model is told then."""
-    return Hook(function, "exit")
+    return OnExit(function)
 
 
 def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | Event:
@@ -92,12 +105,12 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
     if not isinstance(effect, AskModel | RunTool):
         return effect
     for place, hook in enumerate(hooks):
-        if hook.moment != "before" or type(effect) is not hook.kind:
+        if not isinstance(hook, Before) or not isinstance(effect, hook.kind):
             continue
         value = _called(hook, effect, run)
         if value is None:
             continue
-        if value is effect or _may_take_its_place(value, effect):
+        if value is effect or _may_take_its_place(value, hook, effect):
             effect = cast(Request, value)
         else:
             # through those before it alone: those after it have not seen the request
@@ -112,7 +125,7 @@ def incoming(hooks: Sequence[Hook], effect: Effect, event: Event, run: Run[Any])
         HookError: a hook has failed.
     """
     for hook in reversed(hooks):
-        if hook.moment == "after" and type(effect) is hook.kind:
+        if isinstance(hook, After) and isinstance(effect, hook.kind):
             value = _called(hook, effect, event, run)
             event = event if value is None else _answer(hook, effect, value)
     return event
@@ -127,7 +140,7 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> AnswerRejected | None:
     if not isinstance(run.outcome, Finished):
         return None
     for hook in hooks:
-        if hook.moment == "exit" and (text := _called(hook, run)) is not None:
+        if isinstance(hook, OnExit) and (text := _called(hook, run)) is not None:
             if not isinstance(text, str):
                 raise HookError(f"{_name(hook)} must give a text or None, got {text!r:.80}")
             return AnswerRejected(run.turn, text)
@@ -141,23 +154,22 @@ def _called(hook: Hook, *arguments: object) -> object:
         raise HookError(f"{_name(hook)} raised {type(error).__name__}: {error}") from error
 
 
-def _answer(hook: Hook, effect: Effect, value: object) -> Event:
-    kinds = ANSWERS[type(effect)]
+def _answer(hook: Before | After, effect: Request, value: object) -> Event:
+    kinds = ANSWERS[hook.kind]
     # An answer to another request would be taken by the run for what it never asked.
     if isinstance(value, kinds) and _place(value) == effect.key[1:4]:
         return value
     names = " or ".join(kind.__name__ for kind in kinds)
     raise HookError(
         f"{_name(hook)} must give a {names} for the same turn, place and attempt"
-        f"{f', or the {type(effect).__name__}' if hook.moment == 'before' else ''}, "
-        f"got {value!r:.80}"
+        f"{f', or the {hook.kind.__name__}' if isinstance(hook, Before) else ''}, got {value!r:.80}"
     )
 
 
-def _may_take_its_place(value: object, effect: Request) -> bool:
+def _may_take_its_place(value: object, hook: Before, effect: Request) -> bool:
     """The call of an agent is in the run, where a hook cannot change it."""
     is_agents = isinstance(effect, RunTool) and isinstance(effect.tool, Delegate)
-    return isinstance(value, type(effect)) and value.key == effect.key and not is_agents
+    return isinstance(value, hook.kind) and value.key == effect.key and not is_agents
 
 
 def _place(event: Any) -> tuple[int, int, int]:

@@ -84,7 +84,9 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run)
     inner = _owed_inside(spec, run) if Delegated in kinds else {}
-    at_work = _in_turn(workable, inner)[: spec.limits.parallel_tool_calls]
+    if len(workable) > 1:
+        workable = _in_turn(workable, inner)
+    at_work = workable[: spec.limits.parallel_tool_calls]
     owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
         owed += _lookups(spec, run)
@@ -98,17 +100,15 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
 def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     chosen = run.options.generation_kwargs
     options = FrozenDict({**spec.generation_kwargs, **chosen}) if chosen else spec.generation_kwargs
-    offered = _offered(spec, run)
+    tools = run.options.tools
+    offered = spec.offered if tools is None else _chosen(spec, tools)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
     return AskModel(run.turn, attempt, conversation_in(run.state), offered, options)
 
 
-def _offered(spec: AgentSpec[S], run: Run[S]) -> tuple[ToolSpec, ...]:
-    chosen = run.options.tools
-    if chosen is None:
-        return spec.offered
-    return tuple(tool.spec for name, tool in spec.tools.items() if name in chosen)
+def _chosen(spec: AgentSpec[S], names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+    return tuple(tool.spec for name, tool in spec.tools.items() if name in names)
 
 
 def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
@@ -174,9 +174,9 @@ def _in_turn(workable: list[Slot], inner: Inner) -> list[Slot]:
     if inner:
         workable = [slot for slot in workable if not _waits_for_a_human(inner.get(slot.ref, ()))]
     # Begun calls first: one that is approved late waits, and takes the place of none.
-    if len(workable) > 1:
-        workable.sort(key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready)))
-    return workable
+    return sorted(
+        workable, key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready))
+    )
 
 
 def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:

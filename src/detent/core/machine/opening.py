@@ -44,7 +44,8 @@ def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Sl
     if tool is None or (chosen is not None and tool.name not in chosen):
         text = wording.tool_not_found(call.tool_name, spec.tools if chosen is None else chosen)
         return Slot(ref, call, Faulted(ToolFault("unknown_tool", text)))
-    call = without_hidden(call, tool)
+    if tool.hidden:
+        call = without_hidden(call, tool)
     fits = check_arguments(call, tool)
     ready = AwaitingPolicy() if tool.name in spec.guards else READY
     return Slot(ref, call, ready if fits.value_or(default_value=False) else Faulted(fits.failure()))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 
-from detent.core.schema.validation import DEMANDS, Schema, Validator, compiled, resolved
+from detent.core.schema.validation import ASKED, Schema, Validator, compiled, resolved
 from detent.core.values.frozen import thaw
 
 META_SCHEMA = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
@@ -128,4 +128,4 @@ RULES = (
     *("const", "enum", "format", "type", "$ref", "required", "uniqueItems", "dependentRequired"),
     *("minContains", "maxContains", "contentEncoding"),
 )
-KNOWN = frozenset({*ONE, *MANY, *NAMED, *DESCRIPTIONS, *DEMANDS, *RULES})
+KNOWN = frozenset({*ONE, *MANY, *NAMED, *DESCRIPTIONS, *ASKED, *RULES})

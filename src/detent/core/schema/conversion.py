@@ -32,6 +32,10 @@ Fault: TypeAlias = tuple[str, str]
 Fields: TypeAlias = Mapping[str, tuple[RecordField, Read]]
 
 
+EXACT = frozenset({str, int, bool})
+"""The types whose instances JSON has as they are."""
+
+
 class ConversionError(DetentError, ValueError):
     """A JSON value cannot become what a type asks for; `faults` has a sentence for each reason."""
 
@@ -69,6 +73,8 @@ def reader(declared: Any) -> Reader:
     read = _Readers().reader(declared)
 
     def read_named(value: object, name: str) -> Any:
+        if type(value) is declared and declared in EXACT:
+            return value  # most are of their type: a call less for each
         try:
             return read(value)
         except Exception as error:  # the constructors of users' classes raise what they like

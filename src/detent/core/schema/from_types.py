@@ -202,6 +202,6 @@ def _require_hashable(declared: Any) -> None:
 def _choice(choices: abc.Iterable[object], declared: object) -> Json:
     values = [choice.value if isinstance(choice, Enum) else choice for choice in choices]
     kinds = {type(value) for value in values}
-    if not kinds <= SCHEMAS.keys() - SCALARS.keys():
+    if not kinds <= SCHEMAS.keys() - SCALARS.keys() - {object}:
         raise TypeError(f"not every choice of {type_name(declared)} is a JSON value")
     return {**(SCHEMAS[kinds.pop()] if len(kinds) == 1 else {}), "enum": values}

@@ -21,15 +21,12 @@ DEFINITIONS = ("$defs", "definitions")
 OFFERING = ("allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas")
 """The keywords whose schemas describe further properties of the same object."""
 
-NAMING = ("default", "examples", "const", "enum", "propertyNames")
-"""The keywords that go where they name something hidden: less is asked, and nothing is told."""
-
 
 def without_properties(schema: Mapping[str, Any], hidden: Names) -> Json:
     """The schema of an object as it is for who neither sees nor sends the `hidden` properties.
 
-    Where a rule turns on a hidden one, as `if` may, less is asked than before: it is not known yet
-    what will be there.
+    Where a rule turns on a hidden one (in `if`, `not` or `oneOf`), less is asked than before: what
+    will be there is not known yet.
     """
     projected: Json = _projected(schema, hidden, schema, ())
     for keyword in DEFINITIONS:
@@ -63,49 +60,62 @@ def _projected(schema: Any, hidden: Names, root: Mapping[str, Any], trail: tuple
     projected: Json = {}
     further: list[Any] = []
     for keyword, rule in schema.items():
-        if keyword in ("allOf", "anyOf"):
-            projected[keyword] = [*map(project, rule)]
+        if keyword in ("allOf", "anyOf", "oneOf"):
+            options = [*map(project, rule)]
+            if keyword == "oneOf" and options != rule:  # what told them apart may be hidden
+                further.append({"anyOf": options})
+            else:
+                projected[keyword] = options
         elif keyword in ("then", "else"):
             projected[keyword] = project(rule)
         elif keyword == "dependentSchemas":
             rest = _less(rule, hidden)
             projected[keyword] = {name: project(part) for name, part in rest.items()}
-        elif keyword == "oneOf" and (options := [*map(project, rule)]) != rule:
-            further.append({"anyOf": options})  # what told them apart may be hidden
         elif keyword == "$ref" and rule not in trail:
             inside = project(target := resolved(rule, root), trail=(*trail, rule))
-            further.append({"$ref": rule} if inside == target else inside)
+            if inside == target:
+                projected[keyword] = rule
+            else:
+                further.append(inside)
         elif keyword not in ("not", "if") or project(rule) == rule:
-            projected |= _kept(keyword, rule, hidden)
-    if "if" not in projected:  # no branch is taken
+            projected[keyword] = _kept(keyword, rule, hidden)
+    return _composed(projected, further)
+
+
+def _composed(projected: Json, further: list[Any]) -> Json:
+    """The schema with `further` ones that must hold too; without its `if`, no branch is taken."""
+    if "if" not in projected:
         projected = _less(projected, frozenset({"then", "else"}))
     return {**projected, "allOf": [*projected.get("allOf", ()), *further]} if further else projected
 
 
-def _kept(keyword: str, rule: Any, hidden: Names) -> Json:
-    """A keyword of the object itself, unless it names what is hidden beside other things."""
+def _kept(keyword: str, rule: Any, hidden: Names) -> Any:
+    """What a keyword of the object itself says, as far as that does not speak of what is hidden."""
     match keyword:
-        case "properties":
-            rule = _less(rule, hidden)
+        case "properties" | "default":
+            return _less(rule, hidden)
+        case "examples" if isinstance(rule, list):
+            return [_less(example, hidden) for example in rule]
         case "required":
-            rule = [name for name in rule if name not in hidden]
+            return [name for name in rule if name not in hidden]
         case "dependentRequired":
-            rest = {name: [x for x in names if x not in hidden] for name, names in rule.items()}
-            rule = _less(rest, hidden)
+            needed = {name: [x for x in names if x not in hidden] for name, names in rule.items()}
+            return _less(needed, hidden)
         case "patternProperties":
-            rule = {x: part for x, part in rule.items() if not any(name in x for name in hidden)}
-        case "propertyNames" if isinstance(rule, Mapping) and "enum" in rule:
-            rule = {**rule, "enum": [name for name in rule["enum"] if name not in hidden]}
+            return {p: part for p, part in rule.items() if not any(name in p for name in hidden)}
+        case "propertyNames" if not isinstance(rule, bool) and "enum" in rule:
+            names = [name for name in rule["enum"] if name not in hidden]
+            return {**rule, "enum": names} if names else False
         case "minProperties":
-            rule = max(0, rule - len(hidden))
+            return max(0, rule - len(hidden))
         case _:
-            if keyword in NAMING and any(name in repr(rule) for name in hidden):
-                return {}
-    return {keyword: rule}
+            return rule
 
 
-def _less(value: Mapping[str, Any], hidden: Names) -> Json:
+def _less(value: Any, hidden: Names) -> Any:
     """An object without what is hidden."""
+    if not isinstance(value, Mapping):
+        return value
     return {name: item for name, item in value.items() if name not in hidden}
 
 

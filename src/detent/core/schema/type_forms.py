@@ -77,9 +77,10 @@ def type_form(declared: Any) -> TypeForm:
         return TypeForm("union", declared, arguments)
     if isinstance(declared, TypeVar):
         return type_form(_meaning(declared))
-    if alias := getattr(declared, "__supertype__", getattr(declared, "__value__", None)):
+    alias = getattr(declared, "__supertype__", getattr(declared, "__value__", None))
+    if alias and not arguments:  # what an alias makes of arguments is not said anywhere
         return type_form(alias)
-    kind = {None: NoneType, Any: object}.get(declared, origin or declared)
+    kind = object if declared is Any else NoneType if declared is None else origin or declared
     form = _form_of_class(kind, declared, arguments) if isinstance(kind, type) else None
     if form is None:
         raise TypeError(f"no JSON Schema describes {type_name(declared)}")
@@ -89,7 +90,7 @@ def type_form(declared: Any) -> TypeForm:
 def _form_of_class(kind: type, declared: Any, arguments: tuple[Any, ...]) -> TypeForm | None:
     if kind in SCHEMAS:
         return TypeForm("scalar", kind)
-    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+    if kind is tuple and declared is not tuple and arguments[-1:] != (Ellipsis,):
         return TypeForm("row", tuple, arguments)
     if kind in ARRAYS:
         return TypeForm("array", ARRAYS[kind], arguments[:1] or (Any,))

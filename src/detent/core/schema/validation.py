@@ -51,7 +51,7 @@ PHRASES: Mapping[str, str] = {
     "array": "an array",
     "object": "an object",
 }
-DEMANDS: Mapping[str, str] = {
+ASKED: Mapping[str, str] = {
     "minimum": "be at least {}",
     "maximum": "be at most {}",
     "exclusiveMinimum": "be more than {}",
@@ -64,15 +64,11 @@ DEMANDS: Mapping[str, str] = {
     "maxItems": "have at most {} items",
     "minProperties": "have at least {} properties",
     "maxProperties": "have at most {} properties",
-    "uniqueItems": "not have an item twice",
-    "oneOf": "fit exactly one of its forms, and fits several",
-    "contentEncoding": "be base64 text",
 }
-"""What a value must do, by keyword. Of the keywords that are not here the rule itself is shown."""
+"""What a value must do, for each keyword that has a bound."""
 
-ALIKE = ("falseSchema", "type", "enum", "const")
-"""Of a value that fails one of these, the others and other keywords have nothing to add. The more
-telling ones come later."""
+ALIKE = frozenset({"type", "const", "enum"})
+"""Where one of these fails, the other keywords of the same schema have nothing to add."""
 
 
 def _decimal(text: str) -> None:
@@ -138,7 +134,11 @@ class Validator:
             errors = list(self._compiled.iter_errors(value))
         except ValueError as error:
             return [f"{whole} cannot be checked: {error}"]
-        return list(dict.fromkeys(_Explainer(self.schema, whole).sentences(errors)))
+        explainer = _Explainer(self.schema, value, whole)
+        try:
+            return list(dict.fromkeys(explainer.sentences(errors)))
+        except LookupError:  # a reference that only the library follows: it says it in its words
+            return [f"{whole} do not fit: {error.message[:200]}" for error in errors]
 
 
 def faults(value: object, schema: Schema) -> list[str]:
@@ -231,100 +231,154 @@ KEYWORDS: dict[str, type[KeywordValidator]] = {"contentEncoding": _ContentEncodi
 
 @frozen
 class _Explainer:
-    """Says what is wrong with a value, which is called `whole`."""
+    """Says what is wrong with `value`, which is called `whole` and is `depth` deep in all."""
 
     root: Schema
+    value: object
     whole: str
+    depth: int = 0
 
-    def sentences(self, errors: Iterable[ValidationError]) -> Iterator[str]:
+    def sentences(self, errors: Sequence[ValidationError]) -> Iterator[str]:
         """What each error says, but for those that only follow from another one."""
-        telling = _telling(errors)
-        for error in errors:
-            if telling.get(tuple(error.instance_path), error) is error:
-                yield from self._sentences(error, self._place(error))
+        alike = [error for error in errors if error.kind.name in ALIKE]
+        first = {_place_in_both(error, -1): error for error in reversed(alike)}
+        for error in errors:  # the outermost schema that fails so speaks for all inside it
+            ways = (_place_in_both(error, end) for end in range(len(error.evaluation_path)))
+            if next((first[way] for way in ways if way in first), error) is error:
+                yield from self._sentences(error)
 
-    def _sentences(self, error: ValidationError, place: str) -> Iterator[str]:
-        rule: Any = error.kind.value
+    def _sentences(self, error: ValidationError) -> Iterator[str]:
+        rule = error.kind.value
         match error.kind.name:
             case "required":
-                yield f"{self._place(error, rule)} is missing"
+                yield f"{self._place(error, rule)} is missing{self._need(error)}"
             case "additionalProperties":
-                yield from self._unknown(error)
-            case "falseSchema" if _forbids_all(error.schema_path):
-                yield f"{place} must have no properties"
-            case "falseSchema":
-                yield f"{place} must be left out"
-            case "propertyNames":  # the library has no place for a name itself
-                yield from self._sentences(rule, self._place(error, f"{rule.instance} (the name)"))
+                yield from self._unknown(error, rule)
+            case "falseSchema" if _forbids_others(error.schema_path):  # there is no property at all
+                yield from self._unknown(error, self._value(error))
+            case "propertyNames":
+                name = f"{rule.instance} (the name)"
+                depth = len(error.instance_path)  # the library has no place for a name itself
+                inner = _Explainer(self.root, rule.instance, self._place(error, name), depth)
+                yield from inner.sentences([rule])
             case "anyOf" | "oneOf" if [] not in rule:
-                yield from self._nearest(error, place)
-            case keyword:
-                is_sized = keyword.endswith(("Length", "Items", "Properties"))
-                value: Any = error.instance
-                got = len(value) if is_sized else short_json(value)
-                yield f"{place} must {self._demand(error)}, got {got}"
+                yield from self._nearest(error)
+            case _:
+                yield f"{self._place(error)} must {self._demand(error, self._value(error))}"
 
-    def _nearest(self, error: ValidationError, place: str) -> Iterator[str]:
+    def _demand(self, error: ValidationError, value: Any) -> str:
+        keyword, rule = error.kind.name, error.kind.value
+        schema = self._part(error.schema_path[:-1])
+        match keyword:
+            case "falseSchema":
+                return "be left out"
+            case "format" if rule not in FORMATS:
+                asked = f"be in the format {rule}"
+            case "uniqueItems":
+                return "not have an item twice"
+            case "oneOf":
+                return f"fit exactly one of {len(rule)} forms, and fits {rule.count([])}"
+            case "not":
+                asked = f"not be {self._expected(rule)}"
+            case "contentEncoding":
+                asked = f"be {schema[keyword]} text"
+            case "contains":
+                is_most = error.schema_path[-1] == "maxContains"
+                bound = schema["maxContains"] if is_most else schema.get("minContains", 1)
+                count = f"at {'most' if is_most else 'least'} {bound}"
+                asked = f"have {count} items that are {self._expected(schema['contains'])}"
+            case _ if keyword.endswith(("Length", "Items", "Properties")):
+                return f"{ASKED[keyword].format(rule)}, got {len(value)}"
+            case _ if keyword in ASKED:
+                asked = ASKED[keyword].format(rule)
+            case _:
+                asked = f"be {self._expected(schema, [error])}"
+        return f"{asked}, got {short_json(value)}"
+
+    def _nearest(self, error: ValidationError) -> Iterator[str]:
         """What to say when no option fits: what those for values of this type say, if any are."""
         options: list[list[ValidationError]] = error.kind.value
-        others = [_telling(errors).get(tuple(error.instance_path)) for errors in options]
-        if None in others:
-            near = (errors for errors, other in zip(options, others, strict=True) if other is None)
-            yield from min(([*self.sentences(errors)] for errors in near), key=len)
+        near = [errors for errors in options if not _is_other(errors, error.instance_path)]
+        place = self._place(error)
+        if len(near) == 1:
+            yield from self.sentences(near[0])
+        elif near:
+            fewest = min((list(self.sentences(errors)) for errors in near), key=len)
+            says = f"the nearest one says: {'; '.join(fewest)}"
+            yield f"{place} must fit one of {len(options)} forms; {says}"
         else:
-            words = dict.fromkeys(_words(other) for other in others if other is not None)
-            yield f"{place} must be {' or '.join(words)}, got {short_json(error.instance)}"
+            parts = [self._part([*error.schema_path, index]) for index in range(len(options))]
+            words = dict.fromkeys(map(self._expected, parts, options))
+            yield f"{place} must be {' or '.join(words)}, got {short_json(self._value(error))}"
 
-    def _demand(self, error: ValidationError) -> str:
-        keyword, rule = error.kind.name, error.kind.value
-        if keyword in ALIKE:
-            return f"be {_words(error)}"
-        if keyword == "format":
-            return f"be {FORMATS[rule][1]}" if rule in FORMATS else f"be in the format {rule}"
-        if keyword in DEMANDS:
-            return DEMANDS[keyword].format(rule)
-        return f"fit {short_json({str(error.schema_path[-1]): self._part(error.schema_path)})}"
+    def _expected(self, schema: Schema, errors: Sequence[ValidationError] = ()) -> str:
+        """What a schema wants, in words; if it does not say so itself, what `errors` say of it."""
+        rules = schema if isinstance(schema, Mapping) else {}
+        if words := _words(rules):
+            return words
+        if (reference := str(rules.get("$ref", ""))).startswith("#"):
+            return self._expected(resolved(reference, self.root), errors)
+        if options := rules.get("anyOf") or rules.get("oneOf"):
+            return " or ".join(map(self._expected, options))
+        demands = (_words({error.kind.name: error.kind.value}) for error in errors)
+        return next(filter(None, demands), "what its schema says")
 
-    def _unknown(self, error: ValidationError) -> Iterator[str]:
-        known = self._part([*error.schema_path[:-1], "properties"])
-        for name in error.kind.value:
+    def _unknown(self, error: ValidationError, names: Iterable[str]) -> Iterator[str]:
+        known = self._part(error.schema_path[:-1]).get("properties", {})
+        for name in names:
             close = [f"did you mean '{other}'?" for other in get_close_matches(name, known, 1)]
-            hint = [*close, f"there is: {', '.join(known)}"][0]
+            hint = [*close, f"there is: {', '.join(known) or 'nothing'}"][0]
             yield f"{self._place(error, name)} is not known; {hint}"
 
-    def _part(self, path: Path) -> Any:
-        """What stands in the schema at a path; nothing, where that is in one of the library's."""
+    def _need(self, error: ValidationError) -> str:
+        """Who needs the property that is missing, where not all do."""
+        value = self._value(error)
+        for name, others in self._part(error.schema_path).items():  # of a `required` there is none
+            if name in value and error.kind.value in others:
+                return f", and {self._place(error, name)} needs it"
+        return ""
+
+    def _part(self, path: Path) -> Mapping[str, Any]:
+        """The part of the schema at a path; nothing, where that is in a schema of the library's."""
         try:
-            return _at(self.root, path)
+            part = _at(self.root, path)
         except (LookupError, TypeError):
             return {}
+        return part if isinstance(part, Mapping) else {}
+
+    def _value(self, error: ValidationError) -> Any:
+        return _at(self.value, error.instance_path[self.depth :])
 
     def _place(self, error: ValidationError, *further: str) -> str:
-        path = [*error.instance_path, *further]
+        path = [*error.instance_path[self.depth :], *further]
         text = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path)
         return f"'{text.removeprefix('.')}'" if path else self.whole
 
 
-def _telling(errors: Iterable[ValidationError]) -> dict[tuple[str | int, ...], ValidationError]:
-    """By place, the errors that say that a value is of another type, or none of some values."""
-    alike = [error for error in errors if error.kind.name in ALIKE]
-    alike.sort(key=lambda error: ALIKE.index(error.kind.name))
-    return {tuple(error.instance_path): error for error in alike}
+def _words(rules: Mapping[str, Any]) -> str:
+    """In words what the most telling of these keywords asks; "" if that takes more than some."""
+    if "const" in rules:
+        return short_json(rules["const"])
+    if "enum" in rules:
+        return " or ".join(map(short_json, rules["enum"]))
+    if rules.get("format") in FORMATS:
+        return FORMATS[rules["format"]][1]
+    kinds = rules.get("type", ())
+    names = [kinds] if isinstance(kinds, str) else kinds
+    return " or ".join(phrase for name, phrase in PHRASES.items() if name in names)
 
 
-def _words(error: ValidationError) -> str:
-    """In words what a value must be that is of another type, or none of some values."""
-    match error.kind.name, error.kind.value:
-        case "const", rule:
-            return short_json(rule)
-        case "enum", rule:
-            return " or ".join(map(short_json, rule))
-        case "type", rule:
-            return " or ".join(phrase for name, phrase in PHRASES.items() if name in rule)
-        case _:
-            return "nothing"
+def _place_in_both(error: ValidationError, end: int) -> tuple[tuple[str | int, ...], ...]:
+    """Which value it is about, and the schema that stands so far in the way to its keyword."""
+    return tuple(error.instance_path), tuple(error.evaluation_path[:end])
 
 
-def _forbids_all(path: Path) -> bool:
+def _forbids_others(path: Path) -> bool:
     """Whether `additionalProperties` at the end of a path is the keyword, and no property."""
     return path[-1:] == ["additionalProperties"] and path[-2:-1] != ["properties"]
+
+
+def _is_other(errors: Sequence[ValidationError], path: Path) -> bool:
+    """Whether an option is for values of another type, or for other values."""
+    kinds = {error.kind.name for error in errors if error.instance_path == path}
+    return not kinds.isdisjoint({*ALIKE, "falseSchema"})

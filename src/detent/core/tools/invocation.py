@@ -126,7 +126,8 @@ class Invocation:
         faults: list[str] = []
         converted: dict[str, object] = {}
         readers = self.tool.readers
-        for name, value in without_hidden(self.call, self.tool).arguments.items():
+        call = without_hidden(self.call, self.tool) if self.tool.hidden else self.call
+        for name, value in call.arguments.items():
             try:
                 converted[name] = readers.get(name, as_it_is)(value, name)
             except ConversionError as error:
@@ -183,7 +184,7 @@ def _fits() -> Result[bool, ToolFault]:
 
 def without_hidden(call: ToolCall, tool: Tool) -> ToolCall:
     """The call without what the model sent for parameters that the state fills."""
-    if not tool.hidden or tool.hidden.isdisjoint(call.arguments):
+    if tool.hidden.isdisjoint(call.arguments):
         return call
     kept = {name: value for name, value in call.arguments.items() if name not in tool.hidden}
     return evolve(call, arguments=kept)

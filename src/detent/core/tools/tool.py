@@ -99,7 +99,7 @@ class Tool:
     def __attrs_post_init__(self) -> None:
         _require_parts(self)
         # what is wired is looked at now: its author is to hear of mistakes, and nobody later
-        _ = self.inputs, self.outputs, self.text_rules, self.spec
+        _ = self.inputs, self.outputs, self.text_rules, self.spec, self.readers
 
     @cached_property
     def signature(self) -> Signature:
