@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     )
     from detent.adapters.tools.decorator import stores as stores
     from detent.adapters.tools.decorator import tool as tool
+    from detent.adapters.tools.documents import Document as Document
     from detent.adapters.tools.toolsets import Toolset as Toolset
-    from detent.core.chat.documents import Document as Document
     from detent.core.chat.messages import ChatMessage as ChatMessage
     from detent.core.chat.messages import ChatRole as ChatRole
     from detent.core.chat.messages import FileContent as FileContent
@@ -170,7 +170,7 @@ else:
             "adapters.tools.component_tool": "ComponentTool component",
             "adapters.tools.decorator": "FunctionTool create_tool_from_function stores tool",
             "adapters.tools.toolsets": "Toolset",
-            "core.chat.documents": "Document",
+            "adapters.tools.documents": "Document",
             "core.chat.messages": (
                 "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
                 "ToolCall ToolCallResult"

@@ -225,6 +225,7 @@ class Assembly(Generic[S]):
             hold=holds,
             passed=at.passed,
             record=recorder,
+            missed=None if recorder is None else recorder.missed,
             hooks=self.hooks,
             inner_hooks=_inner_hooks(spec) if spec.agents else None,
         )

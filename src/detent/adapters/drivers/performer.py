@@ -255,11 +255,12 @@ class EffectPerformer:
 
     async def _run_async(self, effect: RunTool) -> Event:
         invocation, stop = _invocation(effect), Stop()
+        tools: Any = self.tools
         try:
             arguments = invocation.arguments()
             with stop:
-                if hasattr(self.tools, "execute_async"):
-                    value = await self.tools.execute_async(effect.tool, arguments)
+                if hasattr(tools, "execute_async"):
+                    value = await tools.execute_async(effect.tool, arguments)
                 else:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
