@@ -84,11 +84,11 @@ BUGS = (
         "a policy is asked again when the run is resumed",
         Edit(
             "core/machine/recovery.py",
-            "    if not isinstance(slot.status, Running):\n",
+            "    match slot.status:\n        case Running(attempt):\n",
             "    if isinstance(slot.status, AwaitingDecision):\n"
             "        from detent.core.run.run import AwaitingPolicy\n"
             "        return evolve(slot, status=AwaitingPolicy())\n"
-            "    if not isinstance(slot.status, Running):\n",
+            "    match slot.status:\n        case Running(attempt):\n",
         ),
     ),
     Bug(
@@ -165,8 +165,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "AwaitingDecision(bound(first, event.by), wording.PROCESS_ENDED, attempt + 1)",
-            "AwaitingDecision(first, wording.PROCESS_ENDED, attempt + 1)",
+            "bound_to = bound(digest(run.id, *slot.ref, slot.call, tool), why[0])",
+            "bound_to = digest(run.id, *slot.ref, slot.call, tool)",
         ),
     ),
     Bug(
@@ -205,8 +205,8 @@ BUGS = (
         "more tools at once than allowed",
         Edit(
             "core/machine/due.py",
-            "_in_turn(workable, inner)[: spec.limits.parallel_tool_calls]",
-            "_in_turn(workable, inner)",
+            "workable[: spec.limits.parallel_tool_calls]",
+            "workable",
         ),
     ),
     Bug(

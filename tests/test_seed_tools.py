@@ -17,7 +17,7 @@ from detent.adapters.confirmation.printing import print_streaming_chunk
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.adapters.tools.component_tool import ComponentTool, component
 from detent.adapters.tools.decorator import tool
-from detent.core.chat.documents import Document
+from detent.adapters.tools.documents import Document
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.errors import WiringError
 from detent.core.state.state import State

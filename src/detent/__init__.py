@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent.agent import Agent as Agent
     from detent.adapters.agent.agent_tool import AgentTool as AgentTool
+    from detent.adapters.agent.compaction import keep_last_messages as keep_last_messages
+    from detent.adapters.agent.compaction import shorten_tool_results as shorten_tool_results
     from detent.adapters.agent.data import AgentDataError as AgentDataError
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
@@ -50,8 +52,8 @@ if TYPE_CHECKING:
     )
     from detent.adapters.tools.decorator import stores as stores
     from detent.adapters.tools.decorator import tool as tool
+    from detent.adapters.tools.documents import Document as Document
     from detent.adapters.tools.toolsets import Toolset as Toolset
-    from detent.core.chat.documents import Document as Document
     from detent.core.chat.messages import ChatMessage as ChatMessage
     from detent.core.chat.messages import ChatRole as ChatRole
     from detent.core.chat.messages import FileContent as FileContent
@@ -65,8 +67,6 @@ if TYPE_CHECKING:
     from detent.core.control.breakpoints import Breakpoint as Breakpoint
     from detent.core.control.breakpoints import ToolBreakpoint as ToolBreakpoint
     from detent.core.control.breakpoints import break_every_step as break_every_step
-    from detent.core.control.compaction import keep_last_messages as keep_last_messages
-    from detent.core.control.compaction import shorten_tool_results as shorten_tool_results
     from detent.core.control.hooks import Hook as Hook
     from detent.core.control.hooks import HookError as HookError
     from detent.core.control.hooks import after_model as after_model
@@ -170,7 +170,7 @@ else:
             "adapters.tools.component_tool": "ComponentTool component",
             "adapters.tools.decorator": "FunctionTool create_tool_from_function stores tool",
             "adapters.tools.toolsets": "Toolset",
-            "core.chat.documents": "Document",
+            "adapters.tools.documents": "Document",
             "core.chat.messages": (
                 "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
                 "ToolCall ToolCallResult"
@@ -179,7 +179,7 @@ else:
             "core.control.breakpoints": (
                 "AgentBreakpoint Breakpoint ToolBreakpoint break_every_step"
             ),
-            "core.control.compaction": "keep_last_messages shorten_tool_results",
+            "adapters.agent.compaction": "keep_last_messages shorten_tool_results",
             "core.control.hooks": (
                 "Hook HookError after_model after_tool before_model before_tool on_exit"
             ),

@@ -22,6 +22,7 @@ from detent import (
     NeverAskPolicy,
     Runs,
     ScriptedChatGenerator,
+    State,
     Tool,
     ToolCall,
     TypedState,
@@ -40,8 +41,10 @@ from detent.core.control.breakpoints import (
 from detent.core.errors import StoredDataError
 from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
+from detent.machine import WaitUntil
 from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError
+from detent.testing import JumpingClock
 
 DONE: list[str] = []
 """What the tools have done, outside of any run."""
@@ -285,6 +288,87 @@ def test_a_call_of_unknown_outcome_waits_for_a_human() -> None:
         assert "nobody knows" in result.snapshot.summary()
     assert DONE == []
     assert found.runs()[0].status == "waiting"
+
+
+def unreachable(arguments: dict[str, Any], key: str) -> str:
+    """Look a payment up where nobody answers."""
+    raise OSError(f"no route to the bank, for {arguments['n']}")
+
+
+async def unreachable_async(arguments: dict[str, Any], key: str) -> str:
+    """The same, later."""
+    return unreachable(arguments, key)
+
+
+async def given_up(arguments: dict[str, Any], key: str) -> str:
+    """As a library may that has its own time-out."""
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(
+    ("lookup", "why"),
+    [
+        (unreachable, "OSError: no route to the bank, for 1"),
+        (unreachable_async, "OSError: no route to the bank, for 1"),
+        (given_up, "CancelledError"),
+    ],
+)
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_a_human_answers_for_a_call_that_nobody_could_look_up(
+    lookup: Any, why: str, colour: str
+) -> None:
+    """`resume` raises nothing that the lookup raised, and the call is not run again unasked."""
+    journal, _ = recorded(on_unknown=lookup)
+    kinds = [entry.kind for entry in entries_of(journal)]
+    found = cut(journal, kinds.index("ToolStarted") + 2)
+    DONE.clear()
+    agent = agent_of(found, on_unknown=lookup)
+
+    waiting = agent.resume("r") if colour == "sync" else asyncio.run(agent.resume_async("r"))
+
+    assert waiting.exit_reason is None
+    assert [run.status for run in found.runs()] == ["waiting"]
+    (call,) = agent.pending("r")
+    assert call.reason.endswith(f"looking it up failed with {why}")
+    assert "paid 1" not in DONE
+    agent.decide("r", call.respond("paid 1"))
+    assert agent_of(found, on_unknown=lookup).resume("r").text == "done"
+    assert "paid 1" not in DONE
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("kept", ["journal", "snapshot"])
+def test_a_pause_lasts_no_longer_where_the_clock_was_set_back(colour: str, kept: str) -> None:
+    """By an hour: what is left of the pause is not an hour and a second."""
+    hour = 3600.0
+    busy = ModelFailure("overloaded", "", retryable=True)
+    journal = MemoryJournal()
+
+    def agent(clock: JumpingClock, *script: Any) -> Agent[State]:
+        chat = ScriptedChatGenerator(*script)
+        return Agent(chat_generator=chat, clock=clock, journal=journal)
+
+    first = agent(JumpingClock(10 * hour), ChatGeneratorError(busy))
+    with pytest.raises(BreakpointException) as stopped:
+        first.run(
+            "hello", run_id="r", break_point=lambda run, effect: isinstance(effect, WaitUntil)
+        )
+    clock = JumpingClock(9 * hour)
+    second = agent(clock, "here I am")
+    snapshot = stopped.value.snapshot.to_json()
+
+    match colour, kept:
+        case "sync", "journal":
+            result = second.resume("r")
+        case "sync", _:
+            result = second.run(snapshot=snapshot)
+        case _, "journal":
+            result = asyncio.run(second.resume_async("r"))
+        case _:
+            result = asyncio.run(second.run_async(snapshot=snapshot))
+
+    assert result.text == "here I am"
+    assert 9 * hour < clock.now() <= 9 * hour + 61
 
 
 def test_a_human_answers_for_a_call_of_unknown_outcome() -> None:

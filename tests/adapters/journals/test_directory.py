@@ -8,8 +8,10 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from threading import Barrier
+from time import process_time
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from detent.adapters.journals.directory import (
     _Place,
     _require_all,
 )
-from detent.adapters.journals.lines import line_of
+from detent.adapters.journals.lines import last_line, line_of
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -105,6 +107,56 @@ def test_a_first_line_that_is_cut_off_is_no_run(tmp_path: Path) -> None:
     assert list(journal.read("a")) == []
     journal.append("a", entries(0, 1))
     assert path.read_bytes() == whole
+
+
+def test_a_long_line_takes_time_by_its_length(tmp_path: Path) -> None:
+    """One entry of 32 MB: what were copied block by block would take a quarter of a minute."""
+    journal = DirectoryJournal(tmp_path)
+    journal.append("a", [Entry(0, 1.0, "Started", "running", {"text": "x" * 2**25})])
+    path = tmp_path / "a.jsonl"
+
+    with path.open("rb") as file:
+        began = process_time()
+        end, line = last_line(file)
+        assert process_time() - began < 2
+
+    assert end == size(path)
+    assert line == path.read_bytes()[HEAD_BYTES:]
+
+
+@given(st.lists(st.binary(max_size=9), max_size=5), st.binary(max_size=9), st.integers(1, 7))
+def test_the_last_whole_line_is_found_wherever_blocks_end(
+    lines: list[bytes], torn_off: bytes, block: int
+) -> None:
+    """As if the whole file were read."""
+    whole = [line.replace(b"\n", b"") + b"\n" for line in lines]
+    text = b"".join(whole)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("detent.adapters.journals.lines.BLOCK", block)
+        found = last_line(BytesIO(text + torn_off.replace(b"\n", b"")))
+
+    assert found == (len(text), whole[-1] if whole else b"")
+
+
+def test_each_new_directory_is_safe_before_anything_is_kept_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name stands in the one above, which has to be on the disk for that; once is enough."""
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    DirectoryJournal(tmp_path / "one" / "two")
+    above = [tmp_path, tmp_path / "one"] if hasattr(os, "O_DIRECTORY") else []
+    assert synced == [path.stat().st_ino for path in above]
+
+    DirectoryJournal(tmp_path / "one" / "two")
+    assert len(synced) == len(above)
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zlib import compress
 
 import pytest
@@ -245,6 +249,86 @@ def test_a_file_that_may_only_be_read_is_an_error(tmp_path: Path) -> None:
 
     journal.append("a", entries(1, 1))
     assert list(journal.read("a")) == entries(0, 2)
+
+
+READER = """
+import os, sys
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.ports.journal import JournalError
+from detent.ports.laws.journal import entries
+
+if os.geteuid() == 0:  # who may write everywhere
+    os.seteuid(65534)
+try:
+    journal = SQLiteJournal(sys.argv[1])
+    print([(run.run_id, run.length) for run in journal.runs()])
+    print(list(journal.read("a")) == entries(0, 2), journal.checkpoints("a")[0].data["n"])
+    journal.append(sys.argv[2], entries(int(sys.argv[3]), 1))
+except JournalError as error:
+    print(error)
+"""
+
+
+def as_reader(path: Path, run_id: str = "a", position: int = 2) -> list[str]:
+    """What a process gets that may not write: it lists, reads, and appends an entry."""
+    command = [sys.executable, "-c", READER, str(path), run_id, str(position)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that others may look into."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+        Path(name).chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such rights there")
+@pytest.mark.parametrize(("folder", "file"), [(0o555, 0o444), (0o777, 0o444), (0o555, 0o666)])
+def test_what_may_only_be_read_can_be_read(folder: int, file: int, shared: Path) -> None:
+    """As on a disk that is mounted so; a write says what the matter is, and nothing is changed."""
+    path = shared / "x.db"
+    journal = SQLiteJournal(path)
+    journal.append("a", entries(0, 2), Checkpoint(2, {"n": 2}))
+    journal.close()
+    path.chmod(file)
+    shared.chmod(folder)
+    before = path.read_bytes()
+
+    for run_id, position in (("a", 2), ("b", 0)):
+        listed, read, refused = as_reader(path, run_id, position)
+        assert listed == "[('a', 2)]"
+        assert read == "True 2"
+        assert "x.db could not be written: attempt to write a readonly database" in refused
+        assert "may only be read here" in refused
+    assert path.read_bytes() == before
+    shared.chmod(0o755)
+    path.chmod(0o644)
+    journal.append("a", entries(2, 1))
+    assert list(journal.read("a")) == entries(0, 3)
+    journal.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such rights there")
+def test_what_a_writer_has_left_beside_the_file_is_not_left_out(shared: Path) -> None:
+    """Of a run without its last entries nobody would see that they are missing."""
+    path, copy = shared / "x.db", shared / "copy"
+    copy.mkdir()
+    journal = SQLiteJournal(path)
+    journal.append("a", entries(0, 2), Checkpoint(2, {"n": 2}))
+    for name in ("x.db", "x.db-wal"):  # as a crash leaves them, and a copy of the disk
+        (copy / name).write_bytes((shared / name).read_bytes())
+    copy.chmod(0o555)
+
+    (refused,) = as_reader(copy / "x.db")
+
+    assert "unable to open database file" in refused
+    assert "what a writer that crashed has left beside it" in refused
+    copy.chmod(0o755)
+    assert list(SQLiteJournal(copy / "x.db").read("a")) == entries(0, 2)
+    journal.close()
 
 
 def test_a_file_with_a_damaged_page_is_an_error(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import pytest
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
 from detent.approvals import pending
@@ -14,14 +16,16 @@ from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.approval import covered
 from detent.core.run.effects import Reconcile
-from detent.core.run.events import Resumed, ToolNeverRan
+from detent.core.run.events import ModelFailed, Resumed, ToolNeverRan
 from detent.core.run.run import AwaitingPolicy
 from detent.core.tools.result import ToolFault
+from detent.core.tools.retries import Retries
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
     AskHuman,
     CallRef,
+    ClockTicked,
     Failed,
     FrozenDict,
     HumanDecided,
@@ -33,11 +37,12 @@ from detent.machine import (
     ToolResult,
     ToolReturned,
     ToolStarted,
+    WaitUntil,
     due,
     start,
     step,
 )
-from detent.models import ChatReply
+from detent.models import ChatReply, ModelFailure
 from tests.core.asking import PAY, spec_of, waiting
 
 FIRST = CallRef(1, 0)
@@ -134,6 +139,83 @@ def test_a_function_looks_up_what_happened() -> None:
     (again,) = due(spec, step(spec, unknown, ToolNeverRan(FIRST, 1)))
     assert isinstance(again, RunTool)
     assert again.idempotency_key == lookup.idempotency_key == "r/1/0"
+
+
+def test_a_human_decides_when_nobody_could_look_it_up() -> None:
+    """It is neither run again nor given up, and each crash has a question of its own."""
+    spec, run = in_flight(lambda arguments, key: None)
+    failed = ToolFault("unknown_outcome", "nobody answers")
+    unknown = step(spec, run, Resumed("p2"))
+
+    asked = step(spec, unknown, ToolRaised(FIRST, 1, failed))
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    assert question.reason == "nobody answers"
+    confirmed = HumanDecided(FIRST, question.digest, Confirmed())
+    running = step(spec, step(spec, asked, confirmed), ToolStarted(FIRST, 2))
+    assert step(spec, running, ToolReturned(FIRST, 1, ToolResult("late"))) is running
+
+    once_more = step(spec, step(spec, running, Resumed("p3")), ToolRaised(FIRST, 2, failed))
+    (another,) = due(spec, once_more)
+    assert isinstance(another, AskHuman)
+    assert step(spec, once_more, confirmed) is once_more
+    assert step(spec, asked, Resumed("p3")) is asked
+
+
+def test_the_failure_of_the_attempt_itself_is_an_outcome() -> None:
+    """The process that began it may say so while another one looks it up."""
+    spec, run = in_flight(lambda arguments, key: None)
+    unknown = step(spec, run, Resumed("p2"))
+
+    failed = step(spec, unknown, ToolRaised(FIRST, 1, ToolFault("raised", "no money")))
+
+    assert [one.text for m in failed.messages for one in m.tool_call_results] == [
+        "no money",
+        "paid",
+    ]
+
+
+@given(st.floats(0, 4e9), st.floats(0, 4e9), st.floats(0, 99), st.integers(1, 6), st.floats(0, 1))
+def test_no_pause_lasts_longer_by_another_clock(
+    failed_at: float, resumed_at: float, asked_s: float, times: int, chance: float
+) -> None:
+    """Of a tool and of the model; what was nearer stays as it is."""
+    retries = Retries(6)
+    tool = Tool("pay", "", {"type": "object"}, print, retries=retries)
+    spec = AgentSpec(State({}), by_name([tool]), model_retries=retries)
+    thinking = start(spec, [ChatMessage.from_user("hello")], run_id="r")
+    call = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", id="a")])
+    acting = step(spec, thinking, ModelReplied(1, 1, ChatReply(call)))
+    overloaded = ModelFailure("overloaded", "", retryable=True, retry_after_s=asked_s)
+    raised = ToolFault("raised", "", retryable=True)
+    waits, pauses = acting, thinking
+    for attempt in range(1, times + 1):
+        begun = step(spec, acting, ToolStarted(FIRST, attempt))
+        waits = step(spec, begun, ToolRaised(FIRST, attempt, raised, failed_at, chance))
+        acting = step(spec, waits, ClockTicked(failed_at + 60))
+        pauses = step(spec, thinking, ModelFailed(1, attempt, overloaded, failed_at, chance))
+        thinking = step(spec, pauses, ClockTicked(failed_at + 999))
+
+    for run, longest_s in ((waits, 60), (pauses, 60 + 60)):
+        if run.outcome is not None:  # the provider asked for more than is waited for
+            continue
+        (before,), (wait,) = due(spec, run), due(spec, step(spec, run, Resumed("p2", resumed_at)))
+        assert isinstance(before, WaitUntil)
+        assert isinstance(wait, WaitUntil)
+        assert wait.at <= before.at
+        assert wait.at - resumed_at <= longest_s + 1e-6
+        if resumed_at >= failed_at:
+            assert wait == before
+
+
+def test_without_a_time_a_pause_ends_when_it_was_to() -> None:
+    """A loop that has no clock waits for none."""
+    spec, run = in_flight("ask")
+    spec = evolve(spec, model_retries=Retries(1))
+    overloaded = ModelFailure("overloaded", "", retryable=True)
+    pausing = step(spec, evolve(run, phase=Thinking()), ModelFailed(1, 1, overloaded, 9.0))
+
+    assert step(spec, pausing, Resumed("p2")) is pausing
 
 
 def test_what_is_heard_late_of_an_attempt_before_is_nothing_about_the_one_after() -> None:

@@ -30,7 +30,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.chat.documents import Document
+from detent.adapters.tools.documents import Document
 from detent.core.schema.accepted_keywords import schema_faults
 from detent.core.schema.conversion import ConversionError, convert, plain
 from detent.core.schema.from_types import SchemaWriter, annotated_text, documented, has_schema

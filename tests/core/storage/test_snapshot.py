@@ -20,6 +20,7 @@ from detent.core.control.breakpoints import (
     break_every_step,
 )
 from detent.core.errors import StoredDataError
+from detent.core.machine.recovery import rebound
 from detent.core.run.effects import EffectKey
 from detent.core.run.run import (
     Acting,
@@ -198,7 +199,11 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @given(
     st.sampled_from(places(SNAPSHOT.to_dict())[1:]),
-    st.none() | st.booleans() | st.integers() | st.text() | st.just([]) | st.just({"$type": "x"}),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.sampled_from([[], {"$type": "x"}, 10**5000, [-(10**5000)], "\ud800"]),
 )
 def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: object) -> None:
     """Whatever stands at whichever place."""
@@ -210,11 +215,37 @@ def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: obje
     try:
         snapshot = AgentSnapshot.from_dict(data)
         snapshot.summary()
+        snapshot.to_json()
         _ = (snapshot.component_visits, snapshot.component_inputs, snapshot.messages)
         get_tool_calls_and_descriptions_from_snapshot(snapshot)
-        run_of(SPEC, snapshot)
+        rebound(SPEC, run_of(SPEC, snapshot), "another")
     except StoredDataError:
         pass
+
+
+@pytest.mark.parametrize(
+    "place", [("format",), ("break_point", "x"), ("run", "cost"), ("run", "x")]
+)
+def test_a_number_that_no_text_can_hold_is_refused(place: tuple[str, ...]) -> None:
+    """Wherever it stands: Python writes down 4,300 digits at most, and would say so only then."""
+    data: Any = SNAPSHOT.to_dict()
+    inner = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = 10**5000
+
+    with pytest.raises(StoredDataError):
+        AgentSnapshot.from_dict(data)
+
+
+def test_a_question_that_no_digest_names_is_refused() -> None:
+    """Half a character pair is no text: the question cannot be put again for another run."""
+    slots = (evolve(RUN.slots[0], status=AwaitingDecision("\ud800")), RUN.slots[1])
+    assert isinstance(RUN.phase, Acting)
+    snapshot = snapshot_of(SPEC, evolve(RUN, phase=Acting(RUN.phase.reply, slots)))
+
+    with pytest.raises(StoredDataError, match=r"the call 'note' .* '.ud800' is no digest"):
+        rebound(SPEC, run_of(SPEC, snapshot), "another")
 
 
 def test_a_snapshot_names_the_breakpoint_that_has_stopped_it() -> None:

@@ -27,7 +27,7 @@ from attrs import frozen
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from detent.core.chat.documents import Document
+from detent.adapters.tools.documents import Document
 from detent.core.state.handlers import merge_lists, replace_values
 from detent.core.state.keys import Key
 from detent.core.tools.type_compatibility import UNKNOWN, fits, part_type, update_type

@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 
 from detent.adapters.tools.decorator import stores, tool
-from detent.core.chat.documents import Document
+from detent.adapters.tools.documents import Document
 from detent.core.errors import WiringError
 from detent.core.run.approval import Allow
 from detent.core.run.spec import AgentSpec

@@ -22,6 +22,7 @@ from detent.core.values.short_repr import short_repr
         (dict.fromkeys("abcdef", 0), "{'a': 0, 'b': 0, 'c': 0, 'd': 0, ...}"),
         (protect([bytearray(b"x")]), "[bytearray(b'x')]"),
         ([], "[]"),
+        (-7, "-7"),
     ],
 )
 def test_a_value_is_shown_as_its_repr_with_the_rest_left_out(value: object, expected: str) -> None:
@@ -35,6 +36,11 @@ def test_a_value_is_shown_as_its_repr_with_the_rest_left_out(value: object, expe
 def test_nothing_is_shown_at_length(value: object) -> None:
     """Whatever it is."""
     assert len(short_repr(value)) < 500
+
+
+def test_a_number_that_python_does_not_write_down_is_described() -> None:
+    """An error about it is to be raised, and not one about its digits."""
+    assert short_repr([10**5000]) == "[a number of 16,610 bits]"
 
 
 def test_what_is_nested_deep_is_not_shown() -> None:

@@ -46,6 +46,7 @@ model = ScriptedChatGenerator()
 plain = Agent(chat_generator=model, system_prompt="Be brief.")
 assert_type(plain, Agent[State])
 assert_type(plain.run("hello").output, None)
+assert_type(plain.run("and then?", after=plain.run("hello")), AgentResult[State])
 
 invoices = Agent(chat_generator=model, output_type=Invoice)
 assert_type(invoices.run("hello"), AgentResult[State, Invoice])

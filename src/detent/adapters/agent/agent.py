@@ -171,6 +171,7 @@ class Agent(RunDecisions, Generic[S, T]):
         messages: Messages = (),
         streaming_callback: StreamingCallback | None = None,
         *,
+        after: AgentResult[S, Any] | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -184,8 +185,10 @@ class Agent(RunDecisions, Generic[S, T]):
         """Run until the agent is done, or until it waits for a human whom nobody here can ask.
 
         Args:
-            messages: the conversation so far.
+            messages: the conversation so far, or what is said next behind `after`.
             streaming_callback: as for the agent; it takes that one's place.
+            after: an earlier result, to go on with its messages and state in a run of its own. The
+                system prompt is said once; limits and usage count anew.
             break_point: where to stop: a breakpoint, a function of the run and an effect, or
                 several.
             snapshot: a run that has stopped, to go on with: an object, a dict or JSON text. It has
@@ -208,7 +211,8 @@ class Agent(RunDecisions, Generic[S, T]):
             StreamingCallbackError: the streaming callback has raised; the run has gone on.
             RunExistsError: the journal already has a run called `run_id`.
             JournalError: the journal could not be written; what is in it stands.
-            StateError: `state` has an unknown key or a value of the wrong type.
+            StateError: `state`, or what `after` has, is an unknown key or a value of a wrong type.
+            ValueError: `after` has not ended.
         """
         if inbox is not None:
             from detent.adapters.agent.inputs import require_inbox
@@ -217,7 +221,7 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        handle = self._assembly.begin(request, streaming_callback)
+        handle = self._assembly.begin(request, streaming_callback, after)
         return handle.go(inbox, raises=raise_at_break_point)
 
     async def run_async(
@@ -225,6 +229,7 @@ class Agent(RunDecisions, Generic[S, T]):
         messages: Messages = (),
         streaming_callback: StreamingCallback | None = None,
         *,
+        after: AgentResult[S, Any] | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -243,7 +248,7 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        handle = self._assembly.begin(request, streaming_callback)
+        handle = self._assembly.begin(request, streaming_callback, after)
         return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
@@ -251,6 +256,7 @@ class Agent(RunDecisions, Generic[S, T]):
         messages: Messages = (),
         streaming_callback: StreamingCallback | None = None,
         *,
+        after: AgentResult[S, Any] | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         generation_kwargs: Mapping[str, object] | None = None,
@@ -263,12 +269,13 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return self._assembly.begin(request, streaming_callback)
+        return self._assembly.begin(request, streaming_callback, after)
 
     def stream(
         self,
         messages: Messages = (),
         *,
+        after: AgentResult[S, Any] | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -288,12 +295,13 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return streamed(partial(self._watch, request), raises=raise_at_break_point)
+        return streamed(partial(self._watch, request, after), raises=raise_at_break_point)
 
     def stream_async(
         self,
         messages: Messages = (),
         *,
+        after: AgentResult[S, Any] | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -309,12 +317,15 @@ class Agent(RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return streamed_async(partial(self._watch, request), raises=raise_at_break_point)
+        return streamed_async(partial(self._watch, request, after), raises=raise_at_break_point)
 
     def _watch(
-        self, request: RunRequest[S], tell: Callable[[StreamingChunk | Event], object]
+        self,
+        request: RunRequest[S],
+        after: AgentResult[S, Any] | None,
+        tell: Callable[[StreamingChunk | Event], object],
     ) -> RunHandle[S]:
-        return self._assembly.with_listener(tell).begin(request, tell)
+        return self._assembly.with_listener(tell).begin(request, tell, after)
 
     def resume(
         self,

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.inputs import limits_of, require_callback, require_conversation
+from detent.adapters.agent.continuation import continued
+from detent.adapters.agent.inputs import (
+    limits_of,
+    require_callback,
+    require_conversation,
+    require_nothing_else,
+)
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import NO_RULES, Rules
@@ -56,6 +62,7 @@ from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
+    from detent.core.result import AgentResult
 
 
 def _executor(port: ToolExecutor | AsyncToolExecutor | None) -> ToolExecutor | AsyncToolExecutor:
@@ -114,12 +121,16 @@ class Assembly(Generic[S]):
                 warm_up()
 
     def begin(
-        self, request: RunRequest[S], streaming_callback: StreamingCallback | None
+        self,
+        request: RunRequest[S],
+        streaming_callback: StreamingCallback | None,
+        after: AgentResult[S, Any] | None = None,
     ) -> RunHandle[S]:
-        """A run that is new, or goes on from a snapshot."""
+        """A run that is new, or goes on from a snapshot, or where another has ended."""
         spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
-            _require_nothing_else(
+            require_nothing_else(
+                after=after,
                 messages=request.messages,
                 tools=names,
                 generation_kwargs=request.generation_kwargs,
@@ -131,9 +142,12 @@ class Assembly(Generic[S]):
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
+        opening, messages = spec, _conversation(request.messages)
+        if after is not None:
+            opening, messages = continued(spec, after, messages)
         new = start(
-            spec,
-            _conversation(request.messages),
+            opening,
+            messages,
             run_id=request.run_id or self.chance.new_id(),
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
@@ -152,7 +166,7 @@ class Assembly(Generic[S]):
         spec, _ = self._chosen(tools)
         at = loaded(self.required_journal, spec, run_id)
         handle = self._handle(spec, at, streaming_callback, break_point)
-        handle.session.feed(Resumed(self.chance.new_id(), self._time(spec)))
+        handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
         return handle
 
     @property
@@ -179,7 +193,7 @@ class Assembly(Generic[S]):
 
     def _stopped(self, spec: AgentSpec[S], stored: AgentSnapshot, run_id: str | None) -> Loaded[S]:
         run, _ = decided_run(spec, run_of(spec, stored), stored.decisions, self.clock.now())
-        run = step(spec, run, Resumed(self.chance.new_id(), self._time(spec)))
+        run = step(spec, run, Resumed(self.chance.new_id(), self.clock.now()))
         if self.journal is not None:  # which may have that run already, further on
             run = rebound(spec, run, run_id or self.chance.new_id())
         return Loaded(run, 0, stored.held)
@@ -211,6 +225,7 @@ class Assembly(Generic[S]):
             hold=holds,
             passed=at.passed,
             record=recorder,
+            missed=None if recorder is None else recorder.missed,
             hooks=self.hooks,
             inner_hooks=_inner_hooks(spec) if spec.agents else None,
         )
@@ -383,12 +398,3 @@ def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:
             tell(chunk)
 
     return observe
-
-
-def _require_nothing_else(**parameters: object) -> None:
-    """A stored run goes on as it was begun: refuse what would change it."""
-    if named := [name for name, value in parameters.items() if value]:
-        raise ValueError(
-            f"a snapshot goes on with its own messages, options and state; leave out "
-            f"{', '.join(named)}"
-        )

@@ -20,7 +20,10 @@ Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
 
 
 class RunDecisions:
-    """What an agent with a journal lets humans do with its runs while nobody drives them."""
+    """What an agent with a journal lets humans do with its runs, from any process.
+
+    Whoever drives the run in the meantime hears of it with the next thing that is written down.
+    """
 
     _assembly: Assembly[Any]
 
@@ -37,7 +40,9 @@ class RunDecisions:
         return pending(spec, run)
 
     def decide(self, run_id: str, *decisions: ToolExecutionDecision) -> tuple[PendingCall, ...]:
-        """Write decisions about calls of a run to the journal; `resume` goes on with it later.
+        """Write decisions about calls of a run to the journal.
+
+        Whoever drives the run goes on with them; if nobody does, `resume` does so later.
 
         Several processes may decide about one run. Make a decision of what was shown:
         ``agent.decide(run_id, call.confirm(by="Ada"))``, with a call of `pending`. Gives the calls
@@ -47,7 +52,7 @@ class RunDecisions:
             DecisionRefusedError: one of them does not count; then none has been written.
             ValueError: one of them has no digest, so that it is not known what was shown.
             RunNotFoundError: the journal has no such run.
-            JournalConflictError: another process is driving the run.
+            JournalConflictError: others write to the run all the time; nothing has been written.
         """
         from detent.core.control.pending import decided_run, pending
 

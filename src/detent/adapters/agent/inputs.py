@@ -110,6 +110,15 @@ def require_conversation(value: object) -> None:
     _require("messages", value, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
 
 
+def require_nothing_else(**parameters: object) -> None:
+    """A stored run goes on as it was begun: raise ValueError for what would change it."""
+    if named := [name for name, value in parameters.items() if value]:
+        raise ValueError(
+            f"a snapshot goes on with its own messages, options and state; leave out "
+            f"{', '.join(named)}"
+        )
+
+
 def _require(name: str, value: object, check: Check) -> None:
     fits, wanted = check
     if not fits(value):

@@ -255,11 +255,12 @@ class EffectPerformer:
 
     async def _run_async(self, effect: RunTool) -> Event:
         invocation, stop = _invocation(effect), Stop()
+        tools: Any = self.tools
         try:
             arguments = invocation.arguments()
             with stop:
-                if hasattr(self.tools, "execute_async"):
-                    value = await self.tools.execute_async(effect.tool, arguments)
+                if hasattr(tools, "execute_async"):
+                    value = await tools.execute_async(effect.tool, arguments)
                 else:
                     value = await in_a_thread(partial(self._execute, effect.tool, arguments, stop))
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
@@ -321,13 +322,21 @@ def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:
 
 
 def _reconciled(effect: Reconcile) -> Event:
-    found = _lookup(effect)()
-    return _found(effect, in_background(found).result() if isawaitable(found) else found)
+    try:
+        found = _lookup(effect)()
+        return _found(effect, in_background(found).result() if isawaitable(found) else found)
+    except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
+        return _not_found(effect, error)
 
 
 async def _reconciled_async(effect: Reconcile) -> Event:
-    found = await in_a_thread(_lookup(effect))
-    return _found(effect, await found if isawaitable(found) else found)
+    try:
+        found = await in_a_thread(_lookup(effect))
+        return _found(effect, await found if isawaitable(found) else found)
+    except (Exception, asyncio.CancelledError, SystemExit) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        return _not_found(effect, error)
 
 
 def _lookup(effect: Reconcile) -> Callable[[], object]:
@@ -340,6 +349,11 @@ def _found(effect: Reconcile, value: object) -> Event:
         return ToolNeverRan(effect.ref, effect.attempt)
     result = _invocation(effect).result(value)
     return ToolReturned(effect.ref, effect.attempt, result)
+
+
+def _not_found(effect: Reconcile, error: BaseException) -> Event:
+    """A lookup that fails, or finds what is no result, says nothing: the run asks a human."""
+    return ToolRaised(effect.ref, effect.attempt, _invocation(effect).unknown(error))
 
 
 def _is_cancelled() -> bool:

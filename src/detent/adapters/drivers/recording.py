@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
+from detent.core.control.rebase import Folded, is_from_people
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import Effect, EffectKey
@@ -25,7 +26,13 @@ from detent.core.storage.checkpoints import (
     checkpoint_data,
     joined,
 )
-from detent.core.storage.journal import event_of_kind, progress_mark, start_data, status_of
+from detent.core.storage.journal import (
+    KINDS,
+    event_of_kind,
+    progress_mark,
+    start_data,
+    status_of,
+)
 from detent.core.storage.snapshot import (
     SnapshotMismatchError,
     passing_snapshot,
@@ -135,6 +142,34 @@ class Recorder:
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
+    def missed(self, run: Run[S]) -> list[Folded[S]]:
+        """What people have said in other processes to `run`, which is as this recorder has left it.
+
+        Each event comes with the run before and after it, and from now on is written behind. It is
+        empty where others have written anything else, or nothing: then the run is not ours any
+        more, and nothing may be written behind it.
+
+        Raises:
+            JournalError: the journal cannot be read.
+            StoredDataError: what is stored is damaged, or this agent gives another run of it.
+        """
+        start, folded = self._length, list[Folded[S]]()
+        for entry, data in with_data(self._journal.read(run.id, start)):
+            _require_position(run, entry, start + len(folded))
+            if entry.kind not in KINDS:
+                return []
+            event, after = _after(self._spec, run, entry, data)
+            if not is_from_people(event):
+                return []
+            folded.append((run, event, after))
+            run = after
+        for one in self._journal.checkpoints(run.id) if folded else ():
+            # theirs are known from now on: one of ours that builds on an older one says nothing
+            if 0 < (count := one.position - start) <= len(folded):
+                self._known = Known(one.position, lists_in(folded[count - 1][2].state))
+        self._length += len(folded)
+        return folded
+
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
@@ -216,10 +251,7 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
     """The run after more entries."""
     run, length, passed = now.run, now.length, now.passed
     for entry, data in with_data(more):
-        if entry.position != length:
-            raise JournalDamagedError(
-                f"the journal of run {run.id!r} is damaged: entry {length} is not there"
-            )
+        _require_position(run, entry, length)
         length += 1
         if entry.kind == FORGOTTEN:
             raise RunNotFoundError(f"the journal has no run {run.id!r} any more: it is forgotten")
@@ -227,12 +259,21 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
             passed = tuple(map(key_from_json, _held(data)))
         else:
             passed = ()
-            run = _after(spec, run, entry, data)
+            _, run = _after(spec, run, entry, data)
     return Loaded(run, length, passed, now.known)
 
 
-def _after(spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]) -> Run[S]:
-    """The run one entry later."""
+def _require_position(run: Run[Any], entry: Entry, position: int) -> None:
+    if entry.position != position:
+        raise JournalDamagedError(
+            f"the journal of run {run.id!r} is damaged: entry {position} is not there"
+        )
+
+
+def _after(
+    spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]
+) -> tuple[Event, Run[S]]:
+    """The event in an entry, and the run after it."""
     try:
         event, mark = marked_event(spec, entry.kind, data)
         after = step(spec, run, event)
@@ -249,7 +290,7 @@ def _after(spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any
             f"{progress_mark(after)!r}: the agent's rules have "
             f"changed since{_lack(spec, event)}"
         )
-    return after
+    return event, after
 
 
 def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tuple[Event, object]:

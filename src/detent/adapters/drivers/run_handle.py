@@ -32,6 +32,7 @@ from detent.core.state.typevars import S
 from detent.core.storage.snapshot import snapshot_of
 from detent.core.tools.result import ToolFault
 from detent.ports.chat import ChatGeneratorError
+from detent.ports.journal import JournalConflictError
 
 if TYPE_CHECKING:
     from detent.adapters.drivers.asyncio import AsyncInbox
@@ -115,7 +116,12 @@ class RunHandle(Generic[S]):
         if run.outcome is not None:
             return _ended(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
-            self.recorder.stop(run, held)
+            try:
+                self.recorder.stop(run, held)
+            except JournalConflictError:
+                # What people say ends a stop. If they have been faster, it is as if it had been so.
+                if not self.recorder.missed(run):
+                    raise
         at = self.performer.own.clock.now()
         result = _stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)
         if raises:

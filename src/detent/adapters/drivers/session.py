@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeAlias
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing, sent_back
+from detent.core.control.rebase import Folded, rebased
 from detent.core.errors import DetentError
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
@@ -20,14 +21,15 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
 from detent.ports.clock import Clock
+from detent.ports.journal import JournalConflictError
 from detent.ports.observer import Observer
 
 Pay: TypeAlias = Callable[[Effect], Event | None]
 Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
-Folded: TypeAlias = tuple[Run[S], Event, Run[S]]
-"""The run before an event, the event, and the run after it."""
 Record: TypeAlias = Callable[[Sequence[tuple[Event, Run[Any]]]], object]
 """Keeps events that have happened; it is given each with the run after it."""
+Missed: TypeAlias = Callable[[Run[S]], Sequence[Folded[S]]]
+"""What people have said elsewhere to a run that could not be recorded; nothing if it was others."""
 
 REPEATABLE = (AskModel, Judge)
 """What may be done again without harm if a process ends before it is recorded what came of it."""
@@ -56,6 +58,9 @@ class Session(Generic[S]):
         passed: the places where the run has stopped before, and goes on now.
         record: is given the events that change the run before they count. What it raises is raised,
             and they have not happened.
+        missed: is asked when `record` raises `JournalConflictError`: what people have said comes
+            first then, and what the session holds is recorded behind it, as far as it still counts.
+            Without it, or when it gives nothing, the error is raised.
         hooks: stand around model calls, tools and the end of the run. What one of them raises is
             kept for `close`, and what it was about has not happened.
         inner_hooks: those of the agents at work inside the run, by their names from the outermost.
@@ -71,6 +76,7 @@ class Session(Generic[S]):
         hold: Hold = NO_HOLD,
         passed: Collection[EffectKey] = (),
         record: Record | None = None,
+        missed: Missed[S] | None = None,
         hooks: Sequence[Hook] = (),
         inner_hooks: Mapping[tuple[str, ...], Sequence[Hook]] | None = None,
     ) -> None:
@@ -82,6 +88,7 @@ class Session(Generic[S]):
         self._hold = hold
         self._passed = tuple(passed)
         self._record = record
+        self._missed = missed
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
         self.open()
@@ -109,6 +116,8 @@ class Session(Generic[S]):
         self._raised: tuple[BaseException, ...] = ()
         self._answers: tuple[Event, ...] = ()
         self._void: tuple[Effect, ...] = ()
+        self._is_behind = False  # people have spoken since it was found out what is owed
+        self._is_undone = False  # the last that was folded in could not be recorded
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -142,6 +151,8 @@ class Session(Generic[S]):
         self.under_way = kept
 
     def _begun(self) -> dict[EffectKey, Effect]:
+        if self._hold is not NO_HOLD or self._hooks or self._inner_hooks:
+            self._settle()  # they are asked about what is owed to the run as it is recorded
         fresh = self._fresh()
         if self._hooks or self._inner_hooks:
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
@@ -151,12 +162,16 @@ class Session(Generic[S]):
             if isinstance(effect, RunTool):
                 is_more_owed |= self._start(effect)
         self._settle()
-        if not is_more_owed:
+        if not (is_more_owed or self._is_behind):
             self.under_way |= fresh
             return fresh
+        if self._is_behind:  # a tool whose start came too late must not run
+            owed = {effect.key for effect in due(self.spec, self._run)}
+            fresh = {key: effect for key, effect in fresh.items() if key in owed}
         fresh = {key: effect for key, effect in fresh.items() if not _is_delegated(effect)}
         self.under_way |= fresh
-        return fresh | self._begun()
+        fresh |= self._begun()  # in the course of which people may speak as well
+        return {key: effect for key, effect in fresh.items() if key in self.under_way}
 
     def _sent(self, key: EffectKey, effect: Effect) -> Effect | None:
         """The effect as the hooks want it; None where one of them has answered it, or failed."""
@@ -191,6 +206,7 @@ class Session(Generic[S]):
         return is_timed
 
     def _fresh(self) -> dict[EffectKey, Effect]:
+        self._is_behind = False
         owed = {}
         for effect in due(self.spec, self._run):
             owed[effect.key] = effect
@@ -274,6 +290,7 @@ class Session(Generic[S]):
             elif came is not None:
                 if self._hooks or self._inner_hooks:
                     hooks, run = self._hooks_of(effect)
+                    before = self._run  # people may have been heard just now
                     came = incoming(hooks, effect, came, run)
                 self._fold(wrap_event(effect.path, came) if effect.path else came)
         except HookError as error:
@@ -298,23 +315,52 @@ class Session(Generic[S]):
         folded, self._folded = self._folded, []
         if self._record is not None:
             changes = [(event, after) for before, event, after in folded if after is not before]
+            missed: Sequence[Folded[S]] = ()
             try:
                 if changes:
                     self._record(changes)
+            except JournalConflictError:
+                self._undo(folded[0][0])
+                missed = () if self._missed is None else self._missed(self._run)
+                if not missed:
+                    raise
             except BaseException:
-                self._run = folded[0][0]
+                self._undo(folded[0][0])
                 raise
+            if missed:
+                self._rebase(folded, missed)
+                return
         for one in folded:
             for observe in self._observers:
                 observe(*one)
 
+    def _undo(self, run: Run[S]) -> None:
+        """Nothing has happened since `run`."""
+        self._run, self._is_undone = run, True
+
+    def _rebase(self, folded: Sequence[Folded[S]], missed: Sequence[Folded[S]]) -> None:
+        """Fold in once more what could not be recorded, behind what people have said, and settle.
+
+        RULE: whatever an observer raises about the one, the other is recorded.
+        """
+        self._run, self._is_behind = missed[-1][2], True
+        try:
+            for one in missed:
+                for observe in self._observers:
+                    observe(*one)
+        finally:
+            events = [event for _, event, _ in folded]
+            self._folded = rebased(self.spec, self._run, events, self._hooks)
+            self._run, self._is_undone = self._folded[-1][2], False
+            self._settle()
+
     def _settle_each(self) -> None:
         """As `_settle`. What cannot be recorded takes nothing with it that has come beside it."""
-        folded = self._folded
+        folded, self._is_undone = self._folded, False
         try:
             self._settle()
         except Exception:
-            were_undone = len(folded) > 1 and self._run is not folded[-1][2]
+            were_undone = len(folded) > 1 and self._is_undone
             for _, event, _ in folded if were_undone else ():
                 with suppress(Exception):  # the first one is on its way
                     self.feed(event)

@@ -23,6 +23,7 @@ from detent.adapters.journals.lines import (
     json_of,
     last_line,
     line_of,
+    make_directory,
     remove,
     sync_directory,
     write,
@@ -71,7 +72,7 @@ class DirectoryJournal:
         self._path = Path(path)
         self._places: dict[str, _Place] = {}
         with _told("made", self._path):
-            self._path.mkdir(parents=True, exist_ok=True)
+            make_directory(self._path)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

@@ -110,14 +110,16 @@ def _unlink(*paths: Path) -> None:
 def last_line(file: IO[bytes]) -> tuple[int, bytes]:
     """Where the last whole line ends, and the line; behind it is what a crash has cut off."""
     at = file.seek(0, os.SEEK_END)
-    tail = b""
-    while at > 0 and tail.count(b"\n") <= 1:  # one ends the last whole line, one the line before
+    blocks: list[bytes] = []  # from the end; joined once, or a long line would be copied at each
+    ends = 0
+    while at > 0 and ends <= 1:  # one ends the last whole line, one the line before
         step = min(BLOCK, at)
         at = file.seek(at - step)
-        tail = file.read(step) + tail
-    whole = tail[: tail.rfind(b"\n") + 1]
-    lines = whole.splitlines(keepends=True)
-    return at + len(whole), lines[-1] if lines else b""
+        blocks.append(file.read(step))
+        ends += blocks[-1].count(b"\n")
+    tail = b"".join(reversed(blocks))
+    end = tail.rfind(b"\n") + 1
+    return at + end, tail[tail.rfind(b"\n", 0, max(0, end - 1)) + 1 : end]
 
 
 def extend(file: FileIO, end: int, text: bytes) -> None:
@@ -138,8 +140,16 @@ def write(file: FileIO, at: int, text: bytes) -> None:
         text = text[file.write(text) :]
 
 
+def make_directory(path: Path) -> None:
+    """Make it with those above it that are not there, so that a crash leaves none of them out."""
+    new = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for one in reversed(new):
+        sync_directory(one.parent)
+
+
 def sync_directory(path: Path) -> None:
-    """Make a new file's name safe as well, where directories can be synced."""
+    """Make the names in it safe as well, where directories can be synced."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -95,6 +95,10 @@ PACKED_MAX = 2**26
 """Longer texts are kept as they are: what a file can make of little is bounded."""
 WAIT_S = 30.0
 """How long a write waits for other processes that write to the same file."""
+READ_ONLY = (
+    ": it, its folder or the disk may only be read here, or it is not there; what a writer that "
+    "crashed has left beside it, in a file -wal, can be read where its folder may be written"
+)
 TEXT = partial(str, encoding="utf-8", errors="replace")
 """What is no text any more is read as another one, and so found to be damaged."""
 
@@ -103,7 +107,7 @@ class SQLiteJournal:
     """Keeps runs in the SQLite file at `path`, which is made when it is not there.
 
     It is in write-ahead mode, and every append is on the disk when it returns. Do not put the file
-    on a network drive.
+    on a network drive. Where the file, its folder or the disk may only be read, the runs can be.
 
     Raises:
         JournalError: the file cannot be opened, or is no SQLite database.
@@ -114,6 +118,7 @@ class SQLiteJournal:
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._only_reads = False
         self._do("opened", lambda db: None)
 
     def append(
@@ -215,19 +220,33 @@ class SQLiteJournal:
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._drop()
                 kind = JournalDamagedError if _is_damage(error) else JournalError
-                raise kind(f"the journal {self._path} could not be {done}: {error}") from error
+                why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
+                raise kind(f"the journal {self._path} could not be {done}: {why}") from error
             finally:
                 if self._db is not None and self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                if self._only_reads:  # others may write, or we soon: look anew each time
+                    self._drop()
 
     def _connection(self) -> sqlite3.Connection:
         """The connection, as long as the file is where it was: SQLite would go on elsewhere."""
         if self._file is not None and _identity(self._path) != self._file:
             self._drop()
         if self._db is None:
-            self._db = _opened(self._path, "rwc" if self._file is None else "rw")
+            self._db = self._opened()
             self._file = _identity(self._path)
         return self._db
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            db = _opened(self._path, "rwc" if self._file is None else "rw")
+        except sqlite3.OperationalError as error:
+            if _is_read_only(error) and _identity(self._path):
+                self._only_reads = True
+                return _readable(self._path)
+            raise
+        self._only_reads = False
+        return db
 
     def _drop(self) -> None:
         """Close the connection: the next call makes a new one, by then perhaps with success."""
@@ -247,10 +266,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def _opened(path: str, mode: str) -> sqlite3.Connection:
     """A connection; the file is made when it is not there, and `mode` has a "c"."""
-    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(
-        uri, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=True
-    )
+    db = _connected(path, mode)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
@@ -261,6 +277,25 @@ def _opened(path: str, mode: str) -> sqlite3.Connection:
         raise
     db.text_factory = TEXT
     return db
+
+
+def _readable(path: str) -> sqlite3.Connection:
+    """A connection that only reads, and makes no file beside the one at `path`.
+
+    Without the files beside it, which a writer has and leaves when it crashes, that one has all.
+    """
+    log = Path(f"{path}-wal")
+    is_whole = not (log.exists() and log.stat().st_size)
+    db = _connected(path, "ro&immutable=1" if is_whole else "ro")
+    db.text_factory = TEXT
+    return db
+
+
+def _connected(path: str, mode: str) -> sqlite3.Connection:
+    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        uri, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=True
+    )
 
 
 def _is_inserted(db: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> bool:
@@ -350,6 +385,12 @@ def _text(run_id: str, data: object) -> str:
     if not isinstance(data, str):
         raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: an entry is no text")
     return data
+
+
+def _is_read_only(error: Exception) -> bool:
+    """Whether something may not be written: the file, or those that SQLite wants beside it."""
+    code = getattr(error, "sqlite_errorname", "")
+    return code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
 
 
 def _is_damage(error: Exception) -> bool:

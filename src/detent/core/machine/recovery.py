@@ -8,8 +8,9 @@ from typing import Any
 
 from attrs import evolve
 
+from detent.core.errors import StoredDataError
 from detent.core.run.approval import covered, digest, is_granted
-from detent.core.run.events import Resumed
+from detent.core.run.events import Resumed, ToolRaised
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
@@ -17,6 +18,7 @@ from detent.core.run.run import (
     BackingOff,
     Delegated,
     Faulted,
+    Pausing,
     Ready,
     Run,
     Running,
@@ -29,16 +31,35 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
+from detent.core.tools.tool import Tool
 
 
 def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
-    """The slot once its process is gone: as it is, unless its tool was running.
+    """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
     """
-    if not isinstance(slot.status, Running):
-        return slot
-    return moved(slot, _status(spec, run, slot, slot.status.attempt, event))
+    match slot.status:
+        case Running(attempt):
+            return moved(slot, _status(spec, run, slot, attempt, event))
+        case BackingOff(attempt, until):
+            longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
+            nearer = _nearer(until, event, longest_s)
+            return slot if nearer == until else moved(slot, BackingOff(attempt, nearer))
+        case _:
+            return slot
+
+
+def pause_after(spec: AgentSpec[Any], run: Run[Any], pause: Pausing, event: Resumed) -> Pausing:
+    """How much longer the model is left alone once the process that meant to wait is gone."""
+    rule, tries = spec.model_retries, pause.attempt - 1 - run.given_up
+    longest_s = rule.backoff_max_s + rule.pause_s(tries, 0)  # the provider may have asked for more
+    return Pausing(pause.attempt, _nearer(pause.until, event, longest_s))
+
+
+def _nearer(until: float, event: Resumed, longest_s: float) -> float:
+    """The end of a pause, which no other clock makes longer than its rule does."""
+    return until if event.at is None else min(until, event.at + longest_s)
 
 
 def rebound(spec: AgentSpec[S], run: Run[S], run_id: str) -> Run[S]:
@@ -60,6 +81,24 @@ def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """The run with no call confirmed that has no answer yet: policies judge these anew."""
     slots = [_unconfirmed(spec, slot) for slot in run.slots]
     return _with_slots(evolve(run, grants=()), slots)
+
+
+def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Status:
+    """What becomes of a call when nobody could look up how it went: a human decides.
+
+    To run it again might do it twice, and the model, told of a failure, may well call again.
+    """
+    why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
+    return _question(run, slot, spec.tools[slot.call.tool_name], event.attempt + 1, why)
+
+
+def _question(
+    run: Run[Any], slot: Slot, tool: Tool, attempt: int, why: tuple[str, str]
+) -> AwaitingDecision:
+    """A human is asked whether `attempt` may begin; `why` is for the digest, and in words."""
+    # A decision from before the crash must not count for this question.
+    bound_to = bound(digest(run.id, *slot.ref, slot.call, tool), why[0])
+    return AwaitingDecision(bound_to, why[1], attempt)
 
 
 def _with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
@@ -86,6 +125,11 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, run_id: str) -> Slot:
         return moved(slot, Delegated(name, copy))
     if not isinstance(slot.status, AwaitingDecision):
         return slot
+    if not slot.status.digest.isascii():  # it may come from outside, and nobody can answer it
+        raise StoredDataError(
+            f"the question about the call {slot.call.tool_name!r} of the stored run is damaged: "
+            f"{slot.status.digest!r:.40} is no digest"
+        )
     return moved(slot, evolve(slot.status, digest=bound(slot.status.digest, run_id)))
 
 
@@ -102,9 +146,7 @@ def _status(
         case "rerun":
             return Ready(attempt)
         case "ask":
-            first = digest(run.id, *slot.ref, slot.call, tool)
-            # A decision from before the crash must not count for this question.
-            return AwaitingDecision(bound(first, event.by), wording.PROCESS_ENDED, attempt + 1)
+            return _question(run, slot, tool, attempt + 1, (event.by, wording.PROCESS_ENDED))
         case "fail":
             text = wording.outcome_unknown(tool.name, wording.PROCESS_ENDED)
             return Faulted(ToolFault("unknown_outcome", text))

@@ -17,7 +17,7 @@ from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.calls import after_fault, after_tick, decided, judged, released, remembered
 from detent.core.machine.delegation import TASK, came_of, invocation_of
 from detent.core.machine.opening import open_slots, with_call_ids
-from detent.core.machine.recovery import recovered
+from detent.core.machine.recovery import after_lookup, pause_after, recovered
 from detent.core.machine.refusals import refusal
 from detent.core.machine.turns import (
     advance,
@@ -211,6 +211,8 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
     slot = _attempted(run, event)
     if slot is None:
         return run
+    if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
+        return _move(spec, run, slot, after_lookup(spec, run, slot, event))
     return _move(spec, run, slot, after_fault(spec, slot, event))
 
 
@@ -240,6 +242,9 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
         return evolve(run, phase=Thinking(run.given_up + 1), deadline=deadline)
     if deadline != run.deadline:
         run = evolve(run, deadline=deadline)
+    if isinstance(run.phase, Pausing):
+        pause = pause_after(spec, run, run.phase, event)
+        return run if pause == run.phase else evolve(run, phase=pause)
     return _with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
 
 

@@ -67,7 +67,7 @@ class ToolReturned:
 
 @frozen
 class ToolRaised:
-    """A tool failed.
+    """A tool failed, or ("unknown_outcome") to look up how a call went did.
 
     Where it may be tried again, `at` is the time, in seconds since 1970, and `chance` a number from
     0 to 1 that spreads the further attempts of calls that failed together.
@@ -138,8 +138,8 @@ class Resumed:
     A run that has ended because the model gave no answer asks it again. Others that have ended stay
     as they are.
 
-    `by` names the new process, differently each time. `at` is the time, in seconds since 1970,
-    where the run may only take so long.
+    `by` names the new process, differently each time. `at` is the time, in seconds since 1970: the
+    limit in seconds counts from it, and no pause lasts longer from it than its rule says.
     """
 
     by: str

@@ -24,6 +24,7 @@ from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.storage.fingerprint import fingerprint
 from detent.core.storage.writes import register_forms
+from detent.core.values.short_repr import short_repr
 
 register_forms()
 
@@ -38,8 +39,9 @@ def require_format(version: object) -> None:
         StoredDataError: another Detent wrote it.
     """
     if type(version) is not int or version != FORMAT:
+        found = short_repr(version)
         raise StoredDataError(
-            f"this was stored in format {version!r:.40}, and this Detent reads format {FORMAT}; "
+            f"this was stored in format {found:.40}, and this Detent reads format {FORMAT}; "
             "use the version of Detent that wrote it"
         )
 

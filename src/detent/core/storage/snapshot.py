@@ -184,9 +184,13 @@ class AgentSnapshot:
         parts = _parts_of(data)
         decisions = _listed(data.get("decisions", []), "decisions")
         try:
-            return cls(*parts, decisions=tuple(map(ToolExecutionDecision.from_dict, decisions)))
+            new = cls(*parts, decisions=tuple(map(ToolExecutionDecision.from_dict, decisions)))
+            new.to_json()  # or a number that is too long for any text is found by whoever writes it
         except RecursionError:
             raise StoredDataError("the snapshot is nested too deeply") from None
+        except (TypeError, ValueError) as error:
+            raise StoredDataError(f"the snapshot is damaged: it is no JSON: {error}") from error
+        return new
 
     def to_json(self) -> str:
         """As text."""

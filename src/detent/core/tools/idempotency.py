@@ -33,5 +33,6 @@ OnUnknown: TypeAlias = Literal["ask", "rerun", "fail"] | Callable[..., Any]
 
 "ask": a human decides. "rerun": it is run again, because that does no harm. "fail": the model is
 told that nobody knows. A function is called with the arguments, as a dict, and the call's
-`IdempotencyKey`; it looks up what happened, and returns the tool's result or `NEVER_RAN`.
+`IdempotencyKey`; it looks up what happened, and returns the tool's result or `NEVER_RAN`. When it
+raises, a human decides.
 """

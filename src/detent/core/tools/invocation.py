@@ -98,6 +98,11 @@ class Invocation:
         self.end()
         return self._fault(error, self._told(error)).because(error)
 
+    def unknown(self, error: BaseException) -> ToolFault:
+        """That `error` came of looking up how the call went, told as by `fault`."""
+        text = wording.lookup_failed(self._told(error))
+        return ToolFault("unknown_outcome", text).because(error)
+
     def _fault(self, error: BaseException, told: str) -> ToolFault:
         name = self.tool.name
         match error:

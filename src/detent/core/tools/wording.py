@@ -48,6 +48,11 @@ def outcome_unknown(name: str, why: str) -> str:
     return f"The outcome of tool '{name}' is unknown: {why}. Do not assume either."
 
 
+def lookup_failed(error: str) -> str:
+    """Why a human is asked about a call: the tool's own function could not say how it went."""
+    return f"{PROCESS_ENDED}: looking it up failed with {error}"
+
+
 def result_unusable(name: str, error: str) -> str:
     """A tool's wiring could make nothing of its result."""
     return f"The result of tool '{name}' could not be used: {error}"

@@ -23,6 +23,12 @@ class _Short(Repr):
         self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = ITEMS_MAX
         self.maxstring = self.maxlong = self.maxother = TEXT_MAX
 
+    def repr_int(self, x: int, level: int) -> str:
+        try:
+            return super().repr_int(x, level)
+        except ValueError:  # Python writes down 4,300 digits at most
+            return f"a number of {x.bit_length():,} bits"
+
     def repr_list(self, x: Sequence[object], level: int) -> str:
         if level <= 0 and x:
             return "[…]"

@@ -117,10 +117,10 @@ def what_can_be_looked_up_is_not_repeated(spec: AgentSpec[Any], trace: Trace) ->
 
 
 def _is_retried(was: Slot, after: Run[Any]) -> bool:
-    """Whether an attempt that was under way has failed, and another one follows."""
+    """Whether an attempt has failed and another one follows, or a human decides if one does."""
     now = slot_at(after, was.ref)
     return isinstance(was.status, Running | Unknown) and isinstance(
-        now and now.status, Ready | BackingOff
+        now and now.status, Ready | BackingOff | AwaitingDecision
     )
 
 

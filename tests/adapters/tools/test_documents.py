@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
-from detent.core.chat.documents import Document
+from detent.adapters.tools.documents import Document
 from detent.core.tools.result import text_of
 
 

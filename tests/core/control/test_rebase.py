@@ -1,0 +1,142 @@
+"""Rebasing: what people may say to a run that others drive, and what comes behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from detent import ChatMessage, Rejected, State, Tool, ToolCall, on_exit
+from detent.approvals import Ask
+from detent.core.control.rebase import is_from_people, rebased
+from detent.core.run.events import AnswerRejected
+from detent.core.tools.tool import by_name
+from detent.machine import (
+    AgentSpec,
+    CallRef,
+    CancelRequested,
+    Event,
+    FrozenDict,
+    GrantRevoked,
+    HappenedInside,
+    HumanDecided,
+    Judged,
+    ModelReplied,
+    Resumed,
+    Run,
+    ToolResult,
+    ToolReturned,
+    ToolStarted,
+    replay,
+    start,
+)
+from detent.models import ChatReply
+
+SPEC = AgentSpec(
+    State({}),
+    by_name([Tool(name, "", {"type": "object", "properties": {}}, print) for name in ("a", "b")]),
+    policies=FrozenDict({"b": lambda call, tool, run: Ask("money")}),
+)
+START = start(SPEC, [ChatMessage.from_user("hello")], run_id="r")
+A, B = CallRef(1, 0), CallRef(1, 1)
+CALLS = [ToolCall("a", {}, "1"), ToolCall("b", {}, "2")]
+CALLED = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=CALLS)))
+ANSWERED = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("hi")))
+ASKED = replay(SPEC, START, [CALLED, ToolStarted(A, 1), Judged(B, Ask("money"))])
+RETURNED = ToolReturned(A, 1, ToolResult("done"))
+DIGEST: str = ASKED.slots[1].status.digest  # type: ignore[union-attr]  # it waits
+REJECTED = HumanDecided(B, DIGEST, Rejected("no"))
+CANCELLED = CancelRequested("enough")
+
+
+@pytest.mark.parametrize(
+    ("event", "is_theirs"),
+    [
+        (REJECTED, True),
+        (GrantRevoked(B), True),
+        (CANCELLED, True),
+        (HappenedInside(A, "a", HappenedInside(B, "b", REJECTED)), True),
+        (HappenedInside(A, "a", RETURNED), False),
+        (RETURNED, False),
+        (Resumed("another"), False),
+        (AnswerRejected(1, "more"), False),
+    ],
+)
+def test_people_decide_revoke_and_cancel(event: Event, is_theirs: bool) -> None:  # noqa: FBT001 - a case
+    """In whichever agent it is; all else is a driver's."""
+    assert is_from_people(event) is is_theirs
+
+
+def test_what_is_still_owed_counts() -> None:
+    """Behind a decision about another call."""
+    decided = replay(SPEC, ASKED, [REJECTED])
+
+    folded = rebased(SPEC, decided, [RETURNED])
+
+    after = replay(SPEC, ASKED, [REJECTED, RETURNED])
+    assert folded == [(decided, RETURNED, after)]
+
+
+def test_what_is_late_changes_nothing() -> None:
+    """The run has ended; each event is told all the same."""
+    ended = replay(SPEC, ASKED, [CANCELLED])
+
+    assert rebased(SPEC, ended, [RETURNED, REJECTED]) == [
+        (ended, RETURNED, ended),
+        (ended, REJECTED, ended),
+    ]
+
+
+def hooks_that(text: str | None, asked: list[Run[Any]]) -> list[Any]:
+    """A hook that keeps what it is asked about."""
+
+    def spoken_about(run: Run[Any]) -> str | None:
+        asked.append(run)
+        return text
+
+    return [on_exit(spoken_about)]
+
+
+def test_hooks_are_asked_about_an_end() -> None:
+    """Of which they may not have known: with the other words it is another."""
+    asked: list[Run[Any]] = []
+
+    (one, back) = rebased(SPEC, START, [ANSWERED], hooks_that("say more", asked))
+
+    assert asked == [one[2]]
+    assert one[1] is ANSWERED
+    assert back[1] == AnswerRejected(1, "say more")
+    assert back[2].outcome is None
+
+
+def test_hooks_that_are_content_are_heard_as_well() -> None:
+    """Then the run has ended."""
+    asked: list[Run[Any]] = []
+
+    ((_, _, after),) = rebased(SPEC, START, [ANSWERED], hooks_that(None, asked))
+
+    assert asked == [after]
+
+
+def test_hooks_are_not_asked_again_about_what_they_have_rejected() -> None:
+    """What they have said stands behind it already."""
+    asked: list[Run[Any]] = []
+    back = AnswerRejected(1, "say more")
+
+    folded = rebased(SPEC, START, [ANSWERED, back], hooks_that("say more", asked))
+
+    assert [event for _, event, _ in folded] == [ANSWERED, back]
+    assert folded[-1][2].outcome is None
+    assert asked == []
+
+
+def test_hooks_are_asked_about_an_end_that_people_have_made() -> None:
+    """As if a driver had heard it from them."""
+    asked: list[Run[Any]] = []
+    ended = replay(SPEC, START, [ANSWERED])
+
+    folded = rebased(SPEC, ended, [CANCELLED], hooks_that("say more", asked))
+
+    assert asked == [ended]
+    assert [event for _, event, _ in folded] == [AnswerRejected(1, "say more"), CANCELLED]
+    assert folded[-1][2].outcome is not None
