@@ -139,7 +139,7 @@ def test_without_checkpoints_there_is_none() -> None:
 def test_a_damaged_checkpoint_is_refused(change: dict[str, object]) -> None:
     """In place of a run that never was."""
     (first, one), (second, two) = CHAIN[:2]
-    with pytest.raises(StoredDataError, match="a checkpoint is damaged: |format"):
+    with pytest.raises(StoredDataError, match=r"a checkpoint is damaged: |format"):
         joined([(first, one), (second, two | change)])
 
 
