@@ -50,10 +50,7 @@ class MismatchError(Exception):
 
 
 def register(kind: type, write: Callable[[Any], Any], read: Callable[..., Any]) -> None:
-    """Have values of a class, or of a subclass, written and read in a way of their own.
-
-    `read` takes the data, and the type that cattrs hands on.
-    """
+    """Have values of a class, or of a subclass, written and read in a way of their own."""
     _registered[kind] = Form(write, read)
     _forget_forms()
 
