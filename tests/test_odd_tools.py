@@ -169,7 +169,7 @@ def shows(declared: Any) -> Tool:
         (set[int], [1, 1], "'it' must not have an item twice"),
         (tuple[int, ...], [1, 2], "(1, 2)"),
         (date | int, "2026-01-31", "datetime.date(2026, 1, 31)"),
-        (timedelta, 1e300, "'it' must be a string, got 1e+300"),
+        (timedelta, 1e300, "'it' must be a duration as in P1DT12H30M5S, got 1e+300"),
         (timedelta, f"PT{9**99}S", "'it' must be a duration as in P1DT12H30M5S, got "),
         (Decimal, "1e5", "'it' must be a decimal number as in 12.50, got \"1e5\""),
         (UUID, "1", "'it' must be a UUID, got \"1\""),

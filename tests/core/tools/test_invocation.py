@@ -19,6 +19,7 @@ from detent.core.schema.conversion import ConversionError
 from detent.core.state.fields import Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
+from detent.core.tools import wording
 from detent.core.tools.idempotency import IdempotencyKey
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
 from detent.core.tools.result import ResultError, ToolFault
@@ -156,6 +157,23 @@ def test_a_fault_has_no_value_that_came_from_the_state() -> None:
     assert invocation(on_state=secret, **VISIT).fault(error).message == (
         "Failed to invoke Tool `visit` with parameters {'at': {'x': 1}, 'on': '2026-01-31'}. "
         "Error: KeyError: \"<user_name> has no <documents> '<documents>'\""
+    )
+
+
+def test_a_lookup_that_fails_says_so_without_a_value_from_the_state() -> None:
+    """Nobody knows how the call went, and it is not the model's to try again."""
+    fault = invocation(**VISIT).unknown(LookupError("no visit of Alice Smith"))
+
+    assert (fault.kind, fault.retryable) == ("unknown_outcome", False)
+    assert fault.message == wording.lookup_failed("LookupError: no visit of <user_name>")
+    assert "looking it up failed with LookupError" in fault.message
+    assert isinstance(fault.cause, LookupError)
+
+
+def test_a_result_that_is_left_out_says_whose_it_was_and_how_long() -> None:
+    """The model can ask for it again."""
+    assert wording.result_left_out("visit", 12345) == (
+        "[The result of tool 'visit' is left out here: 12,345 characters.]"
     )
 
 
