@@ -147,6 +147,7 @@ else:
         {
             "adapters.agent.agent": "Agent",
             "adapters.agent.agent_tool": "AgentTool",
+            "adapters.agent.compaction": "keep_last_messages shorten_tool_results",
             "adapters.agent.data": "AgentDataError",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.policies": (
@@ -169,8 +170,8 @@ else:
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
             "adapters.tools.component_tool": "ComponentTool component",
             "adapters.tools.decorator": "FunctionTool create_tool_from_function stores tool",
-            "adapters.tools.toolsets": "Toolset",
             "adapters.tools.documents": "Document",
+            "adapters.tools.toolsets": "Toolset",
             "core.chat.messages": (
                 "ChatMessage ChatRole FileContent ImageContent ReasoningContent TextContent "
                 "ToolCall ToolCallResult"
@@ -179,7 +180,6 @@ else:
             "core.control.breakpoints": (
                 "AgentBreakpoint Breakpoint ToolBreakpoint break_every_step"
             ),
-            "adapters.agent.compaction": "keep_last_messages shorten_tool_results",
             "core.control.hooks": (
                 "Hook HookError after_model after_tool before_model before_tool on_exit"
             ),

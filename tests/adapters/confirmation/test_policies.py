@@ -28,7 +28,18 @@ from detent.approvals import Allow, Ask, judge, pending
 from detent.core.control.pending import decided_run
 from detent.core.run.approval import DecisionRecord, Rejected, Verdict
 from detent.core.tools.result import ToolFault
-from detent.machine import CallRef, Judge, Run, ToolRaised, due, start, step
+from detent.machine import (
+    CallRef,
+    Judge,
+    Run,
+    ToolRaised,
+    ToolResult,
+    ToolReturned,
+    ToolStarted,
+    due,
+    start,
+    step,
+)
 from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 YES, NO = AlwaysAskPolicy(), NeverAskPolicy()
@@ -99,6 +110,21 @@ def test_budgets_and_counts_see_the_calls_before() -> None:
         run = waiting(spec_of(policy), *({"to": "A", "amount": n} for n in (4, 6, 1)))
         places = [slot.ref.place for slot in run.slots if "Awaiting" in repr(slot.status)]
         assert places == asked
+
+
+def test_what_is_paid_back_makes_no_room_in_a_budget() -> None:
+    """Not even where a human has confirmed it: else one yes would be one for all that follows."""
+    spec = spec_of(AskOverBudget("amount", 10))
+    run = waiting(spec, *({"to": "A", "amount": n} for n in (-100, 6)))
+    (back,) = pending(spec, run)
+    run, _ = decided_run(spec, run, [back.confirm()], 1.0)
+    for place in range(2):
+        run = step(spec, run, ToolStarted(CallRef(1, place), 1))
+        run = step(spec, run, ToolReturned(CallRef(1, place), 1, ToolResult("done")))
+    (policy,) = set(spec.policies.values())
+    call = ToolCall("pay", {"to": "A", "amount": 5})
+
+    assert isinstance(policy(call, spec.tools["pay"], run), Ask)
 
 
 def test_a_budget_counts_what_may_have_been_spent() -> None:

@@ -347,3 +347,18 @@ def test_a_policy_of_either_colour_is_asked(pay: Pay, colour: str) -> None:
     effect = Judge(CallRef(1, 0), CALL, tool, later if colour == "async" else policy, run)
 
     assert pay(performer(), effect) == Judged(CallRef(1, 0), Ask("note in r"))
+
+
+def test_a_call_that_is_given_up_before_it_has_its_arguments_does_not_run() -> None:
+    """They may take their time, and the state that it would be given is closed by then."""
+    ran: list[int] = []
+
+    def note(n: int, state: State, tags: object = None) -> str:
+        ran.append(n)
+        return "noted"
+
+    effect, made = running(note), performer()
+    made.drop(effect)
+
+    assert isinstance(made.perform(effect), ToolRaised)
+    assert ran == []

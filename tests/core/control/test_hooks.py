@@ -186,3 +186,20 @@ def test_who_looks_at_an_answer_sees_the_run() -> None:
     assert outgoing(hooks, ASK, RUN) is REPLIED
     assert incoming(hooks, ASK, REPLIED, RUN) is REPLIED
     assert seen == [RUN, RUN]
+
+
+def test_a_hook_sees_a_request_of_a_class_of_its_own_kind() -> None:
+    """Who gives one of a subclass would else switch off the hooks behind it: a guard, say."""
+
+    class Traced(AskModel):
+        """A request with more about it."""
+
+    def trace(ask: AskModel, run: Run[Any]) -> AskModel:
+        return Traced(ask.turn, ask.attempt, ask.messages, ask.tools, ask.generation_kwargs)
+
+    def guard(ask: AskModel, run: Run[Any]) -> ModelReplied:
+        return ask.replied("not asked")
+
+    came = outgoing([before_model(trace), before_model(guard)], ASK, RUN)
+
+    assert came == ASK.replied("not asked")

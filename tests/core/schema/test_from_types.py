@@ -487,3 +487,11 @@ def test_a_pattern_that_only_pydantic_can_check_is_left_to_it() -> None:
     assert schema["properties"]["name"] == {"type": "string", "pattern": "^[a-z]+$"}
     with pytest.raises(ConversionError, match="should match pattern"):
         convert({"secret": "short", "name": "a"}, Password, "it")
+
+
+def test_choices_that_json_has_no_value_for_are_named() -> None:
+    """Their author is to hear of them, and not what a library makes of such a schema."""
+    Sent = Enum("Sent", {"MARK": object()})  # noqa: N806 - a class
+
+    with pytest.raises(TypeError, match="not every choice of Sent is a JSON value"):
+        SchemaWriter(described).schema(Sent)

@@ -157,9 +157,9 @@ class AskOverBudget(Rule):
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Add up."""
         amounts = [past.arguments.get(self.parameter) for past in _let_through(run, tool)]
-        spent = sum(amount for amount in amounts if isinstance(amount, int | float))
+        # An amount below zero would make room for more than the budget, confirmed or not.
+        spent = sum(max(amount, 0) for amount in amounts if isinstance(amount, int | float))
         value = call.arguments.get(self.parameter)
-        # An amount below zero would make room for more than the budget.
         if isinstance(value, int | float) and value >= 0 and spent + value <= self.budget:
             return Allow()
         return Ask(f"{self.parameter} {value} on top of {spent} is over {self.budget}")
