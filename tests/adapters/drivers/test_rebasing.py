@@ -96,7 +96,8 @@ def scripted(turns: Sequence[ChatMessage | str]) -> ScriptedChatGenerator:
 class Bench:
     """Agents on one store whose tools write down that they have run.
 
-    `work` ends when so many `humans` have been asked.
+    `work` ends when so many `humans` have been asked. `starts` has how many starts stood in the
+    store when each tool ran.
     """
 
     store: Journal
@@ -105,6 +106,7 @@ class Bench:
     humans: int = 1
     asked: Flag = field(factory=Flag)
     ran: list[str] = field(factory=list)
+    starts: list[int] = field(factory=list)
     seen: Seen = field(factory=list)
 
     def agent(self, journal: Journal | None = None, **options: Any) -> Agent[Any, Any]:
@@ -147,6 +149,7 @@ class Bench:
         return self.agent(journal, observers=watch, **options)
 
     def _ran(self, name: str) -> str:
+        self.starts.append(self.kinds().count("ToolStarted"))
         self.ran.append(name)
         return f"{name} done"
 
@@ -215,6 +218,20 @@ def test_two_conflicts_in_a_row(drive: Drive, store: Journal) -> None:
     assert sorted(bench.ran) == ["pay", "ship", "work"]
     first = bench.kinds().index("HumanDecided")
     assert bench.kinds()[first : first + 3] == ["HumanDecided", "HumanDecided", "ToolReturned"]
+    bench.assert_whole(result)
+
+
+def test_no_tool_runs_before_its_start_is_recorded(drive: Drive, store: Journal) -> None:
+    """Not even where people speak right before that is written: it is written behind them first."""
+    bench = Bench(store, [calls("work", "pay", "ship"), "done"], humans=2)
+    before = in_turn(
+        ("ToolReturned", bench.confirmed("pay")), ("ToolStarted", bench.confirmed("ship"))
+    )
+
+    result = drive(bench.driver(before))
+
+    assert sorted(bench.ran) == ["pay", "ship", "work"]
+    assert all(count >= place for place, count in enumerate(bench.starts, 1))
     bench.assert_whole(result)
 
 
