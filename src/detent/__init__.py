@@ -126,6 +126,7 @@ if TYPE_CHECKING:
         get_tool_calls_and_descriptions_from_snapshot as get_tool_calls_and_descriptions_from_snapshot,  # noqa: E501 - the name that users know
     )
     from detent.core.tools.idempotency import NEVER_RAN as NEVER_RAN
+    from detent.core.tools.idempotency import FencingToken as FencingToken
     from detent.core.tools.idempotency import IdempotencyKey as IdempotencyKey
     from detent.core.tools.masking import SecretParameter as SecretParameter
     from detent.core.tools.retries import Retries as Retries
@@ -207,7 +208,7 @@ else:
             "core.storage.snapshot": (
                 "AgentSnapshot SnapshotMismatchError get_tool_calls_and_descriptions_from_snapshot"
             ),
-            "core.tools.idempotency": "IdempotencyKey NEVER_RAN",
+            "core.tools.idempotency": "FencingToken IdempotencyKey NEVER_RAN",
             "core.tools.masking": "SecretParameter",
             "core.tools.retries": "Retries",
             "core.tools.tool": "Tool",

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.simulation.trace import Trace as Trace
     from detent.ports.laws import check_chance as check_chance
     from detent.ports.laws import check_chat_generator as check_chat_generator
+    from detent.ports.laws import check_claims as check_claims
     from detent.ports.laws import check_clock as check_clock
     from detent.ports.laws import check_confirmation_ui as check_confirmation_ui
     from detent.ports.laws import check_handler as check_handler
@@ -132,7 +133,7 @@ else:
             ),
             "adapters.testing.simulation.trace": "Folded Opened Performed Rested Said Trace",
             "ports.laws": (
-                "check_chance check_chat_generator check_clock check_confirmation_ui "
+                "check_chance check_chat_generator check_claims check_clock check_confirmation_ui "
                 "check_handler check_journal check_observer check_tool_executor"
             ),
             "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",

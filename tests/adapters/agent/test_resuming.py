@@ -440,7 +440,7 @@ def test_of_two_processes_on_one_run_one_wins() -> None:
 
     def meddling(messages: Sequence[ChatMessage]) -> Any:
         if len(messages) == 1:
-            agent_of(journal).resume("r")
+            agent_of(journal).resume("r", take_over=True)
         return answer(messages)
 
     agent = agent_of(journal, script=meddling)

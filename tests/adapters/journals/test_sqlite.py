@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_every_append_is_on_the_disk(tmp_path: Path) -> None:
     """Write-ahead, and synchronous to the full."""
     journal = SQLiteJournal(tmp_path / "x.db")
-    db = journal._connection()
+    db = journal._file._connection()
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert db.execute("PRAGMA synchronous").fetchone() == (2,)
 
@@ -177,7 +177,7 @@ def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
     checkpoint = Checkpoint(1, {"said": ["the same again"] * 1000})
     journal.append("a", entries(0, 1), checkpoint)
 
-    db = journal._connection()
+    db = journal._file._connection()
     (size,) = db.execute("SELECT LENGTH(data) FROM snapshots").fetchone()
     assert size < 500
     assert journal.checkpoints("a") == [checkpoint]
@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     """The error says so; afterwards there is room for the same entry."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 2))
-    db = journal._connection()
+    db = journal._file._connection()
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     db.execute(f"PRAGMA max_page_count = {pages}")
 
@@ -240,7 +240,7 @@ def test_a_file_that_may_only_be_read_is_an_error(tmp_path: Path) -> None:
     """What is there can be read; afterwards the same entry can be written."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1))
-    db = journal._connection()
+    db = journal._file._connection()
     db.execute("PRAGMA query_only = ON")
 
     assert list(journal.read("a")) == entries(0, 1)

@@ -148,7 +148,7 @@ VARYING = frozenset({"at", "crc32", "after", "offset", "end", "id"})
 
 def lines_of(folder: Path) -> Iterator[tuple[str, Any]]:
     """What stands in the files, line by line, without what differs each time."""
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.glob("*.*")):
         for line in path.read_text().splitlines():
             yield path.name, without(json.loads(line), VARYING)
 

@@ -105,8 +105,8 @@ class Agent(RunDecisions, Generic[S, T]):
         output_type: Any = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        from detent.adapters.agent.assembly import assemble  # loads the machine, at the first agent
         from detent.adapters.agent.inputs import require_options
+        from detent.adapters.agent.wiring import assemble  # loads the machine, at the first agent
 
         require_options(options, AgentOptions.__annotations__)
         self._assembly: Assembly[S] = assemble(
@@ -336,6 +336,8 @@ class Agent(RunDecisions, Generic[S, T]):
         raise_at_break_point: bool = True,
         tools: Tools[S] | None = None,
         inbox: Inbox | None = None,
+        wait: float = 0,
+        take_over: bool = False,
     ) -> AgentResult[S, T]:
         """Go on with a run of the journal, wherever its process has ended or stopped.
 
@@ -343,15 +345,31 @@ class Agent(RunDecisions, Generic[S, T]):
         `on_unknown` says what happens. A run that failed because the model gave no answer asks it
         again; any other run that has ended gives its result again.
 
+        Args:
+            run_id: what the run is called in the journal.
+            streaming_callback: as for `run`.
+            break_point: as for `run`.
+            raise_at_break_point: as for `run`.
+            tools: as for `run`.
+            inbox: as for `run`.
+            wait: for how many seconds to wait for a process that drives the run.
+            take_over: take the run even from a process that lives. Its next event is refused; a
+                tool that it has begun goes on, and is of unknown outcome here.
+
         Raises:
             RunNotFoundError: the journal has no such run.
-            JournalConflictError: another process is working on the run.
+            RunBusyError: a process that lives drives the run. One that is known to have ended, or
+                has been silent for its `claim_s`, does not.
+            JournalConflictError: another process has gone on with the run in the meantime.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """
         from detent.adapters.agent.inputs import require_inbox
+        from detent.adapters.drivers.leases import when_free
 
         require_inbox(inbox)
-        handle = self._assembly.resume(run_id, streaming_callback, break_point, tools)
+        parts = (run_id, streaming_callback, break_point, tools)
+        begin = partial(self._assembly.resume, *parts, take_over=take_over)
+        handle = when_free(begin, self._assembly.clock, wait)
         return handle.go(inbox, raises=raise_at_break_point)
 
     async def resume_async(
@@ -363,10 +381,15 @@ class Agent(RunDecisions, Generic[S, T]):
         raise_at_break_point: bool = True,
         tools: Tools[S] | None = None,
         inbox: AsyncInbox | None = None,
+        wait: float = 0,
+        take_over: bool = False,
     ) -> AgentResult[S, T]:
         """As `resume`, in the running event loop."""
         from detent.adapters.agent.inputs import require_async_inbox
+        from detent.adapters.drivers.leases import when_free_async
 
         require_async_inbox(inbox)
-        handle = self._assembly.resume(run_id, streaming_callback, break_point, tools)
+        parts = (run_id, streaming_callback, break_point, tools)
+        begin = partial(self._assembly.resume, *parts, take_over=take_over)
+        handle = await when_free_async(begin, self._assembly.clock, wait)
         return await handle.go_async(inbox, raises=raise_at_break_point)

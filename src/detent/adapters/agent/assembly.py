@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.agent.continuation import continued
 from detent.adapters.agent.inputs import (
-    limits_of,
     require_callback,
     require_conversation,
     require_nothing_else,
 )
 from detent.adapters.agent.options import Messages, RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
-from detent.adapters.confirmation.rules import NO_RULES, Rules
+from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
+from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.performers import NestedPerformers
@@ -29,7 +29,7 @@ from detent.adapters.drivers.tool_results import tool_result_chunks
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
-from detent.adapters.tools.toolsets import Tools, flat
+from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
@@ -37,23 +37,19 @@ from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound
 from detent.core.machine.step import start, step
+from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event, Resumed
-from detent.core.run.limits import Limits
-from detent.core.run.output_type import OutputType
 from detent.core.run.run import NO_OPTIONS, Run, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
-from detent.core.state.state import State, TypedState, initial_writes
-from detent.core.state.typevars import S, T
+from detent.core.state.state import initial_writes
+from detent.core.state.typevars import S
 from detent.core.storage.snapshot import AgentSnapshot, run_of, snapshot_from
-from detent.core.tools.retries import Retries, retries_of
-from detent.core.tools.tool import by_name
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
     StreamingCallback,
     require_chat_generator,
-    schema_mode_of,
 )
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
@@ -61,7 +57,6 @@ from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 if TYPE_CHECKING:
-    from detent.adapters.agent.strategies import Strategies
     from detent.core.result import AgentResult
 
 
@@ -100,6 +95,7 @@ class Assembly(Generic[S]):
     chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
     strategies: Mapping[str, Any] = field(factory=dict)
+    keeper: Keeper | None = field(default=None, repr=False)
     has_toolset: bool = field(
         init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
     )
@@ -161,11 +157,24 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
         tools: Tools[S] | None,
+        *,
+        take_over: bool = False,
     ) -> RunHandle[S]:
-        """A run of the journal, which goes on in this process."""
+        """A run of the journal, which goes on in this process.
+
+        Raises:
+            RunBusyError: another process drives it, and it is not to be taken over.
+        """
         spec, _ = self._chosen(tools)
-        at = loaded(self.required_journal, spec, run_id)
-        handle = self._handle(spec, at, streaming_callback, break_point)
+        journal, keeper = self.required_journal, self.keeper
+        if not (keeper is None or take_over):
+            keeper.require_free(run_id)
+        at, lease = loaded(journal, spec, run_id), None
+        if not (keeper is None or _has_ended(at.run)):
+            lease = keeper.take(run_id, take_over=take_over)
+            if any(True for _ in journal.read(run_id, at.length)):  # it was not ours when we read
+                at = loaded(journal, spec, run_id)
+        handle = self._handle(spec, at, streaming_callback, break_point, lease)
         handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
         return handle
 
@@ -204,12 +213,12 @@ class Assembly(Generic[S]):
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
+        lease: Lease | None = None,
     ) -> RunHandle[S]:
         tell = self.streaming_callback
         if streaming_callback is not None:
             require_callback(streaming_callback)
             tell = streaming_callback
-        performer = self._performer(spec, tell)
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
         recorder = None
@@ -217,6 +226,8 @@ class Assembly(Generic[S]):
             recorder = Recorder(self.journal, spec, self.clock.now, at)
             if at.length == 0:
                 recorder.begin(at.run)
+                lease = None if self.keeper is None else self.keeper.take(at.run.id)
+        performer = self._performer(spec, tell, lease)
         session = Session(
             spec,
             at.run,
@@ -234,9 +245,11 @@ class Assembly(Generic[S]):
         performers = (
             _nested_performers(spec, performer) if spec.agents else NestedPerformers(performer)
         )
-        return RunHandle(session, performers, holds, recorder, rules)
+        return RunHandle(session, performers, holds, recorder, rules, lease)
 
-    def _performer(self, spec: AgentSpec[S], tell: StreamingCallback | None) -> EffectPerformer:
+    def _performer(
+        self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None
+    ) -> EffectPerformer:
         return EffectPerformer(
             self.chat_generator,
             self.executor,
@@ -245,6 +258,7 @@ class Assembly(Generic[S]):
             clock=self.clock,
             chance=self.chance.number,
             price=spec.limits.price,
+            lease=lease,
         )
 
     def _watching(
@@ -309,78 +323,9 @@ def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> 
     tell(evolve(chunk, agents=(name, *chunk.agents)))
 
 
-def assemble(
-    chat_generator: ChatGenerator | AsyncChatGenerator,
-    tools: Tools[S],
-    state_schema: type[S] | Mapping[str, object] | None,
-    output_type: type[object] | OutputType[object] | None,
-    *,
-    system_prompt: str | None = None,
-    exit_conditions: Sequence[str] = ("text",),
-    max_agent_steps: int | None = None,
-    limits: Limits | None = None,
-    streaming_callback: StreamingCallback | None = None,
-    raise_on_tool_invocation_failure: bool = False,
-    confirmation_strategies: Strategies | None = None,
-    generation_kwargs: Mapping[str, object] | None = None,
-    model_retries: Retries | int = 2,
-    tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
-    parallel_tool_calls: int | None = None,
-    clock: Clock | None = None,
-    observers: Sequence[Observer] = (),
-    journal: Journal | None = None,
-    chance: Chance | None = None,
-    hooks: Sequence[Hook] = (),
-) -> Assembly[S]:
-    """The arguments of `Agent`, put together."""
-    rules = _rules(confirmation_strategies) if confirmation_strategies else NO_RULES
-    spec: AgentSpec[S] = AgentSpec(
-        state=blank_state(state_schema),
-        tools=by_name(flat(tools)),
-        system_prompt=system_prompt,
-        exit_conditions=_exits(exit_conditions),
-        policies=rules.policies,
-        wordings=rules.wordings,
-        limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
-        generation_kwargs=generation_kwargs or {},
-        model_retries=retries_of(model_retries),
-        fail_on_tool_fault=raise_on_tool_invocation_failure,
-        output=output_for(chat_generator, output_type),
-    )
-    ports = (tool_executor, clock, observers, journal, chance, hooks, rules.named)
-    return Assembly(spec, chat_generator, tools, rules, streaming_callback, *ports)
-
-
-def _rules(strategies: Strategies) -> Rules:
-    from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
-
-    return rules_of(strategies)
-
-
-def _exits(names: Sequence[str]) -> frozenset[str]:
-    return frozenset([names] if isinstance(names, str) else names)
-
-
-def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
-    """The state that a schema describes, when nothing has happened."""
-    if isinstance(schema, type) and issubclass(schema, TypedState):
-        return schema()
-    if schema is not None and not isinstance(schema, Mapping):
-        raise TypeError(
-            "state_schema is a dict, {'key': {'type': …}}, or a subclass of TypedState, got "
-            f"{schema!r}"
-        )
-    return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
-
-
-def output_for(
-    chat_generator: object, kind: type[T] | OutputType[T] | None
-) -> OutputType[T] | None:
-    """The output type as the core wants it: it says when its schema goes to the provider."""
-    if kind is None:
-        return None
-    wanted = kind if isinstance(kind, OutputType) else OutputType(kind)
-    return evolve(wanted, native=wanted.native or schema_mode_of(chat_generator))
+def _has_ended(run: Run[Any]) -> bool:
+    """Whether there is nothing to drive, and so nothing to claim."""
+    return run.outcome is not None and not has_no_answer(run)
 
 
 def _conversation(messages: Messages) -> Sequence[ChatMessage]:

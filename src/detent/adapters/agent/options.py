@@ -70,6 +70,8 @@ class AgentOptions(TypedDict, total=False):
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
+        claim_s: how long a run of the journal stays with this process when that falls silent,
+            before another one may go on with it; 15 without. See `Agent.resume`.
         chance: gives new ids, and spreads further attempts; tests have one with a seed.
         hooks: functions around model calls and tools and before the end: the first is outermost.
     """
@@ -88,5 +90,6 @@ class AgentOptions(TypedDict, total=False):
     clock: Clock | None
     observers: Sequence[Observer]
     journal: Journal | None
+    claim_s: float
     chance: Chance | None
     hooks: Sequence[Hook]

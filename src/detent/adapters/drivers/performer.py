@@ -17,6 +17,7 @@ from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.drivers.callbacks import AttemptStream, CallbackDispatcher
 from detent.adapters.drivers.judging import judge
+from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
@@ -76,8 +77,8 @@ class EffectPerformer:
     `uis` says by tool name, or "*", who is asked; any other question stays open. `price` says
     what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
     ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
-    read where a call may be tried again. `dispatcher` hands pieces to the callback and knows what
-    that has raised.
+    read where a call may be tried again. `lease` says that the run is ours: no tool begins without
+    a look at it. `dispatcher` hands pieces to the callback and knows what that has raised.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -88,6 +89,7 @@ class EffectPerformer:
     clock: Clock = field(factory=SystemClock)
     chance: Callable[[], float] = random.random
     price: Callable[[ChatReply], float] | None = None
+    lease: Lease | None = None
     dispatcher: CallbackDispatcher | None = field(
         init=False, repr=False, default=Factory(_dispatcher_of, takes_self=True)
     )
@@ -232,7 +234,9 @@ class EffectPerformer:
         return ModelFailed(effect.turn, effect.attempt, failure, now, chance)
 
     def _run(self, effect: RunTool) -> Event:
-        invocation = _invocation(effect)
+        if self.lease is not None:
+            self.lease.require()
+        invocation = _invocation(effect, self.lease)
         stop = self._stops.setdefault(effect.key, Stop())
         stop.then(invocation.end)  # before the arguments: given up while they are made, it must end
         try:
@@ -254,7 +258,9 @@ class EffectPerformer:
         return _awaited(value, stop) if isawaitable(value) else value
 
     async def _run_async(self, effect: RunTool) -> Event:
-        invocation, stop = _invocation(effect), Stop()
+        if not (self.lease is None or self.lease.is_sure):
+            await in_a_thread(self.lease.require)
+        invocation, stop = _invocation(effect, self.lease), Stop()
         tools: Any = self.tools
         try:
             arguments = invocation.arguments()
@@ -313,8 +319,9 @@ def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:
         del future  # or an error in it would hold itself, by way of this frame
 
 
-def _invocation(effect: RunTool | Reconcile) -> Invocation:
-    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key)
+def _invocation(effect: RunTool | Reconcile, lease: Lease | None = None) -> Invocation:
+    epoch = 0 if lease is None else lease.epoch
+    return Invocation(effect.tool, effect.call, effect.state, effect.idempotency_key, epoch)
 
 
 def _judged(said: Judged | Coroutine[Any, Any, Judged]) -> Judged:

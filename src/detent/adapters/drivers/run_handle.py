@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from attrs import field, frozen
 
 from detent.adapters.confirmation.rules import Rules
+from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.performers import NestedPerformers
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
@@ -44,10 +45,10 @@ Errors = Mapping[ModelFailure, BaseException]
 
 @frozen
 class RunHandle(Generic[S]):
-    """A session, the ports that perform its effects, its breakpoints and its recorder.
+    """A session, the ports that perform its effects, its breakpoints, its recorder and its lease.
 
     For a loop of one's own: `take` from the session, `perform`, `land` in the session,
-    until nothing is under way; then `result`.
+    until nothing is under way; then `result`. Until then other processes cannot resume the run.
     """
 
     session: Session[S]
@@ -55,6 +56,7 @@ class RunHandle(Generic[S]):
     rules: Holds
     recorder: Recorder | None = None
     confirmation: Rules = field(factory=Rules)
+    lease: Lease | None = None
 
     def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """Drive the run, blocking, once. `raises` says whether a breakpoint raises."""
@@ -85,10 +87,15 @@ class RunHandle(Generic[S]):
 
     def _leave(self) -> None:
         """Hold neither the run nor an error: an error holds this handle by way of its frames."""
+        self._give_back()
         self.session.leave()
         self.performer.own.errors.clear()
         if self.performer.own.dispatcher is not None:
             self.performer.own.dispatcher.error = None
+
+    def _give_back(self) -> None:
+        if self.lease is not None:
+            self.lease.release()
 
     def result(self, *, raises: bool = True) -> AgentResult[S, Any]:
         """What the run has come to, when it is no longer driven.
@@ -103,7 +110,10 @@ class RunHandle(Generic[S]):
             ToolInvocationError: a tool failed in a run that ends when one does.
             StreamingCallbackError: the streaming callback has raised.
         """
-        result = self._come_to(raises=raises)
+        try:
+            result = self._come_to(raises=raises)
+        finally:
+            self._give_back()
         if (
             self.performer.own.dispatcher is not None
             and self.performer.own.dispatcher.error is not None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from detent.adapters.journals.directory_claims import DirectoryClaims
 from detent.adapters.journals.lines import (
     alone,
     checksum_of,
@@ -71,6 +72,7 @@ class DirectoryJournal:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._places: dict[str, _Place] = {}
+        self.claims = DirectoryClaims(self._path / "claims")
         with _told("made", self._path):
             make_directory(self._path)
 
@@ -173,6 +175,7 @@ class DirectoryJournal:
         path = self._file(run_id, LINES)
         with _told("deleted", path):
             remove(path, self._file(run_id, CHECKPOINTS))
+            self.claims.delete(run_id)
 
     def _file(self, run_id: str, suffix: str) -> Path:
         return self._path / f"{quote(run_id, safe='')}{suffix}"

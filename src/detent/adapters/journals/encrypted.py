@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from detent.ports.claims import Claims, claims_of
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -31,6 +32,11 @@ class EncryptedJournal:
     journal: Journal
     seal: Callable[[bytes], bytes] = field(repr=False)
     unseal: Callable[[bytes], bytes] = field(repr=False)
+
+    @property
+    def claims(self) -> Claims | None:
+        """Those of the other store: nothing in them is anybody's secret."""
+        return claims_of(self.journal)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from attrs import evolve
 
+from detent.core.control.claims import Claim, Owner
 from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
 
 Kept = TypeVar("Kept", Entry, Checkpoint)
@@ -23,10 +24,46 @@ def _text(kept: Kept) -> Kept:
     return kept if type(kept.body) is str else evolve(kept, data=kept.text)
 
 
+class MemoryClaims:
+    """Keeps the claims on the runs of a `MemoryJournal`."""
+
+    is_shared = False
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._claims: dict[str, Claim] = {}
+        self._owners: dict[str, Owner] = {}
+
+    def find(self, run_id: str) -> Claim | None:
+        """As the port says."""
+        return self._claims.get(run_id)
+
+    def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+        """As the port says."""
+        with self._lock:
+            is_there = self._claims.get(run_id) == was
+            if is_there:
+                self._claims[run_id] = now
+            return is_there
+
+    def owner(self, owner_id: str) -> Owner | None:
+        """As the port says."""
+        return self._owners.get(owner_id)
+
+    def keep(self, owner: Owner) -> None:
+        """As the port says."""
+        self._owners[owner.id] = owner
+
+    def delete(self, run_id: str) -> None:
+        """Forget the claim on a run that is deleted."""
+        self._claims.pop(run_id, None)
+
+
 class MemoryJournal:
     """Keeps everything until the process ends, and shares none of it with anybody."""
 
     def __init__(self) -> None:
+        self.claims = MemoryClaims()
         self._lock = Lock()
         self._entries: dict[str, list[Entry]] = {}
         self._checkpoints: dict[str, list[Checkpoint]] = {}
@@ -75,3 +112,4 @@ class MemoryJournal:
         with self._lock:
             self._entries.pop(run_id, None)
             self._checkpoints.pop(run_id, None)
+        self.claims.delete(run_id)

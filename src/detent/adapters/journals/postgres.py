@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from detent.adapters.journals import postgres_claims
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -57,10 +58,11 @@ class PostgresJournal:
     def __init__(self, url: str) -> None:
         self._url = url
         self._lock = Lock()
+        self.claims = postgres_claims.PostgresClaims(self._transaction)
         self._db: Connection[Any] | None = None
         with self._transaction("opened") as db:
             db.execute(ALONE, ("detent schema",))
-            for statement in SCHEMA.split(";"):
+            for statement in (SCHEMA + ";" + postgres_claims.SCHEMA).split(";"):
                 db.execute(statement)
 
     def append(
@@ -103,6 +105,7 @@ class PostgresJournal:
             db.execute(ALONE, (run_id,))
             db.execute("DELETE FROM detent_entries WHERE run_id = %s", (run_id,))
             db.execute("DELETE FROM detent_snapshots WHERE run_id = %s", (run_id,))
+            db.execute(postgres_claims.DELETE, (run_id,))
 
     def close(self) -> None:
         """Close the connection. It is made again when it is needed."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from attrs import evolve, field, frozen
 
+from detent.ports.claims import Claims, claims_of
 from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun
 
 Redact = Callable[[str], str]
@@ -25,6 +26,11 @@ class RedactedJournal:
 
     journal: Journal
     redact: Redact = field(repr=False)
+
+    @property
+    def claims(self) -> Claims | None:
+        """Those of the other store: nothing in them is anybody's secret."""
+        return claims_of(self.journal)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

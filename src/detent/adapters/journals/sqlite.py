@@ -7,7 +7,6 @@ So each row has the CRC-32 of the rest of it, and each run its length in a table
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import struct
 import zlib
@@ -15,15 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar
 
+from detent.adapters.journals import sqlite_claims
+from detent.adapters.journals.sqlite_file import SQLiteFile
 from detent.ports.journal import (
     Checkpoint,
     Entry,
     JournalConflictError,
     JournalDamagedError,
-    JournalError,
     StoredRun,
     require_next,
     texts_of,
@@ -93,14 +92,6 @@ NUMBERS = struct.Struct("<qd")
 """The position and the time of an entry, for its checksum."""
 PACKED_MAX = 2**26
 """Longer texts are kept as they are: what a file can make of little is bounded."""
-WAIT_S = 30.0
-"""How long a write waits for other processes that write to the same file."""
-READ_ONLY = (
-    ": it, its folder or the disk may only be read here, or it is not there; what a writer that "
-    "crashed has left beside it, in a file -wal, can be read where its folder may be written"
-)
-TEXT = partial(str, encoding="utf-8", errors="replace")
-"""What is no text any more is read as another one, and so found to be damaged."""
 
 
 class SQLiteJournal:
@@ -115,11 +106,8 @@ class SQLiteJournal:
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
-        self._lock = Lock()
-        self._db: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None
-        self._only_reads = False
-        self._do("opened", lambda db: None)
+        self._file = SQLiteFile(self._path, SCHEMA + sqlite_claims.SCHEMA, LENGTHEN)
+        self.claims = sqlite_claims.SQLiteClaims(self._file)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
@@ -145,14 +133,14 @@ class SQLiteJournal:
                 db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", snapshot)
             db.execute("COMMIT")
 
-        self._do("written", write)
+        self._file.do("written", write)
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
         rows: list[Any] = []
         damage: JournalDamagedError | None = None
         try:
-            known = self._do("read", partial(_rows, rows, run_id, start))
+            known = self._file.do("read", partial(_rows, rows, run_id, start))
             self._require_all(run_id, len(rows), known, start)
         except JournalDamagedError as error:
             damage = error
@@ -178,7 +166,7 @@ class SQLiteJournal:
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        packed = self._do("read", lambda db: db.execute(SNAPSHOTS, (run_id,)).fetchall())
+        packed = self._file.do("read", lambda db: db.execute(SNAPSHOTS, (run_id,)).fetchall())
         rows = [(position, _unpacked(data), checksum) for position, data, checksum in packed]
         if not all(_is_whole(run_id, row, _checkpoint_checksum) for row in rows):
             raise JournalDamagedError(
@@ -190,7 +178,7 @@ class SQLiteJournal:
 
     def runs(self) -> Sequence[StoredRun]:
         """As the port says. One whose last entry is damaged has the status "damaged"."""
-        rows = self._do("read", lambda db: db.execute(RUNS).fetchall())
+        rows = self._file.do("read", lambda db: db.execute(RUNS).fetchall())
         return [_listed(*row) for row in rows]
 
     def delete(self, run_id: str) -> None:
@@ -198,104 +186,15 @@ class SQLiteJournal:
 
         def delete(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
-            for table in ("entries", "snapshots", "lengths"):
+            for table in ("entries", "snapshots", "lengths", "claims"):
                 db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))  # noqa: S608 - ours
             db.execute("COMMIT")
 
-        self._do("written", delete)
+        self._file.do("written", delete)
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
-        with self._lock:
-            self._drop()
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _do(self, done: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do it with the connection, one caller at a time. A transaction that fails is undone."""
-        with self._lock:
-            try:
-                return work(self._connection())
-            except (sqlite3.Error, UnicodeDecodeError) as error:
-                self._drop()
-                kind = JournalDamagedError if _is_damage(error) else JournalError
-                why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
-                raise kind(f"the journal {self._path} could not be {done}: {why}") from error
-            finally:
-                if self._db is not None and self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                if self._only_reads:  # others may write, or we soon: look anew each time
-                    self._drop()
-
-    def _connection(self) -> sqlite3.Connection:
-        """The connection, as long as the file is where it was: SQLite would go on elsewhere."""
-        if self._file is not None and _identity(self._path) != self._file:
-            self._drop()
-        if self._db is None:
-            self._db = self._opened()
-            self._file = _identity(self._path)
-        return self._db
-
-    def _opened(self) -> sqlite3.Connection:
-        try:
-            db = _opened(self._path, "rwc" if self._file is None else "rw")
-        except sqlite3.OperationalError as error:
-            if _is_read_only(error) and _identity(self._path):
-                self._only_reads = True
-                return _readable(self._path)
-            raise
-        self._only_reads = False
-        return db
-
-    def _drop(self) -> None:
-        """Close the connection: the next call makes a new one, by then perhaps with success."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file is there, if any."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - at each append: 3 µs, by a Path 20
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _opened(path: str, mode: str) -> sqlite3.Connection:
-    """A connection; the file is made when it is not there, and `mode` has a "c"."""
-    db = _connected(path, mode)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        db.executescript(SCHEMA)
-        db.execute(LENGTHEN)
-    except (sqlite3.Error, UnicodeDecodeError):
-        db.close()
-        raise
-    db.text_factory = TEXT
-    return db
-
-
-def _readable(path: str) -> sqlite3.Connection:
-    """A connection that only reads, and makes no file beside the one at `path`.
-
-    Without the files beside it, which a writer has and leaves when it crashes, that one has all.
-    """
-    log = Path(f"{path}-wal")
-    is_whole = not (log.exists() and log.stat().st_size)
-    db = _connected(path, "ro&immutable=1" if is_whole else "ro")
-    db.text_factory = TEXT
-    return db
-
-
-def _connected(path: str, mode: str) -> sqlite3.Connection:
-    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(
-        uri, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=True
-    )
+        self._file.close()
 
 
 def _is_inserted(db: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> bool:
@@ -385,14 +284,3 @@ def _text(run_id: str, data: object) -> str:
     if not isinstance(data, str):
         raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: an entry is no text")
     return data
-
-
-def _is_read_only(error: Exception) -> bool:
-    """Whether something may not be written: the file, or those that SQLite wants beside it."""
-    code = getattr(error, "sqlite_errorname", "")
-    return code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
-
-
-def _is_damage(error: Exception) -> bool:
-    code = getattr(error, "sqlite_errorname", "")
-    return code.startswith("SQLITE_CORRUPT") or code == "SQLITE_NOTADB"

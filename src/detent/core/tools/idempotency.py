@@ -16,6 +16,19 @@ class IdempotencyKey(str):
     __slots__ = ()
 
 
+class FencingToken(int):
+    """A parameter annotated with it gets a number that grows with each change of who drives a run.
+
+    Pass it on to a system that remembers the highest it has seen, and refuses a lower one: a
+    process that was frozen for long cannot write there any more once another has gone on.
+    It is 0 where nothing keeps who drives the run. No model sees the parameter.
+
+    Source: Kleppmann, Designing Data-Intensive Applications (2017), chapter 8, "Fencing tokens".
+    """
+
+    __slots__ = ()
+
+
 NO_KEY = IdempotencyKey("")
 
 

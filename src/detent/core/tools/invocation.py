@@ -15,7 +15,7 @@ from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
-from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
+from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
@@ -55,6 +55,7 @@ class Invocation:
     call: ToolCall
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
+    epoch: int = 0
     _pending: PendingWrites = field(
         init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
     )
@@ -78,6 +79,8 @@ class Invocation:
         signature = self.tool.signature
         if signature.keys:
             filled |= dict.fromkeys(signature.keys, self.idempotency_key)
+        if signature.tokens:
+            filled |= dict.fromkeys(signature.tokens, FencingToken(self.epoch))
         wanted = signature.state
         if wanted is not None:
             filled[wanted.name] = live_state(self._pending, wanted.kind)

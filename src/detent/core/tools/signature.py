@@ -23,7 +23,7 @@ from attrs import field, frozen
 
 from detent.core.errors import ToolDefinitionError
 from detent.core.state.state import BaseState
-from detent.core.tools.idempotency import IdempotencyKey
+from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.wiring import Injected, Input
 from detent.core.values.frozen import FrozenDict
 
@@ -60,6 +60,7 @@ class Signature:
     inputs: tuple[Input, ...] = ()
     state: StateParameter | None = None
     keys: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
     is_open: bool = False
     is_async: bool = False
     yields: bool = False
@@ -89,6 +90,7 @@ def signature_of(function: ToolFunction) -> Signature:
         ),
         state=_state_parameter(function, declared),
         keys=tuple(name for name, kind in declared.items() if kind is IdempotencyKey),
+        tokens=tuple(name for name, kind in declared.items() if kind is FencingToken),
         is_open=any(item.kind is item.VAR_KEYWORD for item in taken),
         is_async=_is_any(function, inspect.iscoroutinefunction),
         yields=_is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction),

@@ -173,7 +173,9 @@ def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
 def hidden_parameters(signature: Signature, inputs: Iterable[Input]) -> frozenset[str]:
     """The parameters that the state fills."""
     state = () if signature.state is None else (signature.state.name,)
-    return frozenset([*state, *signature.keys, *(item.parameter for item in inputs)])
+    return frozenset(
+        [*state, *signature.keys, *signature.tokens, *(item.parameter for item in inputs)]
+    )
 
 
 def _projected(tool: Tool, schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -48,6 +48,8 @@ def _fillers(tool: Tool) -> dict[str, list[str]]:
         found[item.parameter].append(f"the state key {item.key!r}")
     for name in tool.signature.keys:
         found[name].append("the call's idempotency key")
+    for name in tool.signature.tokens:
+        found[name].append("the run's fencing token")
     if tool.signature.state is not None:
         found[tool.signature.state.name].append("the state itself")
     return found

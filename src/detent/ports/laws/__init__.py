@@ -2,6 +2,7 @@
 
 from detent.ports.laws.chance import check_chance as check_chance
 from detent.ports.laws.chat import check_chat_generator as check_chat_generator
+from detent.ports.laws.claims import check_claims as check_claims
 from detent.ports.laws.clock import check_clock as check_clock
 from detent.ports.laws.confirmation import check_confirmation_ui as check_confirmation_ui
 from detent.ports.laws.handlers import check_handler as check_handler

@@ -1,0 +1,106 @@
+"""Wiring: the arguments of an agent become its rules and its ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from attrs import evolve
+
+from detent.adapters.agent.assembly import Assembly
+from detent.adapters.agent.inputs import limits_of
+from detent.adapters.confirmation.rules import NO_RULES, Rules
+from detent.adapters.drivers.leases import CLAIM_S, keeper_of
+from detent.adapters.tools.toolsets import Tools, flat
+from detent.core.control.hooks import Hook
+from detent.core.run.limits import Limits
+from detent.core.run.output_type import OutputType
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import State, TypedState
+from detent.core.state.typevars import S, T
+from detent.core.tools.retries import Retries, retries_of
+from detent.core.tools.tool import by_name
+from detent.ports.chance import Chance
+from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback, schema_mode_of
+from detent.ports.clock import Clock
+from detent.ports.journal import Journal
+from detent.ports.observer import Observer
+from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
+
+if TYPE_CHECKING:
+    from detent.adapters.agent.strategies import Strategies
+
+
+def assemble(
+    chat_generator: ChatGenerator | AsyncChatGenerator,
+    tools: Tools[S],
+    state_schema: type[S] | Mapping[str, object] | None,
+    output_type: type[object] | OutputType[object] | None,
+    *,
+    system_prompt: str | None = None,
+    exit_conditions: Sequence[str] = ("text",),
+    max_agent_steps: int | None = None,
+    limits: Limits | None = None,
+    streaming_callback: StreamingCallback | None = None,
+    raise_on_tool_invocation_failure: bool = False,
+    confirmation_strategies: Strategies | None = None,
+    generation_kwargs: Mapping[str, object] | None = None,
+    model_retries: Retries | int = 2,
+    tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
+    parallel_tool_calls: int | None = None,
+    clock: Clock | None = None,
+    observers: Sequence[Observer] = (),
+    journal: Journal | None = None,
+    claim_s: float = CLAIM_S,
+    chance: Chance | None = None,
+    hooks: Sequence[Hook] = (),
+) -> Assembly[S]:
+    """The arguments of `Agent`, put together."""
+    rules = _rules(confirmation_strategies) if confirmation_strategies else NO_RULES
+    spec: AgentSpec[S] = AgentSpec(
+        state=blank_state(state_schema),
+        tools=by_name(flat(tools)),
+        system_prompt=system_prompt,
+        exit_conditions=_exits(exit_conditions),
+        policies=rules.policies,
+        wordings=rules.wordings,
+        limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
+        generation_kwargs=generation_kwargs or {},
+        model_retries=retries_of(model_retries),
+        fail_on_tool_fault=raise_on_tool_invocation_failure,
+        output=output_for(chat_generator, output_type),
+    )
+    parts = (rules, streaming_callback, tool_executor, clock, observers, journal, chance, hooks)
+    return Assembly(spec, chat_generator, tools, *parts, rules.named, keeper_of(journal, claim_s))
+
+
+def _rules(strategies: Strategies) -> Rules:
+    from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
+
+    return rules_of(strategies)
+
+
+def _exits(names: Sequence[str]) -> frozenset[str]:
+    return frozenset([names] if isinstance(names, str) else names)
+
+
+def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
+    """The state that a schema describes, when nothing has happened."""
+    if isinstance(schema, type) and issubclass(schema, TypedState):
+        return schema()
+    if schema is not None and not isinstance(schema, Mapping):
+        raise TypeError(
+            "state_schema is a dict, {'key': {'type': …}}, or a subclass of TypedState, got "
+            f"{schema!r}"
+        )
+    return cast(S, State(schema=cast(Mapping[str, object], schema or {})))
+
+
+def output_for(
+    chat_generator: object, kind: type[T] | OutputType[T] | None
+) -> OutputType[T] | None:
+    """The output type as the core wants it: it says when its schema goes to the provider."""
+    if kind is None:
+        return None
+    wanted = kind if isinstance(kind, OutputType) else OutputType(kind)
+    return evolve(wanted, native=wanted.native or schema_mode_of(chat_generator))

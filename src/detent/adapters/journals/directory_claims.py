@@ -1,0 +1,119 @@
+"""The claims on the runs of a journal in a directory: a small file for each run, and each owner.
+
+They are not waited for until they are on the disk: a claim that a power cut loses was that of a
+process which the same cut has ended.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from attrs import asdict
+
+from detent.adapters.journals.lines import checksum_of, json_of, line_of, write, writing
+from detent.core.control.claims import Claim, Owner
+from detent.ports.claims import FORGOTTEN_S
+from detent.ports.journal import JournalError
+
+CLAIM, OWNER = ".claim", ".owner"
+
+
+class DirectoryClaims:
+    """Keeps claims in the directory at `path`, which is made with the first one."""
+
+    is_shared = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def find(self, run_id: str) -> Claim | None:
+        """As the port says."""
+        return _claim(self._read(self._file(run_id, CLAIM)))
+
+    def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+        """As the port says."""
+        try:
+            self._path.mkdir(exist_ok=True)
+            with writing(self._file(run_id, CLAIM), create=True) as file:
+                if _claim(_data(file.read())) != was:
+                    return False
+                file.truncate(0)
+                write(file, 0, line_of(asdict(now)))
+                return True
+        except OSError as error:
+            raise self._failed("written", error) from error
+
+    def owner(self, owner_id: str) -> Owner | None:
+        """As the port says."""
+        return _owner(self._read(self._file(owner_id, OWNER)))
+
+    def keep(self, owner: Owner) -> None:
+        """As the port says."""
+        path = self._file(owner.id, OWNER)
+        new = path.with_suffix(f".{os.getpid()}")
+        try:
+            if not path.exists():
+                self._path.mkdir(exist_ok=True)
+                self._forget(owner.until - FORGOTTEN_S)
+            new.write_bytes(line_of(asdict(owner)))
+            new.replace(path)  # whoever reads finds the one or the other, whole
+        except OSError as error:
+            raise self._failed("written", error) from error
+
+    def delete(self, run_id: str) -> None:
+        """Forget the claim on a run that is deleted."""
+        self._file(run_id, CLAIM).unlink(missing_ok=True)
+
+    def _forget(self, before: float) -> None:
+        for path in self._path.glob(f"*{OWNER}"):
+            with suppress(FileNotFoundError):  # another process forgets, too
+                found = _owner(self._read(path))
+                if found is None or found.until < before:
+                    path.unlink()
+
+    def _read(self, path: Path) -> Mapping[str, Any]:
+        try:
+            return _data(path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise self._failed("read", error) from error
+
+    def _file(self, name: str, suffix: str) -> Path:
+        return self._path / f"{quote(name, safe='')}{suffix}"
+
+    def _failed(self, done: str, error: OSError) -> JournalError:
+        return JournalError(f"the claims in {self._path} could not be {done}: {error}")
+
+
+def _data(line: bytes) -> Mapping[str, Any]:
+    """What a file says; nothing where it was cut off, or is just being written."""
+    data = json_of(line) if checksum_of(line) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _claim(data: Mapping[str, Any]) -> Claim | None:
+    match data:
+        case {"owner": str(owner), "epoch": int(epoch), "since": int() | float() as since}:
+            return Claim(owner, epoch, since)
+        case _:
+            return None
+
+
+def _owner(data: Mapping[str, Any]) -> Owner | None:
+    match data:
+        case {
+            "id": str(owner_id),
+            "host": str(host),
+            "pid": int(pid),
+            "started": str(started),
+            "until": int() | float() as until,
+        }:
+            return Owner(owner_id, host, pid, started, until)
+        case _:
+            return None

@@ -1,0 +1,75 @@
+"""The claims on the runs of a journal in PostgreSQL, in two tables beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from detent.core.control.claims import Claim, Owner
+from detent.ports.claims import FORGOTTEN_S
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS detent_claims (
+    run_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, epoch BIGINT NOT NULL,
+    since DOUBLE PRECISION NOT NULL
+);
+CREATE TABLE IF NOT EXISTS detent_owners (
+    id TEXT NOT NULL PRIMARY KEY, host TEXT NOT NULL, pid BIGINT NOT NULL, started TEXT NOT NULL,
+    until DOUBLE PRECISION NOT NULL
+)
+"""
+FIND = "SELECT owner, epoch, since FROM detent_claims WHERE run_id = %s"
+FIRST = "INSERT INTO detent_claims VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
+NEXT = """
+UPDATE detent_claims SET owner = %s, epoch = %s, since = %s
+WHERE run_id = %s AND owner = %s AND epoch = %s
+"""
+OWNER = "SELECT id, host, pid, started, until FROM detent_owners WHERE id = %s"
+KEEP = """
+INSERT INTO detent_owners VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (id) DO UPDATE SET until = EXCLUDED.until
+"""
+FORGET = "DELETE FROM detent_owners WHERE until < %s"
+DELETE = "DELETE FROM detent_claims WHERE run_id = %s"
+
+Transaction = Callable[[str], AbstractContextManager["Connection[Any]"]]
+
+
+class PostgresClaims:
+    """Keeps claims by the connections of a journal."""
+
+    is_shared = True
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def find(self, run_id: str) -> Claim | None:
+        """As the port says."""
+        with self._transaction("read") as db:
+            row = db.execute(FIND, (run_id,)).fetchone()
+        return None if row is None else Claim(*row)
+
+    def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+        """As the port says."""
+        new = (now.owner, now.epoch, now.since)
+        with self._transaction("written") as db:
+            if was is None:
+                return db.execute(FIRST, (run_id, *new)).rowcount == 1
+            return db.execute(NEXT, (*new, run_id, was.owner, was.epoch)).rowcount == 1
+
+    def owner(self, owner_id: str) -> Owner | None:
+        """As the port says."""
+        with self._transaction("read") as db:
+            row = db.execute(OWNER, (owner_id,)).fetchone()
+        return None if row is None else Owner(*row)
+
+    def keep(self, owner: Owner) -> None:
+        """As the port says."""
+        row = (owner.id, owner.host, owner.pid, owner.started, owner.until)
+        with self._transaction("written") as db:
+            db.execute(FORGET, (owner.until - FORGOTTEN_S,))
+            db.execute(KEEP, row)

@@ -1,0 +1,61 @@
+"""Processes: which one this is, and whether another one on this machine has ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from functools import cache
+from pathlib import Path
+
+from detent.core.control.claims import Owner
+
+PROC = Path("/proc")
+STATE, STARTED = 0, 19
+"""Where /proc/…/stat says them, behind the name: proc_pid_stat(5)."""
+ENDED = frozenset("ZX")
+
+
+@cache
+def host() -> str:
+    """This machine since it was started, and the numbering of processes in this container."""
+    known = [socket.gethostname()]
+    try:
+        known.append((PROC / "sys/kernel/random/boot_id").read_text().strip())
+        known.append(str((PROC / "self/ns/pid").readlink()))
+    except OSError:  # only Linux says it
+        pass
+    return " ".join(known)
+
+
+def this_process(owner_id: str, until: float) -> Owner:
+    """This process as an owner."""
+    return Owner(owner_id, host(), os.getpid(), _started(os.getpid()), until)
+
+
+def has_ended(owner: Owner) -> bool:
+    """Whether the owner's process is known to have ended. False when nothing is known of it."""
+    if owner.host != host() or sys.platform == "win32":  # whose os.kill ends a process
+        return False
+    try:
+        os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it is there, and somebody else's
+    stat = _stat(owner.pid)
+    return bool(stat) and (stat[STATE] in ENDED or stat[STARTED] != owner.started)
+
+
+def _started(pid: int) -> str:
+    stat = _stat(pid)
+    return stat[STARTED] if stat else ""
+
+
+def _stat(pid: int) -> list[str]:
+    """What Linux says of a process, behind its name; nothing where it says nothing."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return []
+    return text[text.rindex(")") + 1 :].split()

@@ -1,0 +1,344 @@
+"""Leases: one process drives a run, says so, and stops where it is not sure any more."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from detent.adapters.drivers.leases import Keeper, keeper_of, when_free, when_free_async
+from detent.adapters.journals.directory import DirectoryJournal
+from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.system.clocks import JumpingClock, ManualClock
+from detent.adapters.system.processes import has_ended, this_process
+from detent.core.control.claims import Claim, Owner, RunBusyError
+from detent.ports.journal import JournalError
+
+
+class SharedClaims(MemoryClaims):
+    """In memory, but as if other processes saw it; one thing after another can fail."""
+
+    is_shared = True
+    fails = 0
+
+    def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+        """As the port says, or not at all."""
+        self.must_be_there()
+        return super().swap(run_id, was, now)
+
+    def keep(self, owner: Owner) -> None:
+        """As the port says, or not at all."""
+        self.must_be_there()
+        super().keep(owner)
+
+    def must_be_there(self) -> None:
+        """Raise, so many times."""
+        if self.fails:
+            self.fails -= 1
+            raise JournalError("the store is away")
+
+
+CLOCK_S = 15.0
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1000.0)
+
+
+@pytest.fixture
+def claims() -> SharedClaims:
+    return SharedClaims()
+
+
+def keeper(claims: MemoryClaims, clock: ManualClock) -> Keeper:
+    """As it is in another process: it has an owner of its own."""
+    return Keeper(claims, CLOCK_S, clock)
+
+
+def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> None:
+    """The next one waits until it is given back, and has a higher epoch."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease = first.take("r")
+    with pytest.raises(RunBusyError) as busy:
+        second.take("r")
+    with pytest.raises(RunBusyError):
+        second.require_free("r")
+    other = second.take("another run")
+    lease.release()
+    lease.release()
+    second.require_free("r")
+    later = second.take("r")
+
+    assert busy.value.owner == claims.owner(lease.claim.owner)
+    assert (lease.epoch, other.epoch, later.epoch) == (1, 1, 2)
+    assert (busy.value.since, busy.value.until) == (1000.0, 1000.0 + CLOCK_S)
+
+
+def test_one_process_does_not_drive_a_run_twice(claims: SharedClaims, clock: ManualClock) -> None:
+    """A lease that nobody has any more is no reason to wait."""
+    ours = keeper(claims, clock)
+    lease = ours.take("r")
+    with pytest.raises(RunBusyError):
+        ours.take("r")
+    del lease
+    gc.collect()
+
+    assert ours.take("r").epoch == 2
+
+
+def test_who_falls_silent_loses_the_run_after_its_time(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """And finds that out before it does anything more."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease = first.take("r")
+    clock.advance(CLOCK_S - 0.1)
+    with pytest.raises(RunBusyError):
+        second.take("r")
+    clock.advance(0.1)
+    taken = second.take("r")
+
+    with pytest.raises(RunBusyError) as lost:
+        lease.require()
+    assert not lease.is_sure
+    assert lost.value.owner == claims.owner(taken.claim.owner)
+    lease.release()
+    assert claims.find("r") == taken.claim
+    taken.require()
+
+
+def test_who_falls_silent_and_comes_back_first_keeps_the_run(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """By a claim of its own, so that who has seen the old one lapse comes too late."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease, others = first.take("r"), first.take("s")
+    seen = claims.find("r")
+    clock.advance(2 / 3 * CLOCK_S)
+    was_sure = lease.is_sure
+    lease.require()
+    lease.require()
+    others.require()
+
+    assert (lease.epoch, others.epoch) == (2, 2)
+    assert (was_sure, lease.is_sure) == (False, True)
+    assert lease.claim.since == 1000.0
+    assert not claims.swap("r", seen, Claim("other", 2, 1010.0))
+    with pytest.raises(RunBusyError):
+        second.take("r")
+
+
+def test_what_is_renewed_does_not_lapse(claims: SharedClaims, clock: ManualClock) -> None:
+    """As often as it is, and without another claim."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease = first.take("r")
+    for _ in range(10):
+        clock.advance(CLOCK_S / 3)
+        assert first.renew()
+        assert lease.is_sure
+    with pytest.raises(RunBusyError):
+        second.take("r")
+    lease.release()
+
+    assert lease.epoch == 1
+    assert not first.renew()
+
+
+def test_a_store_that_is_away_for_a_moment_costs_nothing(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """What could not be renewed or given back is so the next time."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease, left = first.take("r"), first.take("s")
+    claims.fails = 2
+    left.release()
+    clock.advance(CLOCK_S / 3)
+    first.renew()
+    assert claims.fails == 0
+    assert lease.is_sure
+    first.renew()
+
+    assert second.take("s").epoch == 2
+    with pytest.raises(RunBusyError):
+        second.take("r")
+
+
+def test_a_store_that_stays_away_leaves_nobody_sure(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """The look before a tool says so."""
+    ours = keeper(claims, clock)
+    lease = ours.take("r")
+    claims.fails = 100
+    clock.advance(CLOCK_S)
+    ours.renew()
+
+    with pytest.raises(JournalError, match="away"):
+        lease.require()
+
+
+def test_a_lease_that_was_dropped_is_given_back(claims: SharedClaims, clock: ManualClock) -> None:
+    """By the thread, so that other processes need not wait for the end of this one."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    first.take("r")
+    gc.collect()
+    first.renew()
+
+    assert second.take("r").epoch == 2
+
+
+def test_a_run_may_be_taken_from_the_living(claims: SharedClaims, clock: ManualClock) -> None:
+    """Whoever had it does not give it back."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease = first.take("r")
+    taken = second.take("r", take_over=True)
+    lease.release()
+
+    assert (taken.epoch, claims.find("r")) == (2, taken.claim)
+
+
+def test_a_claim_that_somebody_else_takes_first_is_looked_at_again(clock: ManualClock) -> None:
+    """Between the look at it and taking it."""
+
+    class Fast(SharedClaims):
+        rival: Owner | None = None
+
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """A rival is there, once."""
+            if self.rival is not None:
+                self._claims[run_id] = Claim(self.rival.id, 1, 1000.0)
+                self._owners[self.rival.id], self.rival = self.rival, None
+            return super().swap(run_id, was, now)
+
+    claims = Fast()
+    claims.rival = Owner("rival", "elsewhere", 1, "", 1e9)
+
+    with pytest.raises(RunBusyError) as busy:
+        keeper(claims, clock).take("r")
+    assert busy.value.owner == Owner("rival", "elsewhere", 1, "", 1e9)
+
+
+def test_a_process_that_has_ended_drives_nothing(claims: SharedClaims, clock: ManualClock) -> None:
+    """On this machine that is known at once, also before anybody has waited for it."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        there = evolve(this_process("other", 2000.0), pid=process.pid, started=started(process.pid))
+        claims.keep(there)
+        claims.swap("r", None, Claim("other", 1, 1000.0))
+        with pytest.raises(RunBusyError, match=f"process {process.pid} on "):
+            keeper(claims, clock).take("r")
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays in the table
+        is_known_unreaped = has_ended(there)
+
+    assert is_known_unreaped
+    assert has_ended(there)
+    assert keeper(claims, clock).take("r").epoch == 2
+
+
+def started(pid: int) -> str:
+    text = Path(f"/proc/{pid}/stat").read_text() if Path("/proc").exists() else ") " + "0 " * 20
+    return text.rpartition(")")[2].split()[19]
+
+
+def test_of_other_machines_nothing_is_known() -> None:
+    """Nor is a process that took the number of another one taken for it."""
+    this = this_process("me", 0.0)
+
+    assert not has_ended(this)
+    assert not has_ended(evolve(this, host="elsewhere", pid=2**22))
+    assert has_ended(evolve(this, started="0"))
+
+
+def test_a_fork_does_not_drive_what_its_parent_does(
+    claims: SharedClaims, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the lease, but the run is not its own."""
+    lease = keeper(claims, clock).take("r")
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(RunBusyError):
+        lease.require()
+    lease.release()
+    monkeypatch.undo()
+
+    assert claims.find("r") == lease.claim
+    assert lease.is_sure
+
+
+def test_in_memory_no_claim_lapses(clock: ManualClock) -> None:
+    """A store that ends with its process need not be told that it lives."""
+    claims = MemoryClaims()
+    lease = keeper(claims, clock).take("r")
+    clock.advance(1e6)
+
+    assert lease.is_sure
+
+
+def test_claims_are_renewed_while_a_run_is_driven() -> None:
+    """By a thread, which ends when nothing is driven any more."""
+    claims = SharedClaims()
+    ours = Keeper(claims, 0.03)
+    lease = ours.take("r")
+    first = claims.owner(lease.claim.owner)
+    assert first is not None
+    thread = ours._thread
+    assert thread is not None
+    while (later := claims.owner(first.id)) is None or later.until <= first.until:
+        lease.require()
+        first = claims.owner(lease.claim.owner) or first
+    lease.release()
+    thread.join(10)
+
+    assert not thread.is_alive()
+    assert ours.take("r") is not None
+
+
+@pytest.mark.parametrize("kind", [DirectoryJournal, SQLiteJournal])
+def test_all_agents_of_a_process_are_one_owner(kind: type, tmp_path: Path) -> None:
+    """Of one store, with one time."""
+    journal = kind(tmp_path / "runs")
+    ours = keeper_of(journal, 15.0)
+
+    assert ours is keeper_of(journal, 15.0)
+    assert ours is not keeper_of(journal, 20.0)
+    assert ours is not keeper_of(kind(tmp_path / "runs"), 15.0)
+
+
+def test_a_journal_without_claims_has_no_keeper() -> None:
+    """A simple store still works: two processes are kept apart by each append alone."""
+
+    simple = MemoryJournal()
+    del simple.claims
+
+    assert keeper_of(simple, 15.0) is None
+    assert keeper_of(MemoryJournal(), 15.0) is not None
+
+
+def test_one_can_wait_for_a_run() -> None:
+    """Up to a time, and not at all without one."""
+    clock, looks = JumpingClock(1000.0), list[float]()
+
+    def attempt() -> str:
+        looks.append(clock.now())
+        if clock.now() < 1005:
+            raise RunBusyError("r", Claim("o", 1, 0.0), None)
+        return "free"
+
+    with pytest.raises(RunBusyError):
+        when_free(attempt, clock, 0)
+    with pytest.raises(RunBusyError):
+        when_free(attempt, clock, 4.5)
+    assert when_free(attempt, clock, 60) == "free"
+    assert looks[:4] == [1000.0, 1000.0, 1000.05, 1000.15]
+    assert clock.now() < 1006
+    clock = JumpingClock(1000.0)
+    with pytest.raises(RunBusyError):
+        asyncio.run(when_free_async(attempt, clock, 4.5))
+    assert asyncio.run(when_free_async(attempt, clock, float("inf"))) == "free"
