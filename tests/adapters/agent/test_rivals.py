@@ -16,8 +16,6 @@ from detent.journals import RunBusyError
 from tests.adapters.agent import rivals
 from tests.adapters.agent.rivals import RUN, agent_on
 
-pytest_plugins = ("tests.adapters.journals.conftest",)
-
 
 @pytest.fixture(params=["runs", "runs.db", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:

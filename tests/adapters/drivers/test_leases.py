@@ -313,7 +313,6 @@ def test_all_agents_of_a_process_are_one_owner(kind: type, tmp_path: Path) -> No
 
 def test_a_journal_without_claims_has_no_keeper() -> None:
     """A simple store still works: two processes are kept apart by each append alone."""
-
     simple = MemoryJournal()
     del simple.claims
 
