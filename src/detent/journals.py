@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.drivers.history import Runs as Runs
+    from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
     from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
     from detent.adapters.journals.directory import DirectoryJournal as DirectoryJournal
@@ -33,6 +34,7 @@ else:
         __name__,
         {
             "adapters.drivers.history": "Runs",
+            "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError RunNotFoundError",
             "adapters.journals.directory": "DirectoryJournal",
             "adapters.journals.encrypted": "EncryptedJournal",

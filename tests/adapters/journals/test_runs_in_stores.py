@@ -102,6 +102,12 @@ def assert_all_holds(journal: Journal) -> None:
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == (1, len(whole.messages))
 
+    watched = list(runs.watch("r"))
+    assert [one.position for one in watched] == list(range(listed.length))
+    assert watched[-1].run == whole
+    for one in watched:
+        assert list(runs.watch("r", one.position)) == watched[one.position + 1 :]
+
     fork = runs.fork("r", 7, messages=[ChatMessage.from_user("enough")], seen=[7])
     other = agent_of("stopped", journal=journal).run(snapshot=fork, run_id="fork")
     assert other.text == "stopped"

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent.decisions import RunDecisions
 from detent.adapters.agent.options import AgentOptions, Messages, RunRequest
+from detent.adapters.agent.streams import RunStreams
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
     from detent.adapters.agent.assembly import Assembly
     from detent.adapters.drivers.asyncio import AsyncInbox
-    from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
     from detent.adapters.drivers.threads import Inbox
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.chat.replies import StreamingChunk
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.result import AgentResult
-    from detent.core.run.events import Event
     from detent.core.run.output_type import OutputType
     from detent.core.run.spec import AgentSpec
     from detent.core.state.state import State
@@ -37,7 +34,7 @@ NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
 
 
-class Agent(RunDecisions, Generic[S, T]):
+class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
     """A model with tools, run until it is done.
 
     Args:
@@ -270,62 +267,6 @@ class Agent(RunDecisions, Generic[S, T]):
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
         return self._assembly.begin(request, streaming_callback, after)
-
-    def stream(
-        self,
-        messages: Messages = (),
-        *,
-        after: AgentResult[S, Any] | None = None,
-        break_point: BreakPoints | None = None,
-        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
-        raise_at_break_point: bool = True,
-        generation_kwargs: Mapping[str, object] | None = None,
-        system_prompt: str | None = None,
-        tools: Tools[S] | Sequence[str] | None = None,
-        run_id: str | None = None,
-        **state: object,
-    ) -> Generator[Observation[S, T]]:
-        """As `run`, as an iterator of what happens: pieces, events, and last the result.
-
-        The run is driven in a thread and does not wait for the reader. Closing the iterator before
-        its end cancels the run. What `run` raises is raised at the end.
-        """
-        from detent.adapters.drivers.observations import streamed
-
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
-        return streamed(partial(self._watch, request, after), raises=raise_at_break_point)
-
-    def stream_async(
-        self,
-        messages: Messages = (),
-        *,
-        after: AgentResult[S, Any] | None = None,
-        break_point: BreakPoints | None = None,
-        snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
-        raise_at_break_point: bool = True,
-        generation_kwargs: Mapping[str, object] | None = None,
-        system_prompt: str | None = None,
-        tools: Tools[S] | Sequence[str] | None = None,
-        run_id: str | None = None,
-        **state: object,
-    ) -> AsyncGenerator[Observation[S, T]]:
-        """As `stream`, in the running event loop."""
-        from detent.adapters.drivers.observations import streamed_async
-
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
-        return streamed_async(partial(self._watch, request, after), raises=raise_at_break_point)
-
-    def _watch(
-        self,
-        request: RunRequest[S],
-        after: AgentResult[S, Any] | None,
-        tell: Callable[[StreamingChunk | Event], object],
-    ) -> RunHandle[S]:
-        return self._assembly.with_listener(tell).begin(request, tell, after)
 
     def resume(
         self,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from detent.adapters.drivers.session import Landed, Session
+from detent.adapters.drivers.mail import Halt, Landed
+from detent.adapters.drivers.session import Session
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.run import Run
@@ -15,7 +16,7 @@ from detent.core.state.typevars import S
 
 PayAsync: TypeAlias = Callable[[Effect], Coroutine[Any, Any, Event | None]]
 Flight: TypeAlias = asyncio.Task[Event | Exception | None]
-AsyncInbox: TypeAlias = asyncio.Queue[Event | Flight]
+AsyncInbox: TypeAlias = asyncio.Queue[Event | Halt | Flight]
 """Where events from outside reach a run: ``inbox.put_nowait(…)``, in the event loop's own thread;
 from another one by ``loop.call_soon_threadsafe``."""
 
@@ -99,8 +100,8 @@ def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> lis
 
 
 def _arrived(
-    mail: AsyncInbox, flights: dict[Flight, Effect], *first: Event | Flight
-) -> Iterator[Event | Landed]:
+    mail: AsyncInbox, flights: dict[Flight, Effect], *first: Event | Halt | Flight
+) -> Iterator[Event | Landed | Halt]:
     """All that has come by now."""
     for item in first:
         yield from _came(item, flights)
@@ -108,7 +109,9 @@ def _arrived(
         yield from _came(mail.get_nowait(), flights)
 
 
-def _came(item: Event | Flight, flights: dict[Flight, Effect]) -> Iterator[Event | Landed]:
+def _came(
+    item: Event | Halt | Flight, flights: dict[Flight, Effect]
+) -> Iterator[Event | Landed | Halt]:
     if not isinstance(item, asyncio.Task):
         yield item
     elif item in flights:

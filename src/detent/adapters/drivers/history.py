@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import suppress
 from typing import Generic
 
 from attrs import field, frozen
 
+from detent.adapters.drivers.progress import ENDED, Progress, Watch
 from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.adapters.system.chance import SystemChance
+from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.machine.turns import next_turn
@@ -20,14 +22,13 @@ from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chance import Chance
+from detent.ports.clock import Clock
 from detent.ports.journal import (
     Entry,
     Journal,
     JournalConflictError,
     StoredRun,
 )
-
-ENDED = frozenset({"done", "failed"})
 
 
 @frozen
@@ -37,6 +38,7 @@ class Runs(Generic[S]):
     journal: Journal
     spec: AgentSpec[S] = field(repr=False)
     chance: Chance = field(factory=SystemChance, repr=False)
+    clock: Clock = field(factory=SystemClock, repr=False)
 
     def list(self, status: str | None = None) -> Sequence[StoredRun]:
         """The runs with their lengths, statuses and times, the one last written to first.
@@ -67,6 +69,51 @@ class Runs(Generic[S]):
                 entry on.
         """
         return loaded(self.journal, self.spec, run_id, from_start=True).run
+
+    def watch(
+        self,
+        run_id: str,
+        after: int | None = None,
+        *,
+        until_waiting: bool = False,
+        timeout_s: float | None = None,
+    ) -> Generator[Progress[S]]:
+        """What is written to a run, by any process, from a position on, as it is written.
+
+        It ends when the run has ended. Each entry comes once and in order, and says its position:
+        whoever goes on `after` the last one that they have seen misses nothing and sees nothing
+        twice. The journal is looked at ever more rarely, at least once a second.
+
+        Args:
+            run_id: the run; it must be there, as an id with a slip would be waited for for ever.
+            after: the position behind which to begin; None is the beginning.
+            until_waiting: end also where the run waits for a human, or has stopped at a breakpoint.
+            timeout_s: end also when nothing was written for so long.
+
+        Raises:
+            RunNotFoundError: there is no such run; or, later, it has been deleted in the meantime.
+            ValueError: the run has no entry at `after`.
+            StoredDataError: what is stored is damaged, or these rules make another run of it.
+            JournalError: it cannot be read. What was given stands: go on from there.
+        """
+        watch = Watch(self.journal, self.spec, run_id, after, until_waiting=until_waiting)
+        watch.open()
+        return watch.run(self.clock, timeout_s)
+
+    def watch_async(
+        self,
+        run_id: str,
+        after: int | None = None,
+        *,
+        until_waiting: bool = False,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[Progress[S]]:
+        """As `watch`, in an event loop. The journal is read in threads, also for the first time.
+
+        So that the run is not there is raised with the first entry.
+        """
+        watch = Watch(self.journal, self.spec, run_id, after, until_waiting=until_waiting)
+        return watch.run_async(self.clock, timeout_s)
 
     def fork(
         self,

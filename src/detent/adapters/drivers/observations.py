@@ -9,18 +9,25 @@ from typing import Any, Generic, TypeAlias, cast
 
 from attrs import frozen
 
+from detent.adapters.drivers.asyncio import AsyncInbox
+from detent.adapters.drivers.mail import Halt
 from detent.adapters.drivers.run_handle import RunHandle
+from detent.adapters.drivers.threads import Inbox
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.chat.replies import StreamingChunk
-from detent.core.result import AgentResult
+from detent.core.result import AgentResult, BreakpointException
 from detent.core.run.events import CancelRequested, Event
 from detent.core.run.run import Run
 from detent.core.state.typevars import S, T
+from detent.ports.confirmation import HITLBreakpointException
 
 Observation: TypeAlias = StreamingChunk | Event | AgentResult[S, T]
 """A piece of a reply, a tool's result, an event that the run has taken in, or last, the result."""
 
 CLOSED = CancelRequested("nobody watches the run any longer")
+HALT = Halt()
+STOPS = (BreakpointException, HITLBreakpointException)
+"""Whoever has left is not told where the run has stopped: it is there for whoever resumes it."""
 
 
 @frozen
@@ -35,17 +42,22 @@ Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], RunHan
 """Makes the handle of a run that tells a function what happens."""
 
 
-def streamed(watch: Watch[S], *, raises: bool) -> Generator[Observation[S, Any]]:
-    """What happens to a run, which is driven in a thread. Closing the generator cancels the run."""
+def streamed(
+    watch: Watch[S], inbox: Inbox | None = None, *, raises: bool
+) -> Generator[Observation[S, Any]]:
+    """What happens to a run, which is driven in a thread. Closing the generator leaves the run."""
     seen: SimpleQueue[Seen[S]] = SimpleQueue()
 
     def tell(item: Seen[S]) -> None:  # whose signature is known; that of `put` would be parsed
         seen.put(item)
 
-    return _observations(watch(tell), seen, raises=raises)
+    mail: Inbox = SimpleQueue() if inbox is None else inbox
+    return _observations(watch(tell), seen, mail, raises=raises)
 
 
-def streamed_async(watch: Watch[S], *, raises: bool) -> AsyncGenerator[Observation[S, Any]]:
+def streamed_async(
+    watch: Watch[S], inbox: AsyncInbox | None = None, *, raises: bool
+) -> AsyncGenerator[Observation[S, Any]]:
     """As `streamed`, in the running event loop."""
     loop = asyncio.get_running_loop()
     seen: asyncio.Queue[Seen[S]] = asyncio.Queue()
@@ -53,14 +65,13 @@ def streamed_async(watch: Watch[S], *, raises: bool) -> AsyncGenerator[Observati
     def tell(item: Seen[S]) -> None:  # perhaps from a thread, in which a generator blocks
         loop.call_soon_threadsafe(seen.put_nowait, item)
 
-    return _observations_async(watch(tell), seen, tell, raises=raises)
+    mail: AsyncInbox = asyncio.Queue() if inbox is None else inbox
+    return _observations_async(watch(tell), seen, mail, tell, raises=raises)
 
 
 def _observations(
-    handle: RunHandle[S], seen: SimpleQueue[Seen[S]], *, raises: bool
+    handle: RunHandle[S], seen: SimpleQueue[Seen[S]], inbox: Inbox, *, raises: bool
 ) -> Generator[Observation[S, Any]]:
-    inbox: SimpleQueue[Any] = SimpleQueue()
-
     def go() -> None:
         try:
             seen.put(Ended(handle.go(inbox, raises=raises)))
@@ -73,23 +84,24 @@ def _observations(
         while not isinstance(item := seen.get(), Ended):
             yield item
     finally:
-        inbox.put(CLOSED)
+        if is_left := not isinstance(item, Ended):
+            inbox.put(_farewell(handle))
         while not isinstance(item, Ended):
             item = seen.get()
         ended, item = [item], None
-        result = _result(ended)
-    yield result
+        if is_left and not isinstance(ended[0].came, STOPS):
+            _result(ended)  # which is of no use to whoever has left; an error is
+    yield _result(ended)
 
 
 async def _observations_async(
     handle: RunHandle[S],
     seen: asyncio.Queue[Seen[S]],
+    inbox: AsyncInbox,
     tell: Callable[[Seen[S]], None],
     *,
     raises: bool,
 ) -> AsyncGenerator[Observation[S, Any]]:
-    inbox: asyncio.Queue[Any] = asyncio.Queue()
-
     async def go() -> None:
         try:
             tell(Ended(await handle.go_async(inbox, raises=raises)))
@@ -102,13 +114,22 @@ async def _observations_async(
         while not isinstance(item := await seen.get(), Ended):
             yield item
     finally:
-        inbox.put_nowait(CLOSED)
-        await task
+        if is_left := not isinstance(item, Ended):
+            inbox.put_nowait(_farewell(handle))
+        # A reader that is cancelled once more goes at once. What is at work holds the task, by way
+        # of the inbox, and is heard out all the same.
+        await asyncio.shield(task)
         while not isinstance(item, Ended):
             item = await seen.get()
         ended, item = [item], None
-        result = _result(ended)
-    yield result
+        if is_left and not isinstance(ended[0].came, STOPS):
+            _result(ended)  # which is of no use to whoever has left; an error is
+    yield _result(ended)
+
+
+def _farewell(handle: RunHandle[Any]) -> CancelRequested | Halt:
+    """What a run is told that nobody watches any longer: only what is kept can be gone on with."""
+    return CLOSED if handle.recorder is None else HALT
 
 
 def observing(tell: Callable[[Event], object]) -> Callable[[Run[Any], Event, Run[Any]], None]:

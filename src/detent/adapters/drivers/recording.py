@@ -155,10 +155,10 @@ class Recorder:
         """
         start, folded = self._length, list[Folded[S]]()
         for entry, data in with_data(self._journal.read(run.id, start)):
-            _require_position(run, entry, start + len(folded))
+            require_position(run, entry, start + len(folded))
             if entry.kind not in KINDS:
                 return []
-            event, after = _after(self._spec, run, entry, data)
+            event, after = event_and_run(self._spec, run, entry, data)
             if not is_from_people(event):
                 return []
             folded.append((run, event, after))
@@ -251,7 +251,7 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
     """The run after more entries."""
     run, length, passed = now.run, now.length, now.passed
     for entry, data in with_data(more):
-        _require_position(run, entry, length)
+        require_position(run, entry, length)
         length += 1
         if entry.kind == FORGOTTEN:
             raise RunNotFoundError(f"the journal has no run {run.id!r} any more: it is forgotten")
@@ -259,21 +259,26 @@ def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Load
             passed = tuple(map(key_from_json, _held(data)))
         else:
             passed = ()
-            _, run = _after(spec, run, entry, data)
+            _, run = event_and_run(spec, run, entry, data)
     return Loaded(run, length, passed, now.known)
 
 
-def _require_position(run: Run[Any], entry: Entry, position: int) -> None:
+def require_position(run: Run[Any], entry: Entry, position: int) -> None:
+    """Raise JournalDamagedError unless the entry stands at `position`."""
     if entry.position != position:
         raise JournalDamagedError(
             f"the journal of run {run.id!r} is damaged: entry {position} is not there"
         )
 
 
-def _after(
+def event_and_run(
     spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]
 ) -> tuple[Event, Run[S]]:
-    """The event in an entry, and the run after it."""
+    """The event in an entry, and the run after it.
+
+    Raises:
+        StoredDataError: it is damaged, or this agent makes another run of it.
+    """
     try:
         event, mark = marked_event(spec, entry.kind, data)
         after = step(spec, run, event)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Generic, TypeAlias
 
+from detent.adapters.drivers.mail import Halt, Landed
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing, sent_back
@@ -15,7 +16,7 @@ from detent.core.errors import DetentError
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import step
-from detent.core.run.effects import AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
+from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
 from detent.core.run.events import Event, ToolStarted
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
@@ -24,8 +25,6 @@ from detent.ports.clock import Clock
 from detent.ports.journal import JournalConflictError
 from detent.ports.observer import Observer
 
-Pay: TypeAlias = Callable[[Effect], Event | None]
-Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
 Record: TypeAlias = Callable[[Sequence[tuple[Event, Run[Any]]]], object]
 """Keeps events that have happened; it is given each with the run after it."""
 Missed: TypeAlias = Callable[[Run[S]], Sequence[Folded[S]]]
@@ -33,6 +32,8 @@ Missed: TypeAlias = Callable[[Run[S]], Sequence[Folded[S]]]
 
 REPEATABLE = (AskModel, Judge)
 """What may be done again without harm if a process ends before it is recorded what came of it."""
+WAITS = (AskHuman, WaitUntil)
+"""What does no work: whoever goes on with the run waits for the same human, or the same time."""
 
 
 class SessionLeftError(DetentError, RuntimeError):
@@ -118,6 +119,7 @@ class Session(Generic[S]):
         self._void: tuple[Effect, ...] = ()
         self._is_behind = False  # people have spoken since it was found out what is owed
         self._is_undone = False  # the last that was folded in could not be recorded
+        self._is_halted = False  # nothing new is begun in this loop
 
     def take(self) -> list[Effect]:
         """The effects that are owed and not under way yet; from now on they are.
@@ -212,6 +214,11 @@ class Session(Generic[S]):
             owed[effect.key] = effect
         if self.under_way:
             self._keep(owed)
+        if self._is_halted:
+            self.held = ()  # a breakpoint that nobody is told of has stopped nothing
+            if all(isinstance(one, WAITS) for one in self.under_way.values()):
+                self._keep(())
+            return {}
         new = owed
         if self.under_way or self._left:
             known = self.under_way.keys() | self._left
@@ -249,7 +256,7 @@ class Session(Generic[S]):
         if self.under_way or not isinstance(effect, REPEATABLE):
             self._settle()
 
-    def hear(self, items: Iterable[Event | Landed]) -> None:
+    def hear(self, items: Iterable[Event | Landed | Halt]) -> None:
         """Fold in events from outside and what came of effects; together they are recorded."""
         may_wait = False
         try:
@@ -271,8 +278,11 @@ class Session(Generic[S]):
             raise
         self._settle()
 
-    def _hear(self, item: Event | Landed) -> bool:
+    def _hear(self, item: Event | Landed | Halt) -> bool:
         """Fold it in; whether it may be recorded later."""
+        if isinstance(item, Halt):
+            self._is_halted = True
+            return True
         if isinstance(item, tuple):
             self._land(*item)
             return isinstance(item[0], REPEATABLE)
@@ -381,14 +391,6 @@ class Session(Generic[S]):
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
-
-
-def performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
-    """What came of `effect`, as `land` takes it."""
-    try:
-        return pay(effect)
-    except BaseException as error:  # noqa: BLE001 - it is kept, and raised by `close`
-        return error
 
 
 def _is_delegated(effect: Effect) -> bool:

@@ -8,14 +8,16 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from detent.adapters.drivers.session import Landed, Pay, Session, performed
+from detent.adapters.drivers.mail import Halt, Landed
+from detent.adapters.drivers.session import Session
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.run.effects import AskHuman, Effect
 from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.state.typevars import S
 
-Inbox: TypeAlias = SimpleQueue[Event | Landed]
+Pay: TypeAlias = Callable[[Effect], Event | None]
+Inbox: TypeAlias = SimpleQueue[Event | Landed | Halt]
 """Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""
 
 
@@ -43,7 +45,7 @@ def drive(
             for effect in session.void():
                 drop(effect)
             if mine is not None:
-                session.land(mine, performed(pay, mine))
+                session.land(mine, _performed(pay, mine))
             elif session.under_way:
                 session.hear(_arrived(mail, mail.get()))
             else:
@@ -73,7 +75,7 @@ def _begin(session: Session[S], pay: Pay, mail: Inbox, *, has_inbox: bool) -> Ef
     return mine
 
 
-def _arrived(mail: Inbox, *first: Event | Landed) -> Iterator[Event | Landed]:
+def _arrived(mail: Inbox, *first: Event | Landed | Halt) -> Iterator[Event | Landed | Halt]:
     """All that has come by now."""
     yield from first
     while not mail.empty():
@@ -81,4 +83,12 @@ def _arrived(mail: Inbox, *first: Event | Landed) -> Iterator[Event | Landed]:
 
 
 def _fly(pay: Pay, effect: Effect, mail: Inbox) -> None:
-    mail.put((effect, performed(pay, effect)))
+    mail.put((effect, _performed(pay, effect)))
+
+
+def _performed(pay: Pay, effect: Effect) -> Event | BaseException | None:
+    """What came of `effect`, as `Session.land` takes it."""
+    try:
+        return pay(effect)
+    except BaseException as error:  # noqa: BLE001 - it is kept, and raised by `Session.close`
+        return error
