@@ -91,6 +91,7 @@ class Session(Generic[S]):
         self._missed = missed
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
+        self._has_hooks = bool(self._hooks or self._inner_hooks)
         self.open()
 
     @cached_property
@@ -151,10 +152,10 @@ class Session(Generic[S]):
         self.under_way = kept
 
     def _begun(self) -> dict[EffectKey, Effect]:
-        if self._hold is not NO_HOLD or self._hooks or self._inner_hooks:
+        if self._has_hooks or self._hold is not NO_HOLD:
             self._settle()  # they are asked about what is owed to the run as it is recorded
         fresh = self._fresh()
-        if self._hooks or self._inner_hooks:
+        if self._has_hooks:
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
             fresh = {key: effect for key, effect in sent.items() if effect is not None}
         is_more_owed = False
@@ -288,7 +289,7 @@ class Session(Generic[S]):
             if isinstance(came, BaseException):
                 self._raised += (came,)
             elif came is not None:
-                if self._hooks or self._inner_hooks:
+                if self._has_hooks:
                     hooks, run = self._hooks_of(effect)
                     before = self._run  # people may have been heard just now
                     came = incoming(hooks, effect, came, run)
@@ -330,9 +331,13 @@ class Session(Generic[S]):
             if missed:
                 self._rebase(folded, missed)
                 return
-        for one in folded:
-            for observe in self._observers:
-                observe(*one)
+        self._tell(folded)
+
+    def _tell(self, folded: Sequence[Folded[S]]) -> None:
+        if self._observers:  # most runs have none
+            for one in folded:
+                for observe in self._observers:
+                    observe(*one)
 
     def _undo(self, run: Run[S]) -> None:
         """Nothing has happened since `run`."""
@@ -345,9 +350,7 @@ class Session(Generic[S]):
         """
         self._run, self._is_behind = missed[-1][2], True
         try:
-            for one in missed:
-                for observe in self._observers:
-                    observe(*one)
+            self._tell(missed)
         finally:
             events = [event for _, event, _ in folded]
             self._folded = rebased(self.spec, self._run, events, self._hooks)

@@ -40,8 +40,10 @@ def is_plain(value: Any) -> bool:
     """Whether every reader of JSON reads the same from it, and nothing in it looks like our tag."""
     kind = type(value)
     if kind is FrozenDict or kind is dict:
+        if TAG in value:
+            return False
         for name, item in value.items():
-            if type(name) is not str or name == TAG or not (name.isascii() or is_native(name)):
+            if type(name) is not str or not (name.isascii() or is_native(name)):
                 return False
             inner = type(item)  # what is usual costs no further call
             if (inner is str and item.isascii()) or (inner is int and LEAST <= item <= MOST):

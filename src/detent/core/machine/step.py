@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import is_
+from typing import TypeAlias
 
 import attrs
 
@@ -76,6 +77,7 @@ from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
 from detent.core.values.frozen import FrozenDict
 
+Attempt: TypeAlias = Running | Ready | Unknown
 BEGUN = (Running, Ready, Unknown)
 """The statuses of a call that may be answered; a call that runs is the usual case."""
 
@@ -189,8 +191,8 @@ def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run
 
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or not _is_at(slot, Ready, event.attempt):
+    slot = _attempted(run, event, Ready)
+    if slot is None:
         return run
     tool = spec.tools[slot.call.tool_name]
     if isinstance(tool, Delegate):
@@ -201,14 +203,12 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
-    slot = _attempted(run, event)
-    if slot is None:
-        return run
-    return _move(spec, run, slot, Succeeded(event.result))
+    slot = _attempted(run, event, BEGUN)
+    return run if slot is None else _move(spec, run, slot, Succeeded(event.result))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
-    slot = _attempted(run, event)
+    slot = _attempted(run, event, BEGUN)
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
@@ -229,8 +229,8 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or not _is_at(slot, Unknown, event.attempt):
+    slot = _attempted(run, event, Unknown)
+    if slot is None:
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
     return _move(spec, run, slot, Ready(event.attempt + 1))
@@ -370,13 +370,13 @@ def _slot(run: Run[S], ref: CallRef) -> Slot | None:
     return slots[ref.place]
 
 
-def _is_at(slot: Slot, kind: type[Ready | Unknown], attempt: int) -> bool:
-    return isinstance(slot.status, kind) and slot.status.attempt == attempt
-
-
-def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
-    """The slot that the event answers; None when that attempt is over."""
+def _attempted(
+    run: Run[S],
+    event: ToolStarted | ToolReturned | ToolRaised | ToolNeverRan,
+    kinds: type[Attempt] | tuple[type[Attempt], ...],
+) -> Slot | None:
+    """The slot whose attempt the event is about; None unless its status is of these kinds."""
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, BEGUN):
+    if slot is None or not isinstance(slot.status, kinds):
         return None
     return slot if slot.status.attempt == event.attempt else None

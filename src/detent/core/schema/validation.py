@@ -163,15 +163,15 @@ def compiled(schema: Schema) -> Draft202012Validator:
 
 def require_json(value: object, depth: int = DEPTH_MAX) -> None:
     """Raise ValueError for what the library takes for something else, or overflows the stack on."""
-    if isinstance(value, CONTAINERS):
+    if isinstance(value, int):
+        if value.bit_length() > BITS_MAX:
+            raise ValueError(f"an integer has more than {BITS_MAX} bits")
+    elif isinstance(value, CONTAINERS):
         if not depth:
             raise ValueError(f"more than {DEPTH_MAX} levels deep")
         for item in value.values() if isinstance(value, dict) else value:
             if type(item) not in HARMLESS:  # most arguments are: to look saves a call for each
                 require_json(item, depth - 1)
-    elif isinstance(value, int):
-        if value.bit_length() > BITS_MAX:
-            raise ValueError(f"an integer has more than {BITS_MAX} bits")
     elif isinstance(value, float) and not isfinite(value):
         raise ValueError(f"JSON has no {value}")
 

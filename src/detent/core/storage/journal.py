@@ -16,7 +16,6 @@ from detent.core.run.run import (
     Delegated,
     Done,
     Run,
-    Status,
     is_settled,
 )
 from detent.core.run.spec import AgentSpec
@@ -128,19 +127,16 @@ def status_of(run: Run[Any]) -> str:
 def progress_mark(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike.
 
-    The turn, the phase, how many messages there are, and a word for each call.
+    The turn, the phase, how many messages there are, and how far each call has come, with the mark
+    of an agent that is at work on it.
     """
     phase = run.phase
     mark = f"{run.turn} {type(phase).__name__} {len(conversation_in(run.state))}"
     for slot in phase.slots if isinstance(phase, Acting) else ():
-        mark += f" {_word(slot.status)}"
+        mark += f" {type(slot.status).__name__}"
+        if isinstance(slot.status, Delegated):
+            mark += f"({progress_mark(slot.status.run)})"
     return mark
-
-
-def _word(status: Status) -> str:
-    """How far a call has come, with the mark of an agent that is at work on it."""
-    inner = f"({progress_mark(status.run)})" if isinstance(status, Delegated) else ""
-    return f"{type(status).__name__}{inner}"
 
 
 KINDS: Mapping[str, type[Event]] = {one.__name__: one for one in get_args(Event)}
