@@ -133,7 +133,7 @@ class ToolCall:
 
 def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     if not ATOMS.issuperset(map(type, parts)):
-        freeze(parts, frozen_leaf)
+        freeze(parts, frozen_leaf)  # which refuses what can be changed
     return parts
 
 

@@ -28,7 +28,7 @@ from typing import (
 from attrs import has
 
 from detent.core.codec.forms import Form, each
-from detent.core.codec.json_text import TAG, is_plain
+from detent.core.codec.json_text import NATIVE, TAG, is_plain
 from detent.core.codec.values import from_json, to_json
 from detent.core.schema.record_fields import is_named_tuple
 from detent.core.values.frozen import FrozenDict, freeze
@@ -297,7 +297,7 @@ def _open_form() -> Form:
         return value if is_plain(value) else to_json(value, place="it")
 
     def unpack(data: Any, _: object = None) -> Any:
-        if TAG not in require_object(data) and FLAT.issuperset(map(type, data.values())):
+        if TAG not in require_object(data) and NATIVE.issuperset(map(type, data.values())):
             return FrozenDict(data)
         return freeze(require_object(from_json(data, place="it")))
 
@@ -346,7 +346,6 @@ def _json_kind(kind: type) -> type:
 
 
 _NUMBER = _exact_form(float, int)
-FLAT: frozenset[type] = frozenset({str, bool, int, float, NoneType})
 NAMES: Mapping[type, str] = {dict: "an object", list: "an array", NoneType: "null"}
 BASIC: Mapping[Any, Form] = {
     str: Form(str.__str__, _text),  # a text is itself; all else is refused, and in C

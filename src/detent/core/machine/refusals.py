@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
 
+from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError
 from detent.core.run.approval import Confirmed, Modified
 from detent.core.run.events import HumanDecided
@@ -49,8 +49,8 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         )
         if before is None:
             return Refusal("unknown_call", f"{where} does not wait for a decision")
-        by = f" by {before.by}" if before.by else ""
-        return Refusal("repeated", f"{where} was {_done(before.decision)}{by} already")
+        done, by = type(before.decision).__name__.lower(), f" by {before.by}" if before.by else ""
+        return Refusal("repeated", f"{where} was {done}{by} already")
     name, status = slot.call.tool_name, slot.status
     if event.digest != status.digest:
         return Refusal("wrong_digest", f"the decision is about something else than {where}: {name}")
@@ -59,22 +59,12 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
     if is_late(event, status.expires_at):
         return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
     if isinstance(event.decision, Modified):
-        changed = type(slot.call)(name, event.decision.arguments, slot.call.id)
-        return refusal_of(where, argument_faults(changed, spec.tools[name]))
+        changed = ToolCall(name, event.decision.arguments, slot.call.id)
+        if faults := argument_faults(changed, spec.tools[name]):
+            return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
     return None
 
 
 def is_late(event: HumanDecided, until: float | None) -> bool:
     """Whether a confirmation comes after a time, or does not say when it comes."""
     return until is not None and not (event.at is not None and event.at <= until)
-
-
-def refusal_of(where: str, faults: Sequence[str]) -> Refusal | None:
-    """The refusal of arguments that have `faults`."""
-    if not faults:
-        return None
-    return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
-
-
-def _done(decision: object) -> str:
-    return type(decision).__name__.lower()

@@ -132,7 +132,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         case ToolReturned():
             return _on_tool_returned(spec, run, event)
         case ModelFailed():
-            return _on_model_failed(spec, run, event)
+            return after_failure(spec, run, event) if _is_asked(run, event) else run
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
@@ -149,16 +149,16 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_resumed(spec, run, event)
         case HappenedInside():
             return _on_happened_inside(spec, run, event)
-        case CancelRequested():
-            return _on_cancel_requested(spec, run, event)
+        case CancelRequested(reason):
+            return cut_short(spec, run, Cancelled(reason))
         case AnswerRejected():
             return run
 
 
 def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     match event:
-        case AnswerRejected():
-            return _on_sent_back(spec, run, event)
+        case AnswerRejected(turn, text) if turn == run.turn and isinstance(run.outcome, Finished):
+            return asked_again(spec, run, text)
         case Resumed() if has_no_answer(run):
             return _on_resumed(spec, run, event)
         case _:
@@ -177,17 +177,9 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
     run = evolve(
-        run,
-        phase=Acting(reply, slots),
-        usage=usage,
-        cost=cost,
-        tool_call_counts=FrozenDict(counts),
+        run, phase=Acting(reply, slots), usage=usage, cost=cost, tool_call_counts=FrozenDict(counts)
     )
     return completed(spec, run, reply, slots) if are_settled(slots) else run
-
-
-def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
-    return after_failure(spec, run, event) if _is_asked(run, event) else run
 
 
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
@@ -323,17 +315,6 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
 def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
     kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
     return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
-
-
-def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:
-    return cut_short(spec, run, Cancelled(event.reason))
-
-
-def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: AnswerRejected) -> Run[S]:
-    """Heard only of the turn in which the run has ended."""
-    if event.turn != run.turn or not isinstance(run.outcome, Finished):
-        return run
-    return asked_again(spec, run, event.text)
 
 
 def _move(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from attrs import Factory, field, frozen
 
@@ -102,8 +102,23 @@ class RunTool:
         return ToolReturned(self.ref, self.attempt, result_of(self.tool, value))
 
 
+class _OfCall:
+    """What is owed to a call, once for each attempt at it; what has no attempts is owed once."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    ref: CallRef
+    attempt = 1
+    path: Path
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey(self.kind, *self.ref, self.attempt, self.path)
+
+
 @frozen
-class Reconcile:
+class Reconcile(_OfCall):
     """Look up whether a call of unknown outcome was carried out, and with which result."""
 
     ref: CallRef
@@ -113,15 +128,11 @@ class Reconcile:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey("reconcile", *self.ref, self.attempt, self.path)
+    kind = "reconcile"
 
 
 @frozen
-class Judge:
+class Judge(_OfCall):
     """Have `policy` say whether a human must decide about a call; `run` is the run as it stands."""
 
     ref: CallRef
@@ -130,15 +141,11 @@ class Judge:
     policy: Policy = field(repr=False)
     run: Run[Any] = field(repr=False)
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey("judge", *self.ref, 1, self.path)
+    kind = "judge"
 
 
 @frozen
-class AskHuman:
+class AskHuman(_OfCall):
     """Ask a human whether a call may run. The decision must carry `digest`.
 
     `revealed` are values from the state that the tool will get and the human may see. A
@@ -154,15 +161,11 @@ class AskHuman:
     expires_at: float | None = None
     revealed: FrozenDict[str, object] = field(factory=FrozenDict)
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey("human", *self.ref, 1, self.path)
+    kind = "human"
 
 
 @frozen
-class WaitUntil:
+class WaitUntil(_OfCall):
     """Say when it is `at`, in seconds since 1970.
 
     A tool's "deadline" or its "pause" before the next attempt is over, or a "model_pause" of the
@@ -176,9 +179,9 @@ class WaitUntil:
     path: Path = ()
 
     @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey(self.reason, *self.ref, self.attempt, self.path)
+    def kind(self) -> str:  # type: ignore[override]  # one class for four kinds
+        """What is waited for."""
+        return self.reason
 
 
 Effect: TypeAlias = AskModel | RunTool | Reconcile | Judge | AskHuman | WaitUntil

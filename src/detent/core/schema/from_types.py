@@ -6,15 +6,7 @@ import json
 from collections import abc
 from enum import Enum
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    TypeAlias,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
 
 from attrs import NOTHING
 

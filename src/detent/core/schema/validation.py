@@ -196,9 +196,7 @@ def resolved(reference: str, root: Schema) -> Schema:
 def pointer_parts(reference: str) -> list[str]:
     """The names on the way from the root of a schema to what a local reference names."""
     parts = reference.removeprefix("#").split("/")[1:]
-    return [
-        part.replace("~1", "/").replace("~0", "~") for part in parts
-    ]  # in this order: ~01 is ~1
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]  # thus ~01 is ~1
 
 
 def _at(root: Any, path: Path) -> Any:

@@ -35,10 +35,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
 
 
 def mismatches(
-    spec: AgentSpec[Any],
-    agent: Mapping[str, Any],
-    run: Mapping[str, Any],
-    slots: Sequence[Slot],
+    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
 ) -> list[str]:
     """Why an agent cannot go on with a run that was stored of an `agent` with these traits."""
     open_calls = [slot.call.tool_name for slot in slots if not is_settled(slot)]
@@ -76,10 +73,7 @@ def is_fingerprint(value: object) -> bool:
 
 
 def _mismatches_inside(
-    spec: AgentSpec[Any],
-    agent: Mapping[str, Any],
-    run: Mapping[str, Any],
-    slots: Sequence[Slot],
+    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
 ) -> Iterator[str]:
     for place, slot in enumerate(slots):
         if not isinstance(slot.status, Delegated) or slot.status.tool_name not in spec.agents:

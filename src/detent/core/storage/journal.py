@@ -10,14 +10,7 @@ from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
-from detent.core.run.run import (
-    Acting,
-    AwaitingDecision,
-    Delegated,
-    Done,
-    Run,
-    is_settled,
-)
+from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
@@ -99,7 +92,11 @@ def event_from_json(spec: AgentSpec[Any], data: Mapping[str, object]) -> Event:
 
 
 def event_of_kind(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
-    """The same, of data that does not say its kind, which is quicker. Raises as above."""
+    """The event of this kind that `data` says, without its kind: that is read more quickly.
+
+    Raises:
+        StoredDataError: it says none, or names what this agent does not have.
+    """
     known = KINDS.get(kind)
     return load(data, known, spec) if known else event_from_json(spec, {**data, TAG: kind})
 

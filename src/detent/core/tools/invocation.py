@@ -31,11 +31,8 @@ class MissingInputError(DetentError, LookupError):
 
 
 def _opened(invocation: Invocation) -> PendingWrites:
-    return (
-        NOTHING_WRITTEN
-        if invocation.tool.signature.state is None
-        else PendingWrites(invocation.state)
-    )
+    has_state = invocation.tool.signature.state is not None
+    return PendingWrites(invocation.state) if has_state else NOTHING_WRITTEN
 
 
 NOTHING_WRITTEN = PendingWrites(State({}))
