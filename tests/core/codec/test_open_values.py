@@ -20,9 +20,9 @@ from typing import (
 import attrs
 import pytest
 from cattrs import ClassValidationError, IterableValidationError
-from detent.core.codec.forms import NoFormError
 from pydantic import BaseModel, Field
 
+from detent.core.codec.forms import NoFormError
 from detent.core.codec.open_values import OpenValueConverter
 from detent.core.schema.type_checks import type_name
 from detent.core.values.frozen import FrozenDict

@@ -200,13 +200,9 @@ class _Union:
         raise mismatch(" or ".join(kind.__name__ for kind in self._kinds), value)
 
     def unpack(self, data: Any, _: object = None) -> Any:
-        read = self._readers.get(type(data)) or self._reader_for(data)
-        return read(data)
-
-    def _reader_for(self, data: Any) -> Callable[..., Any]:
-        for kind, read in self._readers.items():
-            if isinstance(data, kind):
-                return read
+        for kind in type(data).__mro__:  # of JSON's own classes it is the first
+            if kind in self._readers:
+                return self._readers[kind](data)
         raise mismatch(" or ".join(NAMES.get(kind, kind.__name__) for kind in self._readers), data)
 
     @cached_property

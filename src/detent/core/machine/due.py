@@ -206,13 +206,11 @@ def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:
     for slot in run.slots:
-        match slot.status:
-            case Running(attempt, deadline) if deadline is not None:
-                yield WaitUntil(slot.ref, attempt, "deadline", deadline)
-            case BackingOff(attempt, until):
-                yield WaitUntil(slot.ref, attempt, "pause", until)
-            case _:
-                pass
+        status = slot.status
+        if isinstance(status, Running) and status.deadline is not None:
+            yield WaitUntil(slot.ref, status.attempt, "deadline", status.deadline)
+        elif isinstance(status, BackingOff):
+            yield WaitUntil(slot.ref, status.attempt, "pause", status.until)
 
 
 def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:

@@ -15,11 +15,18 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import after_fault, after_tick, decided, judged, released, remembered
+from detent.core.machine.calls import (
+    after_fault,
+    after_tick,
+    decided,
+    judged,
+    refusal,
+    released,
+    remembered,
+)
 from detent.core.machine.delegation import TASK, came_of, invocation_of
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.recovery import after_lookup, pause_after, recovered
-from detent.core.machine.refusals import refusal
 from detent.core.machine.turns import (
     advance,
     after_failure,

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from attrs import Factory, field, frozen
+from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
@@ -42,16 +42,8 @@ class EffectKey(NamedTuple):
     path: Path = ()
 
 
-_key = partial(tuple.__new__, EffectKey)
+_new_key = partial(tuple.__new__, EffectKey)
 """As `EffectKey`, in half the time."""
-
-
-def _model_key(effect: AskModel) -> EffectKey:
-    return _key(("model", effect.turn, 0, effect.attempt, effect.path))
-
-
-def _tool_key(effect: RunTool) -> EffectKey:
-    return _key(("tool", *effect.ref, effect.attempt, effect.path))
 
 
 @fast_init
@@ -65,9 +57,11 @@ class AskModel:
     tools: tuple[ToolSpec, ...] = field(repr=False)
     generation_kwargs: FrozenDict[str, object]
     path: Path = ()
-    key: EffectKey = field(
-        init=False, eq=False, repr=False, default=Factory(_model_key, takes_self=True)
-    )
+    key: EffectKey = field(init=False, eq=False, repr=False)
+
+    @key.default
+    def _key(self) -> EffectKey:
+        return _new_key(("model", self.turn, 0, self.attempt, self.path))
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
@@ -89,9 +83,11 @@ class RunTool:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     path: Path = ()
-    key: EffectKey = field(
-        init=False, eq=False, repr=False, default=Factory(_tool_key, takes_self=True)
-    )
+    key: EffectKey = field(init=False, eq=False, repr=False)
+
+    @key.default
+    def _key(self) -> EffectKey:
+        return _new_key(("tool", *self.ref, self.attempt, self.path))
 
     def returned(self, value: object) -> ToolReturned:
         """The event that the tool has given `value`, as if its function had.

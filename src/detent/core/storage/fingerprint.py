@@ -46,13 +46,12 @@ def mismatches(
         for name in names
         if name not in spec.tools
     ]
-    for name, was in agent["tools"].items():
-        if name in open_calls and name in spec.tools:
-            now = _digest(spec.tools[name].parameters)
-            if was["schema"] != now:
-                faults.append(
-                    f"a call of {name!r} is open, and the tool's parameters have changed since"
-                )
+    now = {name: _digest(spec.tools[name].parameters) for name in open_calls if name in spec.tools}
+    faults += [
+        f"a call of {name!r} is open, and the tool's parameters have changed since"
+        for name, was in agent["tools"].items()
+        if name in now and was["schema"] != now[name]
+    ]
     known = ", ".join(spec.state.fields)
     was_keys = agent["state"]
     faults += [

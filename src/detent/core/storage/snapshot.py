@@ -293,9 +293,7 @@ def get_tool_calls_and_descriptions_from_snapshot(
         breakpoint_tool_only: only the calls that it has stopped for: those that wait for a human,
             else those that a breakpoint names.
     """
-    slots = agent_snapshot.slots
-    if breakpoint_tool_only:
-        slots = _stopped_for(agent_snapshot)
+    slots = _stopped_for(agent_snapshot) if breakpoint_tool_only else agent_snapshot.slots
     tools = agent_snapshot.agent["tools"]
     names = [slot.call.tool_name for slot in slots]
     descriptions = {name: tools[name]["description"] for name in names if name in tools}
