@@ -59,7 +59,7 @@ BUGS = (
     Bug(
         "a decision is matched by its place, not by its digest",
         Edit(
-            "core/machine/refusals.py",
+            "core/machine/calls.py",
             "if event.digest != status.digest:",
             "if not event.digest:",
         ),
@@ -132,9 +132,10 @@ BUGS = (
         "a late answer overwrites a settled one",
         Edit(
             "core/machine/step.py",
-            "    if slot is None or not isinstance(slot.status, BEGUN):",
-            "    if slot is not None and isinstance(slot.status, Succeeded):\n        return slot\n"
-            "    if slot is None or not isinstance(slot.status, BEGUN):",
+            "    if slot is None or not isinstance(slot.status, kinds):",
+            "    if slot is not None and kinds is BEGUN and isinstance(slot.status, Succeeded):\n"
+            "        return slot\n"
+            "    if slot is None or not isinstance(slot.status, kinds):",
         ),
     ),
     Bug(
@@ -165,8 +166,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "bound_to = bound(digest(run.id, *slot.ref, slot.call, tool), why[0])",
-            "bound_to = digest(run.id, *slot.ref, slot.call, tool)",
+            "AwaitingDecision(bound(first, why[0]), why[1], attempt + 1)",
+            "AwaitingDecision(first, why[1], attempt + 1)",
         ),
     ),
     Bug(

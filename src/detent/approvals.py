@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from detent.core.control.pending import PendingCall as PendingCall
     from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.control.pending import pending as pending
-    from detent.core.machine.refusals import DecisionRefusedError as DecisionRefusedError
-    from detent.core.machine.refusals import Refusal as Refusal
+    from detent.core.machine.calls import DecisionRefusedError as DecisionRefusedError
+    from detent.core.machine.calls import Refusal as Refusal
     from detent.core.run.approval import Allow as Allow
     from detent.core.run.approval import Answered as Answered
     from detent.core.run.approval import Ask as Ask
@@ -64,7 +64,7 @@ else:
             ),
             "adapters.drivers.judging": "judge",
             "core.control.pending": "PendingCall ToolExecutionDecision pending",
-            "core.machine.refusals": "DecisionRefusedError Refusal",
+            "core.machine.calls": "DecisionRefusedError Refusal",
             "core.run.approval": (
                 "Allow Answered Ask Confirmed Decision DecisionRecord Grant Modified Rejected "
                 "Scope Verdict"

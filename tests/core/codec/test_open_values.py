@@ -23,7 +23,7 @@ from cattrs import ClassValidationError, IterableValidationError
 from pydantic import BaseModel, Field
 
 from detent.core.codec.forms import NoFormError
-from detent.core.codec.open_values import Codec
+from detent.core.codec.open_values import OpenValueConverter
 from detent.core.schema.type_checks import type_name
 from detent.core.values.frozen import FrozenDict
 
@@ -212,9 +212,9 @@ FORMS: list[tuple[Any, object, object]] = [
 )
 def test_a_value_is_written_and_read_back(declared: Any, value: object, written: object) -> None:
     """Equal, and of the same types."""
-    codec = Codec([declared])
-    assert codec.unstructure(value, declared) == written
-    read = codec.structure(written, declared)
+    converter = OpenValueConverter([declared])
+    assert converter.unstructure(value, declared) == written
+    read = converter.structure(written, declared)
     assert read == value
     assert types_in(read) == types_in(value)
 
@@ -227,14 +227,14 @@ def test_a_field_that_is_set_later_is_written_too() -> None:
     """In a class that allows it to be set."""
     counter = Counter(1)
     counter.now = 5
-    codec = Codec([Counter])
-    assert codec.structure(codec.unstructure(counter, Counter), Counter) == counter
+    converter = OpenValueConverter([Counter])
+    assert converter.structure(converter.unstructure(counter, Counter), Counter) == counter
 
 
 def test_a_class_is_told_by_the_name_that_its_type_mentions() -> None:
     """Where nothing else tells."""
-    codec = Codec([Note])
-    assert codec.structure(codec.unstructure([Note(DAY)], list), list) == [Note(DAY)]
+    converter = OpenValueConverter([Note])
+    assert converter.structure(converter.unstructure([Note(DAY)], list), list) == [Note(DAY)]
 
 
 @pytest.mark.parametrize(
@@ -253,31 +253,31 @@ def test_a_class_is_told_by_the_name_that_its_type_mentions() -> None:
 def test_what_cannot_be_stored_is_refused(types: list[Any], value: object, expected: str) -> None:
     """With the reason."""
     with pytest.raises(NoFormError, match=expected) as caught:
-        Codec(types).unstructure([value], list)
+        OpenValueConverter(types).unstructure([value], list)
     assert caught.value.value is value
 
 
 def test_a_class_called_like_a_built_in_type_cannot_be_told_from_it() -> None:
     """So it is not written where its name would have to tell."""
     own = type("date", (Own,), {})
-    codec = Codec([own])
+    converter = OpenValueConverter([own])
     with pytest.raises(NoFormError, match="several types are called date"):
-        codec.unstructure([own(DAY)], list)
-    assert type(codec.structure(codec.unstructure(own(DAY), own), own)) is own
+        converter.unstructure([own(DAY)], list)
+    assert type(converter.structure(converter.unstructure(own(DAY), own), own)) is own
 
 
 @pytest.mark.parametrize("name", ["Note", "os.system", "builtins.eval", "", 5, None, ["date"]])
 def test_a_name_that_no_type_mentions_is_refused(name: object) -> None:
     """Nothing is imported because data names it."""
     with pytest.raises((ValueError, TypeError), match="mention"):
-        Codec([int]).structure({"$type": name, "value": "1", "day": "2026-01-02"}, Any)
+        OpenValueConverter([int]).structure({"$type": name, "value": "1", "day": "2026-01-02"}, Any)
 
 
 @pytest.mark.parametrize("written", [{"left": 1}, {"left": 1, "right": 2, "top": 3}], ids=str)
 def test_a_named_tuple_has_all_its_parts_and_no_others(written: dict[str, int]) -> None:
     """Else it is none."""
     with pytest.raises(ValueError, match="a Pair has left, right, not left"):
-        Codec([Pair]).structure(written, Pair)
+        OpenValueConverter([Pair]).structure(written, Pair)
 
 
 def test_a_class_that_is_stored_keeps_the_notes_on_its_fields() -> None:
@@ -287,7 +287,7 @@ def test_a_class_that_is_stored_keeps_the_notes_on_its_fields() -> None:
     class Age:
         years: Annotated[int, "not below 0"]
 
-    Codec([Age]).unstructure(Age(1), Age)
+    OpenValueConverter([Age]).unstructure(Age(1), Age)
 
     assert get_args(attrs.fields(Age).years.type) == (int, "not below 0")
 
@@ -295,15 +295,15 @@ def test_a_class_that_is_stored_keeps_the_notes_on_its_fields() -> None:
 @pytest.mark.parametrize("declared", [Note, Tree], ids=str)
 def test_a_record_has_no_other_fields(declared: Any) -> None:
     """What is stored under another name is not passed over."""
-    codec = Codec([declared])
-    written = codec.unstructure({Note: Note(DAY), Tree: Tree("a")}[declared], declared)
+    converter = OpenValueConverter([declared])
+    written = converter.unstructure({Note: Note(DAY), Tree: Tree("a")}[declared], declared)
     with pytest.raises(ClassValidationError) as caught:
-        codec.structure({**written, "other": 1}, declared)
+        converter.structure({**written, "other": 1}, declared)
     assert "other" in str(caught.value.exceptions[0])
 
 
 def test_what_cannot_be_read_is_told_with_its_name() -> None:
     """In an object that nobody has declared, too."""
     with pytest.raises(IterableValidationError) as caught:
-        Codec([int]).structure({"good": 1, "bad": {"$type": "Nothing"}}, Any)
+        OpenValueConverter([int]).structure({"good": 1, "bad": {"$type": "Nothing"}}, Any)
     assert caught.value.exceptions[0].__notes__ == ["at 'bad'"]

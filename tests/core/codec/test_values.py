@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from detent.core.chat.json import messages_from_json
 from detent.core.chat.messages import ChatMessage, ImageContent, TextContent, ToolCall
-from detent.core.codec.open_values import Codec
+from detent.core.codec.open_values import OpenValueConverter
 from detent.core.codec.values import from_json, to_json
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.state.stored import value_to_json
@@ -212,7 +212,9 @@ def test_what_is_written_comes_back(declared: Any) -> None:
 def test_the_forms_of_types_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A state is stored at every step."""
     to_json([Document("a")], list[Document])
-    monkeypatch.setattr(Codec, "__init__", lambda self, types: pytest.fail("worked out again"))
+    monkeypatch.setattr(
+        OpenValueConverter, "__init__", lambda self, types: pytest.fail("worked out again")
+    )
     assert to_json([Document("b")], list[Document]) == [{"title": "b", "tags": []}]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from detent import Answered, Confirmed, Modified, Rejected, State, ToolCall
 from detent.approvals import Ask
-from detent.core.machine.refusals import refusal
+from detent.core.machine.calls import refusal
 from detent.machine import (
     AgentSpec,
     AskHuman,

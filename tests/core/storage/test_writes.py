@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from detent import State, StoredDataError, Tool, UnstorableError
-from detent.core.codec.own_values import load
+from detent.core.codec.own_values import dump, load
 from detent.core.state.handlers import merge_lists, replace_values
-from detent.core.storage.writes import write_from_json, write_to_json
 from detent.core.tools.tool import by_name
 from detent.machine import AgentSpec, Write
 
@@ -44,35 +43,35 @@ SPEC = AgentSpec(
 )
 def test_a_write_comes_back_with_its_handler(write: Write, name: str | None) -> None:
     """Which is stored by name."""
-    data = json.loads(json.dumps(write_to_json(SPEC, write)))
+    data = json.loads(json.dumps(dump(write, Write, SPEC)))
 
     assert data.get("handler") == name
-    assert write_from_json(SPEC, data) == write
+    assert load(data, Write, SPEC) == write
 
 
 def test_a_handler_that_nobody_declares_is_refused() -> None:
     """Another process could not find it."""
     with pytest.raises(UnstorableError, match="handler that no tool and no key declares"):
-        write_to_json(SPEC, Write("text", "a", lambda old, new: new))
+        dump(Write("text", "a", lambda old, new: new), Write, SPEC)
 
 
 @pytest.mark.parametrize("data", [3, {}, {"key": "a"}, {"key": 1, "value": 2}])
 def test_what_is_no_write_is_refused(data: object) -> None:
     """It says what one has."""
     with pytest.raises(StoredDataError, match="a write has a key, a value"):
-        write_from_json(SPEC, data)
+        load(data, Write, SPEC)
 
 
 def test_a_handler_is_only_found_where_it_is_declared() -> None:
     """A name in stored data is looked up in the agent, and nowhere else."""
     with pytest.raises(StoredDataError, match=r"no handler 'os\.system' for state key 'text'"):
-        write_from_json(SPEC, {"key": "text", "value": "a", "handler": "os.system"})
+        load({"key": "text", "value": "a", "handler": "os.system"}, Write, SPEC)
 
 
 def test_a_value_that_cannot_be_read_is_told_with_its_key() -> None:
     """One write of many is meant."""
     with pytest.raises(StoredDataError, match="a write to 'text'"):
-        write_from_json(SPEC, {"key": "text", "value": {"$type": "Nothing", "value": 1}})
+        load({"key": "text", "value": {"$type": "Nothing", "value": 1}}, Write, SPEC)
 
 
 def test_without_an_agent_a_write_is_read_as_none() -> None:

@@ -102,6 +102,7 @@ class RunStreams(Generic[S, T]):
         raise_at_break_point: bool = True,
         tools: Tools[S] | None = None,
         inbox: Inbox | None = None,
+        take_over: bool = False,
     ) -> Generator[Observation[S, T]]:
         """As `resume`, as an iterator of what happens from now on; see `stream`.
 
@@ -111,7 +112,7 @@ class RunStreams(Generic[S, T]):
         from detent.adapters.drivers.observations import streamed
 
         require_inbox(inbox)
-        watch = partial(self._resume_watched, run_id, break_point, tools)
+        watch = partial(self._resume_watched, run_id, break_point, tools, take_over=take_over)
         return streamed(watch, inbox, raises=raise_at_break_point)
 
     def resume_stream_async(
@@ -122,13 +123,14 @@ class RunStreams(Generic[S, T]):
         raise_at_break_point: bool = True,
         tools: Tools[S] | None = None,
         inbox: AsyncInbox | None = None,
+        take_over: bool = False,
     ) -> AsyncGenerator[Observation[S, T]]:
         """As `resume_stream`, in the running event loop."""
         from detent.adapters.agent.inputs import require_async_inbox
         from detent.adapters.drivers.observations import streamed_async
 
         require_async_inbox(inbox)
-        watch = partial(self._resume_watched, run_id, break_point, tools)
+        watch = partial(self._resume_watched, run_id, break_point, tools, take_over=take_over)
         return streamed_async(watch, inbox, raises=raise_at_break_point)
 
     def _begin_watched(
@@ -137,6 +139,13 @@ class RunStreams(Generic[S, T]):
         return self._assembly.with_listener(tell).begin(request, tell, after)
 
     def _resume_watched(
-        self, run_id: str, break_point: BreakPoints | None, tools: Tools[S] | None, tell: Tell
+        self,
+        run_id: str,
+        break_point: BreakPoints | None,
+        tools: Tools[S] | None,
+        tell: Tell,
+        *,
+        take_over: bool,
     ) -> RunHandle[S]:
-        return self._assembly.with_listener(tell).resume(run_id, tell, break_point, tools)
+        parts = (run_id, tell, break_point, tools)
+        return self._assembly.with_listener(tell).resume(*parts, take_over=take_over)

@@ -16,7 +16,7 @@ from detent.core.control.pending import (
     question,
     unmasked,
 )
-from detent.core.machine.refusals import DecisionRefusedError, Refusal, is_late
+from detent.core.machine.calls import DecisionRefusedError, Refusal, is_late
 from detent.core.run.approval import Confirmed, Decision, Modified
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import HumanDecided

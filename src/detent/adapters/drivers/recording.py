@@ -124,21 +124,23 @@ class Recorder:
     def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
         """Write down events, and, now and then, the whole run after them."""
         run = happened[-1][1]
-        new = [
-            (type(event).__name__, data_of(event, type(event), self._spec)) for event, _ in happened
-        ]
-        marked = len(new) - 1
-        while marked >= 0 and type(happened[marked][0]) is ToolStarted:
-            marked -= 1  # of a start, only one thing can come
-        if marked >= 0:
-            new[marked][1]["mark"] = progress_mark(happened[marked][1])
+        new: list[tuple[str, dict[str, Any]]] = []
+        marked: tuple[dict[str, Any], Run[Any]] | None = None
+        for event, after in happened:
+            kind = type(event)
+            data = data_of(event, kind, self._spec)
+            new.append((kind.__name__, data))
+            if kind is not ToolStarted:  # of a start, only one thing can come
+                marked = data, after
+        if marked is not None:
+            marked[0]["mark"] = progress_mark(marked[1])
         position = self._length + len(new)
         count = position - self._known.position
         if count < self._enough or (run.slots and count < 2 * self._enough):
             self._append(run, new)  # between turns a run is small: that is waited for
             return
-        data, rest = checkpoint_data(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, MappingProxyType(data)))
+        whole, rest = checkpoint_data(self._spec, run, self._known)
+        self._append(run, new, Checkpoint(position, MappingProxyType(whole)))
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -182,13 +184,13 @@ class Recorder:
         new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        status, at = status_of(run), self._now()
-        entries = [
-            Entry(place, at, kind, status, MappingProxyType(data))
-            for place, (kind, data) in enumerate(new, self._length)
-        ]
+        status, at, length = status_of(run), self._now(), self._length
+        entries: list[Entry] = []
+        for kind, data in new:
+            entries.append(Entry(length, at, kind, status, MappingProxyType(data)))
+            length += 1
         self._journal.append(run.id, entries, checkpoint)
-        self._length += len(entries)
+        self._length = length
 
 
 def loaded(

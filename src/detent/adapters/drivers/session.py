@@ -44,9 +44,9 @@ class Session(Generic[S]):
     """Holds a run and knows which of its effects are under way.
 
     A loop does three things, in any order and as often as it likes: `take` what is new and perform
-    it, `land` what came of it, and drop the work on what has become `void`. When
-    `take` gives nothing and nothing is under way, the run has ended, waits for somebody, or has
-    stopped at a breakpoint: `held` has what is owed and must wait.
+    it, `land` what came of it, and drop the work on what has become `void`. When `take` gives
+    nothing and nothing is under way, the run has ended, waits for somebody, or has stopped at a
+    breakpoint: `held` has what is owed and must wait.
 
     What lands is recorded at once, before anybody sees it, with one exception: what the model or a
     policy has said while nothing else was under way is recorded with the tools that the next `take`
@@ -92,6 +92,7 @@ class Session(Generic[S]):
         self._missed = missed
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
+        self._has_hooks = bool(self._hooks or self._inner_hooks)
         self.open()
 
     @cached_property
@@ -153,10 +154,10 @@ class Session(Generic[S]):
         self.under_way = kept
 
     def _begun(self) -> dict[EffectKey, Effect]:
-        if self._hold is not NO_HOLD or self._hooks or self._inner_hooks:
+        if self._has_hooks or self._hold is not NO_HOLD:
             self._settle()  # they are asked about what is owed to the run as it is recorded
         fresh = self._fresh()
-        if self._hooks or self._inner_hooks:
+        if self._has_hooks:
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
             fresh = {key: effect for key, effect in sent.items() if effect is not None}
         is_more_owed = False
@@ -170,7 +171,11 @@ class Session(Generic[S]):
         if self._is_behind:  # a tool whose start came too late must not run
             owed = {effect.key for effect in due(self.spec, self._run)}
             fresh = {key: effect for key, effect in fresh.items() if key in owed}
-        fresh = {key: effect for key, effect in fresh.items() if not _is_delegated(effect)}
+        fresh = {  # in the place of a call of an agent stands what that owes
+            key: effect
+            for key, effect in fresh.items()
+            if not (isinstance(effect, RunTool) and isinstance(effect.tool, Delegate))
+        }
         self.under_way |= fresh
         fresh |= self._begun()  # in the course of which people may speak as well
         return {key: effect for key, effect in fresh.items() if key in self.under_way}
@@ -298,7 +303,7 @@ class Session(Generic[S]):
             if isinstance(came, BaseException):
                 self._raised += (came,)
             elif came is not None:
-                if self._hooks or self._inner_hooks:
+                if self._has_hooks:
                     hooks, run = self._hooks_of(effect)
                     before = self._run  # people may have been heard just now
                     came = incoming(hooks, effect, came, run)
@@ -340,9 +345,13 @@ class Session(Generic[S]):
             if missed:
                 self._rebase(folded, missed)
                 return
-        for one in folded:
-            for observe in self._observers:
-                observe(*one)
+        self._tell(folded)
+
+    def _tell(self, folded: Sequence[Folded[S]]) -> None:
+        if self._observers:  # most runs have none
+            for one in folded:
+                for observe in self._observers:
+                    observe(*one)
 
     def _undo(self, run: Run[S]) -> None:
         """Nothing has happened since `run`."""
@@ -355,9 +364,7 @@ class Session(Generic[S]):
         """
         self._run, self._is_behind = missed[-1][2], True
         try:
-            for one in missed:
-                for observe in self._observers:
-                    observe(*one)
+            self._tell(missed)
         finally:
             events = [event for _, event, _ in folded]
             self._folded = rebased(self.spec, self._run, events, self._hooks)
@@ -391,8 +398,3 @@ class Session(Generic[S]):
 
     def _must_wait(self, effect: Effect) -> bool:
         return place_of(effect) not in self._passed and self._hold(self.run, effect)
-
-
-def _is_delegated(effect: Effect) -> bool:
-    """Whether it is the call of a tool that is an agent."""
-    return isinstance(effect, RunTool) and isinstance(effect.tool, Delegate)

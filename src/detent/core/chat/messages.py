@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from operator import is_
 from typing import Any, TypeAlias, TypeVar, cast
@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
-from detent.core.values.frozen import ATOMS, FrozenDict, freeze, sealed
+from detent.core.values.frozen import ATOMS, FrozenDict, freeze, is_deep, sealed
 
 Part = TypeVar("Part")
 
@@ -48,25 +48,9 @@ def sealed_mapping(value: Mapping[str, object]) -> FrozenDict[str, object]:
         return EMPTY
     if ATOMS.issuperset(map(type, value.values())):
         return value if type(value) is FrozenDict else FrozenDict(value)
-    if is_deep(value):
+    if is_deep(value, DEPTH_MAX):
         raise TypeError(f"what a message holds is nested too deep: more than {DEPTH_MAX} levels")
     return FrozenDict({key: freeze(item, frozen_leaf) for key, item in value.items()})
-
-
-def is_deep(value: object) -> bool:
-    """Whether containers stand in each other more than `DEPTH_MAX` deep."""
-    level = [value]
-    for _ in range(DEPTH_MAX):  # level by level: a recursion would fail at the depth it looks for
-        level = [item for container in level for item in _inside(container)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: object) -> Iterable[object]:
-    if isinstance(value, Mapping):
-        return cast("Mapping[object, object]", value).values()
-    return cast("Iterable[object]", value) if isinstance(value, list | tuple) else ()
 
 
 @sealed
@@ -133,7 +117,7 @@ class ToolCall:
 
 def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     if not ATOMS.issuperset(map(type, parts)):
-        freeze(parts, frozen_leaf)
+        freeze(parts, frozen_leaf)  # which refuses what can be changed
     return parts
 
 

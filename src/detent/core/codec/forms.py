@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from types import NoneType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
 import attrs
@@ -105,7 +104,6 @@ ESCAPES: Mapping[type, Form] = {
 }
 """How values are written that JSON, or some reader of it, has not got: NaN, huge integers…"""
 
-NATIVE: frozenset[type] = frozenset({str, int, float, bool, NoneType})
 COLLECTIONS: frozenset[type] = frozenset({list, tuple, set, frozenset})
 STANDS_FOR: Mapping[type, type] = {
     FrozenDict: dict,

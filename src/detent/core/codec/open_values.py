@@ -19,7 +19,6 @@ from detent.core.codec.forms import (
     COLLECTIONS,
     ESCAPES,
     LOCAL_PATH,
-    NATIVE,
     SCALARS,
     SPECIAL,
     Form,
@@ -33,13 +32,13 @@ from detent.core.codec.forms import (
     stored_class,
     unpack_each,
 )
-from detent.core.codec.json_text import TAG, is_native
+from detent.core.codec.json_text import NATIVE, TAG, is_native
 from detent.core.schema.record_fields import fields_of, is_named_tuple
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.copies import frozen_fields
 
 
-class Codec(Converter):
+class OpenValueConverter(Converter):
     """Writes and reads values of `types` and of the classes that these mention.
 
     A value of the very class that is declared is written plainly. Where the declared type leaves

@@ -28,7 +28,7 @@ from typing import (
 from attrs import has
 
 from detent.core.codec.forms import Form, each
-from detent.core.codec.json_text import TAG, is_plain
+from detent.core.codec.json_text import NATIVE, TAG, is_plain
 from detent.core.codec.values import from_json, to_json
 from detent.core.schema.record_fields import is_named_tuple
 from detent.core.values.frozen import FrozenDict, freeze
@@ -200,13 +200,9 @@ class _Union:
         raise mismatch(" or ".join(kind.__name__ for kind in self._kinds), value)
 
     def unpack(self, data: Any, _: object = None) -> Any:
-        read = self._readers.get(type(data)) or self._reader_for(data)
-        return read(data)
-
-    def _reader_for(self, data: Any) -> Callable[..., Any]:
-        for kind, read in self._readers.items():
-            if isinstance(data, kind):
-                return read
+        for kind in type(data).__mro__:  # of JSON's own classes it is the first
+            if kind in self._readers:
+                return self._readers[kind](data)
         raise mismatch(" or ".join(NAMES.get(kind, kind.__name__) for kind in self._readers), data)
 
     @cached_property
@@ -297,7 +293,7 @@ def _open_form() -> Form:
         return value if is_plain(value) else to_json(value, place="it")
 
     def unpack(data: Any, _: object = None) -> Any:
-        if TAG not in require_object(data) and FLAT.issuperset(map(type, data.values())):
+        if TAG not in require_object(data) and NATIVE.issuperset(map(type, data.values())):
             return FrozenDict(data)
         return freeze(require_object(from_json(data, place="it")))
 
@@ -346,7 +342,6 @@ def _json_kind(kind: type) -> type:
 
 
 _NUMBER = _exact_form(float, int)
-FLAT: frozenset[type] = frozenset({str, bool, int, float, NoneType})
 NAMES: Mapping[type, str] = {dict: "an object", list: "an array", NoneType: "null"}
 BASIC: Mapping[Any, Form] = {
     str: Form(str.__str__, _text),  # a text is itself; all else is refused, and in C

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
-from detent.core.codec.forms import NATIVE, NoFormError, is_record, plain_type, stored_class
-from detent.core.codec.json_text import is_plain
+from detent.core.codec.forms import NoFormError, is_record, plain_type, stored_class
+from detent.core.codec.json_text import NATIVE, is_plain
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.schema.record_fields import field_names
 from detent.core.schema.type_checks import undecorated
 from detent.core.values.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from detent.core.codec.open_values import Codec
+    from detent.core.codec.open_values import OpenValueConverter
 
 
 def to_json(
@@ -41,7 +41,7 @@ def to_json(
     try:
         if _is_written_as_it_is(value, declared):
             return value
-        return _codec(declared, types).unstructure(value, declared)
+        return _converter(declared, types).unstructure(value, declared)
     except NoFormError as error:
         where = place + (_way_to(error.value, value) or "")
         raise UnstorableError(
@@ -62,7 +62,7 @@ def from_json(
         StoredDataError: the data does not fit the declared type; says where and why.
     """
     try:
-        return _codec(declared, types).structure(data, declared)
+        return _converter(declared, types).structure(data, declared)
     except Exception as error:
         from cattrs import transform_error
 
@@ -88,19 +88,21 @@ def _plain_kind(declared: object) -> type | None:
     return kind if kind in (list, dict) and NATIVE.issuperset(items) else None
 
 
-def _codec(declared: object, types: Iterable[object]) -> Codec:
+def _converter(declared: object, types: Iterable[object]) -> OpenValueConverter:
     plain_types = [undecorated(kind) for kind in (declared, *types)]
     try:
-        return _known_codec(frozenset(plain_types))
+        return _known_converter(frozenset(plain_types))
     except TypeError:  # an annotation in one of them has no hash
-        return _known_codec.__wrapped__(plain_types)
+        return _known_converter.__wrapped__(plain_types)
 
 
 @lru_cache(maxsize=64)
-def _known_codec(types: Iterable[object]) -> Codec:
-    from detent.core.codec.open_values import Codec  # cattrs is only loaded where not all is plain
+def _known_converter(types: Iterable[object]) -> OpenValueConverter:
+    from detent.core.codec.open_values import (
+        OpenValueConverter,
+    )  # cattrs is only loaded where not all is plain
 
-    return Codec(types)
+    return OpenValueConverter(types)
 
 
 def _reason(error: BaseException, _: type | None) -> str:

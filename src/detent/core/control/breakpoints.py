@@ -1,4 +1,4 @@
-"""Breakpoints: effects that a driver does not pay, so that it returns the run as it stands."""
+"""Breakpoints: effects that a driver does not perform, so that it returns the run as it stands."""
 
 from __future__ import annotations
 

@@ -65,9 +65,7 @@ class OnExit(Hook):
     """Sees runs that are about to end with an answer."""
 
 
-def before_model(
-    function: Callable[[AskModel, Run[Any]], AskModel | ModelAnswer | None],
-) -> Before:
+def before_model(function: Callable[[AskModel, Run[Any]], AskModel | ModelAnswer | None]) -> Before:
     """A hook that may change what the model is asked, or answer in its place; None lets it be."""
     return Before(function, AskModel)
 
@@ -77,9 +75,7 @@ def before_tool(function: Callable[[RunTool, Run[Any]], RunTool | ToolAnswer | N
     return Before(function, RunTool)
 
 
-def after_model(
-    function: Callable[[AskModel, ModelAnswer, Run[Any]], ModelAnswer | None],
-) -> After:
+def after_model(function: Callable[[AskModel, ModelAnswer, Run[Any]], ModelAnswer | None]) -> After:
     """A hook that may change what the model has answered; None lets it be."""
     return After(function, AskModel)
 

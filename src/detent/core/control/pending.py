@@ -11,9 +11,9 @@ from attrs.validators import instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.errors import StoredDataError
+from detent.core.machine.calls import DecisionRefusedError, Refusal, refusal
 from detent.core.machine.delegation import runs_in, wrap_event
 from detent.core.machine.due import due
-from detent.core.machine.refusals import DecisionRefusedError, Refusal, refusal
 from detent.core.machine.step import step
 from detent.core.run.approval import (
     Answered,
@@ -291,10 +291,9 @@ def decision_for(call: ToolCall, tool: Tool, decision: ToolExecutionDecision) ->
         return Answered(decision.answer)
     if not decision.execute:
         return Rejected(decision.feedback)
-    if decision.final_tool_params is None:
-        return Confirmed(decision.remember)
-    arguments = unmasked(decision.final_tool_params, call, tool)
-    # A form sends back all arguments: to tell the model of a change that is none misleads it.
-    if identity(arguments) == identity(thaw(call.arguments)):
-        return Confirmed(decision.remember)
-    return Modified(arguments, decision.feedback)
+    if decision.final_tool_params is not None:
+        arguments = unmasked(decision.final_tool_params, call, tool)
+        # A form sends back all arguments: to tell the model of a change that is none misleads it.
+        if identity(arguments) != identity(thaw(call.arguments)):
+            return Modified(arguments, decision.feedback)
+    return Confirmed(decision.remember)

@@ -22,12 +22,7 @@ TASK = "task"
 
 PARAMETERS = {
     "type": "object",
-    "properties": {
-        TASK: {
-            "type": "string",
-            "description": wording.TASK,
-        }
-    },
+    "properties": {TASK: {"type": "string", "description": wording.TASK}},
     "required": [TASK],
     "additionalProperties": False,
 }

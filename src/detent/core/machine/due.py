@@ -40,7 +40,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
 from detent.core.tools.idempotency import IdempotencyKey
-from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
@@ -101,14 +101,12 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     chosen = run.options.generation_kwargs
     options = FrozenDict({**spec.generation_kwargs, **chosen}) if chosen else spec.generation_kwargs
     tools = run.options.tools
-    offered = spec.offered if tools is None else _chosen(spec, tools)
+    offered = spec.offered
+    if tools is not None:
+        offered = tuple(tool for tool in offered if tool.name in tools)
     if spec.output is not None:
         offered, options = spec.output.asked(offered, options)
     return AskModel(run.turn, attempt, conversation_in(run.state), offered, options)
-
-
-def _chosen(spec: AgentSpec[S], names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
-    return tuple(tool.spec for name, tool in spec.tools.items() if name in names)
 
 
 def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
@@ -122,24 +120,17 @@ def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
                 yield Judge(slot.ref, slot.call, spec.tools[slot.call.tool_name], policy, run)
 
 
-def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> list[AskHuman]:
-    return [
-        _ask_human(spec.tools[slot.call.tool_name], run, slot, slot.status)
-        for slot in run.slots
-        if isinstance(slot.status, AwaitingDecision)
-    ]
-
-
-def _ask_human(tool: Tool, run: Run[S], slot: Slot, asked: AwaitingDecision) -> AskHuman:
-    revealed = FrozenDict(
-        {
-            item.parameter: run.state.read(item.key)
-            for item in tool.inputs
-            if item.parameter in asked.reveals and run.state.holds(item.key)
-        }
-    )
-    why = (asked.digest, asked.reason, run.id, asked.expires_at, revealed)
-    return AskHuman(slot.ref, slot.call, tool, *why)
+def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> Iterator[AskHuman]:
+    for slot in run.slots:
+        if isinstance(asked := slot.status, AwaitingDecision):
+            tool = spec.tools[slot.call.tool_name]
+            revealed = {
+                item.parameter: run.state.read(item.key)
+                for item in tool.inputs
+                if item.parameter in asked.reveals and run.state.holds(item.key)
+            }
+            why = (asked.digest, asked.reason, run.id, asked.expires_at, FrozenDict(revealed))
+            yield AskHuman(slot.ref, slot.call, tool, *why)
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
@@ -215,13 +206,11 @@ def _lookups(spec: AgentSpec[S], run: Run[S]) -> Iterator[Reconcile]:
 
 def _waits(run: Run[S]) -> Iterator[WaitUntil]:
     for slot in run.slots:
-        match slot.status:
-            case Running(attempt, deadline) if deadline is not None:
-                yield WaitUntil(slot.ref, attempt, "deadline", deadline)
-            case BackingOff(attempt, until):
-                yield WaitUntil(slot.ref, attempt, "pause", until)
-            case _:
-                pass
+        status = slot.status
+        if isinstance(status, Running) and status.deadline is not None:
+            yield WaitUntil(slot.ref, status.attempt, "deadline", status.deadline)
+        elif isinstance(status, BackingOff):
+            yield WaitUntil(slot.ref, status.attempt, "pause", status.until)
 
 
 def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -31,7 +30,6 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
-from detent.core.tools.tool import Tool
 
 
 def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
@@ -41,7 +39,7 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
     """
     match slot.status:
         case Running(attempt):
-            return moved(slot, _status(spec, run, slot, attempt, event))
+            return moved(slot, _interrupted(spec, run, slot, attempt, event))
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
@@ -89,23 +87,22 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    return _question(run, slot, spec.tools[slot.call.tool_name], event.attempt + 1, why)
+    return _question(spec, run, slot, event.attempt, why)
 
 
 def _question(
-    run: Run[Any], slot: Slot, tool: Tool, attempt: int, why: tuple[str, str]
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, attempt: int, why: tuple[str, str]
 ) -> AwaitingDecision:
-    """A human is asked whether `attempt` may begin; `why` is for the digest, and in words."""
+    """A human is asked what to do after `attempt`; `why` is for the digest, and in words."""
     # A decision from before the crash must not count for this question.
-    bound_to = bound(digest(run.id, *slot.ref, slot.call, tool), why[0])
-    return AwaitingDecision(bound_to, why[1], attempt)
+    first = digest(run.id, *slot.ref, slot.call, spec.tools[slot.call.tool_name])
+    return AwaitingDecision(bound(first, why[0]), why[1], attempt + 1)
 
 
-def _with_slots(run: Run[S], slots: Sequence[Slot]) -> Run[S]:
-    phase = run.phase
-    return (
-        evolve(run, phase=Acting(phase.reply, tuple(slots))) if isinstance(phase, Acting) else run
-    )
+def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
+    if not isinstance(run.phase, Acting):
+        return run
+    return evolve(run, phase=Acting(run.phase.reply, tuple(slots)))
 
 
 def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
@@ -138,17 +135,17 @@ def bound(digest: str, by: str) -> str:
     return sha256(f"{digest} {by}".encode()).hexdigest()
 
 
-def _status(
+def _interrupted(
     spec: AgentSpec[Any], run: Run[Any], slot: Slot, attempt: int, event: Resumed
 ) -> Status:
-    tool = spec.tools[slot.call.tool_name]
-    match tool.on_unknown:
+    name = slot.call.tool_name
+    match spec.tools[name].on_unknown:
         case "rerun":
             return Ready(attempt)
         case "ask":
-            return _question(run, slot, tool, attempt + 1, (event.by, wording.PROCESS_ENDED))
+            return _question(spec, run, slot, attempt, (event.by, wording.PROCESS_ENDED))
         case "fail":
-            text = wording.outcome_unknown(tool.name, wording.PROCESS_ENDED)
+            text = wording.outcome_unknown(name, wording.PROCESS_ENDED)
             return Faulted(ToolFault("unknown_outcome", text))
         case _:
             return Unknown(attempt)

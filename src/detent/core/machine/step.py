@@ -9,16 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import is_
+from typing import TypeAlias
 
 import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import after_fault, after_tick, decided, judged, released, remembered
+from detent.core.machine.calls import (
+    after_fault,
+    after_tick,
+    decided,
+    judged,
+    refusal,
+    released,
+    remembered,
+)
 from detent.core.machine.delegation import TASK, came_of, invocation_of
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.recovery import after_lookup, pause_after, recovered
-from detent.core.machine.refusals import refusal
 from detent.core.machine.turns import (
     advance,
     after_failure,
@@ -76,6 +84,7 @@ from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
 from detent.core.values.frozen import FrozenDict
 
+Attempt: TypeAlias = Running | Ready | Unknown
 BEGUN = (Running, Ready, Unknown)
 """The statuses of a call that may be answered; a call that runs is the usual case."""
 
@@ -130,7 +139,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         case ToolReturned():
             return _on_tool_returned(spec, run, event)
         case ModelFailed():
-            return _on_model_failed(spec, run, event)
+            return after_failure(spec, run, event) if _is_asked(run, event) else run
         case ToolRaised():
             return _on_tool_raised(spec, run, event)
         case ClockTicked():
@@ -147,16 +156,16 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_resumed(spec, run, event)
         case HappenedInside():
             return _on_happened_inside(spec, run, event)
-        case CancelRequested():
-            return _on_cancel_requested(spec, run, event)
+        case CancelRequested(reason):
+            return cut_short(spec, run, Cancelled(reason))
         case AnswerRejected():
             return run
 
 
 def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     match event:
-        case AnswerRejected():
-            return _on_sent_back(spec, run, event)
+        case AnswerRejected(turn, text) if turn == run.turn and isinstance(run.outcome, Finished):
+            return asked_again(spec, run, text)
         case Resumed() if has_no_answer(run):
             return _on_resumed(spec, run, event)
         case _:
@@ -175,22 +184,14 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     for call in calls:
         counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
     run = evolve(
-        run,
-        phase=Acting(reply, slots),
-        usage=usage,
-        cost=cost,
-        tool_call_counts=FrozenDict(counts),
+        run, phase=Acting(reply, slots), usage=usage, cost=cost, tool_call_counts=FrozenDict(counts)
     )
     return completed(spec, run, reply, slots) if are_settled(slots) else run
 
 
-def _on_model_failed(spec: AgentSpec[S], run: Run[S], event: ModelFailed) -> Run[S]:
-    return after_failure(spec, run, event) if _is_asked(run, event) else run
-
-
 def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or not _is_at(slot, Ready, event.attempt):
+    slot = _attempted(run, event, Ready)
+    if slot is None:
         return run
     tool = spec.tools[slot.call.tool_name]
     if isinstance(tool, Delegate):
@@ -201,14 +202,12 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
-    slot = _attempted(run, event)
-    if slot is None:
-        return run
-    return _move(spec, run, slot, Succeeded(event.result))
+    slot = _attempted(run, event, BEGUN)
+    return run if slot is None else _move(spec, run, slot, Succeeded(event.result))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
-    slot = _attempted(run, event)
+    slot = _attempted(run, event, BEGUN)
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
@@ -229,8 +228,8 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
-    slot = _slot(run, event.ref)
-    if slot is None or not _is_at(slot, Unknown, event.attempt):
+    slot = _attempted(run, event, Unknown)
+    if slot is None:
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
     return _move(spec, run, slot, Ready(event.attempt + 1))
@@ -325,17 +324,6 @@ def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
     return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
 
 
-def _on_cancel_requested(spec: AgentSpec[S], run: Run[S], event: CancelRequested) -> Run[S]:
-    return cut_short(spec, run, Cancelled(event.reason))
-
-
-def _on_sent_back(spec: AgentSpec[S], run: Run[S], event: AnswerRejected) -> Run[S]:
-    """Heard only of the turn in which the run has ended."""
-    if event.turn != run.turn or not isinstance(run.outcome, Finished):
-        return run
-    return asked_again(spec, run, event.text)
-
-
 def _move(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
     phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
     return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
@@ -370,13 +358,13 @@ def _slot(run: Run[S], ref: CallRef) -> Slot | None:
     return slots[ref.place]
 
 
-def _is_at(slot: Slot, kind: type[Ready | Unknown], attempt: int) -> bool:
-    return isinstance(slot.status, kind) and slot.status.attempt == attempt
-
-
-def _attempted(run: Run[S], event: ToolReturned | ToolRaised) -> Slot | None:
-    """The slot that the event answers; None when that attempt is over."""
+def _attempted(
+    run: Run[S],
+    event: ToolStarted | ToolReturned | ToolRaised | ToolNeverRan,
+    kinds: type[Attempt] | tuple[type[Attempt], ...],
+) -> Slot | None:
+    """The slot whose attempt the event is about; None unless its status is of these kinds."""
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, BEGUN):
+    if slot is None or not isinstance(slot.status, kinds):
         return None
     return slot if slot.status.attempt == event.attempt else None

@@ -123,7 +123,9 @@ def folded(
     for slot in slots:
         state, settled = _merged(spec, run, state, slot)
         merged.append(settled)
-    return with_messages(state, _turn_messages(reply, merged)), merged
+    answers = [tool_message(result) for slot in merged if (result := answer(slot)) is not None]
+    said = with_calls(reply.message, [slot.call for slot in merged])  # as made, or modified
+    return with_messages(state, [said, *answers]), merged
 
 
 def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, Slot]:
@@ -135,13 +137,6 @@ def _merged(spec: AgentSpec[S], run: Run[S], state: S, slot: Slot) -> tuple[S, S
     except StateError as error:
         invocation = Invocation(spec.tools[slot.call.tool_name], slot.call, run.state)
         return state, moved(slot, Faulted(invocation.unmerged(error)))
-
-
-def _turn_messages(reply: ChatReply, slots: Sequence[Slot]) -> list[ChatMessage]:
-    """The model's message with its calls, as made or modified, then every answer in order."""
-    calls = [slot.call for slot in slots]
-    answers = [tool_message(result) for slot in slots if (result := answer(slot)) is not None]
-    return [with_calls(reply.message, calls), *answers]
 
 
 def _outcome(spec: AgentSpec[S], slots: Sequence[Slot]) -> Outcome | None:
@@ -178,7 +173,7 @@ def answered(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
     try:
         answer = spec.output.answer_in(reply.message.text or "")
     except ConversionError as error:
-        return end(said, Finished(early)) if early else _sent_back(spec, said, spec.output, error)
+        return end(said, Finished(early)) if early else _type_wanted(spec, said, spec.output, error)
     return end(said, Finished("output", answer))
 
 
@@ -200,7 +195,7 @@ def output_of(spec: AgentSpec[Any], run: Run[Any]) -> Any:
         raise OutputError(f"the output of run {run.id} does not fit: {error}") from error
 
 
-def _sent_back(
+def _type_wanted(
     spec: AgentSpec[S], said: Run[S], wanted: OutputType[Any], error: ConversionError
 ) -> Run[S]:
     """The run in which the model is asked again, unless that was its last try."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from attrs import Factory, field, frozen
+from attrs import field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
@@ -42,16 +42,8 @@ class EffectKey(NamedTuple):
     path: Path = ()
 
 
-_key = partial(tuple.__new__, EffectKey)
+_new_key = partial(tuple.__new__, EffectKey)
 """As `EffectKey`, in half the time."""
-
-
-def _model_key(effect: AskModel) -> EffectKey:
-    return _key(("model", effect.turn, 0, effect.attempt, effect.path))
-
-
-def _tool_key(effect: RunTool) -> EffectKey:
-    return _key(("tool", *effect.ref, effect.attempt, effect.path))
 
 
 @fast_init
@@ -65,9 +57,11 @@ class AskModel:
     tools: tuple[ToolSpec, ...] = field(repr=False)
     generation_kwargs: FrozenDict[str, object]
     path: Path = ()
-    key: EffectKey = field(
-        init=False, eq=False, repr=False, default=Factory(_model_key, takes_self=True)
-    )
+    key: EffectKey = field(init=False, eq=False, repr=False)
+
+    @key.default
+    def _key(self) -> EffectKey:
+        return _new_key(("model", self.turn, 0, self.attempt, self.path))
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
@@ -89,9 +83,11 @@ class RunTool:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     path: Path = ()
-    key: EffectKey = field(
-        init=False, eq=False, repr=False, default=Factory(_tool_key, takes_self=True)
-    )
+    key: EffectKey = field(init=False, eq=False, repr=False)
+
+    @key.default
+    def _key(self) -> EffectKey:
+        return _new_key(("tool", *self.ref, self.attempt, self.path))
 
     def returned(self, value: object) -> ToolReturned:
         """The event that the tool has given `value`, as if its function had.
@@ -102,8 +98,23 @@ class RunTool:
         return ToolReturned(self.ref, self.attempt, result_of(self.tool, value))
 
 
+class _OfCall:
+    """What is owed to a call, once for each attempt at it; what has no attempts is owed once."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    ref: CallRef
+    attempt = 1
+    path: Path
+
+    @property
+    def key(self) -> EffectKey:
+        """The identity of this effect within its run."""
+        return EffectKey(self.kind, *self.ref, self.attempt, self.path)
+
+
 @frozen
-class Reconcile:
+class Reconcile(_OfCall):
     """Look up whether a call of unknown outcome was carried out, and with which result."""
 
     ref: CallRef
@@ -113,15 +124,11 @@ class Reconcile:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey("reconcile", *self.ref, self.attempt, self.path)
+    kind = "reconcile"
 
 
 @frozen
-class Judge:
+class Judge(_OfCall):
     """Have `policy` say whether a human must decide about a call; `run` is the run as it stands."""
 
     ref: CallRef
@@ -130,15 +137,11 @@ class Judge:
     policy: Policy = field(repr=False)
     run: Run[Any] = field(repr=False)
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey("judge", *self.ref, 1, self.path)
+    kind = "judge"
 
 
 @frozen
-class AskHuman:
+class AskHuman(_OfCall):
     """Ask a human whether a call may run. The decision must carry `digest`.
 
     `revealed` are values from the state that the tool will get and the human may see. A
@@ -154,15 +157,11 @@ class AskHuman:
     expires_at: float | None = None
     revealed: FrozenDict[str, object] = field(factory=FrozenDict)
     path: Path = ()
-
-    @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey("human", *self.ref, 1, self.path)
+    kind = "human"
 
 
 @frozen
-class WaitUntil:
+class WaitUntil(_OfCall):
     """Say when it is `at`, in seconds since 1970.
 
     A tool's "deadline" or its "pause" before the next attempt is over, or a "model_pause" of the
@@ -176,9 +175,9 @@ class WaitUntil:
     path: Path = ()
 
     @property
-    def key(self) -> EffectKey:
-        """The identity of this effect within its run."""
-        return EffectKey(self.reason, *self.ref, self.attempt, self.path)
+    def kind(self) -> str:  # type: ignore[override]  # one class for four kinds
+        """What is waited for."""
+        return self.reason
 
 
 Effect: TypeAlias = AskModel | RunTool | Reconcile | Judge | AskHuman | WaitUntil

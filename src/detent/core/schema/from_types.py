@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import abc
+from contextlib import suppress
 from enum import Enum
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    TypeAlias,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
 
 from attrs import NOTHING
 
@@ -168,10 +161,8 @@ def documented(schema: Json, text: str, default: object = NOTHING) -> Json:
     if text and "description" not in schema:
         schema["description"] = text
     if default is not NOTHING:
-        try:
+        with suppress(TypeError, ValueError):
             schema["default"] = json.loads(json.dumps(default, default=plain))
-        except (TypeError, ValueError):
-            return schema
     return schema
 
 

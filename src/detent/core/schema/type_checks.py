@@ -53,15 +53,20 @@ def takes(function: Callable[..., object], count: int) -> bool:
     return True
 
 
+def sole_type(declared: Any) -> Any:
+    """The type without annotations; of an optional one, the type that it is else."""
+    if get_origin(declared) is Annotated:
+        return sole_type(get_args(declared)[0])
+    if get_origin(declared) in (Union, UnionType):
+        options = [option for option in get_args(declared) if option is not NoneType]
+        return sole_type(options[0]) if len(options) == 1 else declared
+    return declared
+
+
 def is_list(declared: object) -> bool:
     """Whether `declared` is a list type: list, list[X], or an optional or annotated one."""
-    origin = get_origin(declared)
-    if origin is Annotated:
-        return is_list(get_args(declared)[0])
-    if origin is Union or origin is UnionType:
-        options = [argument for argument in get_args(declared) if argument is not NoneType]
-        return len(options) == 1 and is_list(options[0])
-    return declared is list or origin is list
+    kind = sole_type(declared)
+    return kind is list or get_origin(kind) is list
 
 
 def type_name(declared: Any) -> str:

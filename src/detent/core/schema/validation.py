@@ -20,7 +20,7 @@ from attrs import field, frozen
 
 from detent.core.schema.json_values import short_json
 from detent.core.schema.scalars import SCALARS
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import is_deep, thaw
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, KeywordValidator, ValidationError
@@ -35,9 +35,9 @@ BITS_MAX = 14_000
 """How large an integer may be: like Python, the library reads no number of more than 4,300 digits;
 of a larger one it says anything."""
 
-EXPLAINED_MAX = 5
-"""How many forms may stand in each other where it is said what is wrong with them: to look at the
-options of all of them takes twice as long with each one more."""
+EXPLAINED_MAX = 11
+"""How deep a value may be where it is said what is wrong with forms in forms, each some two levels
+deep: to look at the options of all of them takes twice as long with each form more."""
 
 CONTAINERS = (dict, list, tuple)
 HARMLESS = frozenset({str, bool, type(None)})
@@ -107,8 +107,9 @@ class Validator:
     schema: Schema
     _compiled: Draft202012Validator = field(init=False, eq=False, repr=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_compiled", compiled(self.schema))
+    @_compiled.default
+    def _compile(self) -> Draft202012Validator:
+        return compiled(self.schema)
 
     @property
     def _branches(self) -> bool:
@@ -128,7 +129,7 @@ class Validator:
         """One sentence for each way in which the value, which is called `whole`, does not fit."""
         try:
             require_json(value)
-            if self._branches and _is_deep(value):  # each level would take twice as long
+            if self._branches and is_deep(value, EXPLAINED_MAX):
                 deep = f"{whole} do not fit, and are nested too deep to say where"
                 return [] if self._compiled.is_valid(value) else [deep]
             errors = list(self._compiled.iter_errors(value))
@@ -163,25 +164,17 @@ def compiled(schema: Schema) -> Draft202012Validator:
 
 def require_json(value: object, depth: int = DEPTH_MAX) -> None:
     """Raise ValueError for what the library takes for something else, or overflows the stack on."""
-    if isinstance(value, CONTAINERS):
+    if isinstance(value, int):
+        if value.bit_length() > BITS_MAX:
+            raise ValueError(f"an integer has more than {BITS_MAX} bits")
+    elif isinstance(value, CONTAINERS):
         if not depth:
             raise ValueError(f"more than {DEPTH_MAX} levels deep")
         for item in value.values() if isinstance(value, dict) else value:
             if type(item) not in HARMLESS:  # most arguments are: to look saves a call for each
                 require_json(item, depth - 1)
-    elif isinstance(value, int):
-        if value.bit_length() > BITS_MAX:
-            raise ValueError(f"an integer has more than {BITS_MAX} bits")
     elif isinstance(value, float) and not isfinite(value):
         raise ValueError(f"JSON has no {value}")
-
-
-def _is_deep(value: object, levels: int = 2 * EXPLAINED_MAX) -> bool:
-    """Whether containers stand in each other more than so many levels deep."""
-    if not isinstance(value, CONTAINERS):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deep(item, levels - 1) for item in items)
 
 
 def resolved(reference: str, root: Schema) -> Schema:
@@ -196,9 +189,7 @@ def resolved(reference: str, root: Schema) -> Schema:
 def pointer_parts(reference: str) -> list[str]:
     """The names on the way from the root of a schema to what a local reference names."""
     parts = reference.removeprefix("#").split("/")[1:]
-    return [
-        part.replace("~1", "/").replace("~0", "~") for part in parts
-    ]  # in this order: ~01 is ~1
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]  # thus ~01 is ~1
 
 
 def _at(root: Any, path: Path) -> Any:

@@ -161,15 +161,11 @@ class Key(Generic[T, U]):
         if chosen is replace_values:
             self._require(update)
             return hold(self.name, update)
-        held = update if type(update) is SharedList else hold(self.name, update)
-        if (
-            chosen is merge_lists
-            and self._is_list
-            and type(current) is SharedList
-            and type(held) is SharedList
-        ):
+        held = hold(self.name, update)
+        both = type(current) is SharedList and type(held) is SharedList
+        if both and chosen is merge_lists and self._is_list:
             self._require(held)  # the usual case: all that is new comes from the update
-            return current + held
+            return current + held  # type: ignore[operator]  # both are lists
         try:
             look = read_copy if _is_shipped(chosen) else read  # ours take lists as they are shared
             merged = chosen(None if current is UNSET else look(current), look(held))

@@ -63,36 +63,36 @@ class PendingWrites:
             )
 
 
-def live_state(ledger: PendingWrites, kind: type[BaseState]) -> BaseState:
-    """A state of class `kind` that reads and writes through `ledger`.
+def live_state(pending: PendingWrites, kind: type[BaseState]) -> BaseState:
+    """A state of class `kind` that reads and writes through `pending`.
 
     Raises:
         StateError: the run's state is of another class, and `kind` is not `State`, which fits any.
     """
-    run_kind = type(ledger.latest())
+    run_kind = type(pending.latest())
     if kind is not State and not issubclass(run_kind, kind):
         raise StateError(f"the tool wants a {kind.__name__}, and the run has a {run_kind.__name__}")
     live = object.__new__(_live(State if kind is State else run_kind))  # type: ignore[arg-type]  # classes are hashable, whatever their instances are
-    object.__setattr__(live, "_ledger", ledger)
+    object.__setattr__(live, "_pending", pending)
     return live
 
 
 @cache
 def _live(kind: type[BaseState]) -> type[BaseState]:
-    """The subclass of `kind` whose values are those of a ledger."""
+    """The subclass of `kind` whose values are those of its pending writes."""
 
     def update(self: Any, writes: Iterable[Write]) -> Any:
-        self._ledger.add(writes)
+        self._pending.add(writes)
         return self
 
     def put(self: Any, key: Key[Any, Any], value: object, handler: Merge | None) -> Any:
         return self.update([Write(key.name, value, handler)])
 
     body = {
-        "__slots__": ("_ledger",),
+        "__slots__": ("_pending",),
         "__doc__": kind.__doc__,
-        "_keys": property(lambda self: self._ledger.latest().fields),
-        "_values": property(lambda self: self._ledger.latest()._values),  # noqa: SLF001  # of its own kind
+        "_keys": property(lambda self: self._pending.latest().fields),
+        "_values": property(lambda self: self._pending.latest()._values),  # noqa: SLF001  # of its own kind
         "_put": put,
         "update": update,
     }

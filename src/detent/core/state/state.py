@@ -220,11 +220,7 @@ class State(BaseState):
 
     @classmethod
     def from_dict(
-        cls,
-        stored: Mapping[str, Any],
-        schema: Mapping[str, object],
-        *,
-        check: Check = "all",
+        cls, stored: Mapping[str, Any], schema: Mapping[str, object], *, check: Check = "all"
     ) -> Self:
         """The state that `to_dict` stored, under the schema that you give again. See `restored`."""
         return cls(schema, check=check).restored(stored)
@@ -246,10 +242,7 @@ class State(BaseState):
         return self._key(key).name in self._values
 
     def set(
-        self,
-        key: str,
-        value: object,
-        handler_override: Callable[[Any, Any], Any] | None = None,
+        self, key: str, value: object, handler_override: Callable[[Any, Any], Any] | None = None
     ) -> Self:
         """A new state with `value` merged into `key`, by `handler_override` if one is given.
 

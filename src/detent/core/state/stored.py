@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from detent.core.chat.json import conversation_data, messages_from_json
 from detent.core.chat.messages import ChatMessage
@@ -18,19 +18,16 @@ VERSION = 1
 
 
 def value_to_json(
-    value: object, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
+    value: Any, declared: object = Any, types: Iterable[object] = (), *, place: str = "value"
 ) -> Any:
     """What a key holds, or a write to it, as JSON. Raises as `to_json`."""
-    if declared == list[ChatMessage] and _are_messages(value):
+    is_list = declared == list[ChatMessage] and isinstance(value, list)
+    if is_list and {ChatMessage}.issuperset(map(type, value)):
         try:
             return conversation_data(value)
         except UnstorableError as error:
             raise UnstorableError(f"{place} cannot be stored: {error}") from None
     return to_json(value, declared, types, place=place)
-
-
-def _are_messages(value: object) -> TypeGuard[list[ChatMessage]]:
-    return isinstance(value, list) and {ChatMessage}.issuperset(map(type, value))
 
 
 def state_to_json(

@@ -81,15 +81,14 @@ def joined(chain: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[int, Json] |
 def _behind(lists: dict[str, list[Any]], data: Mapping[str, Any]) -> Json:
     """A checkpoint as a snapshot. `lists` are those of the one before, and are made its own."""
     match data:
-        case {"run": dict(run), "shared": dict(shared), "format": version}:
+        case {
+            "run": {"state": {"data": dict(values), **rest}, **run},
+            "shared": dict(shared),
+            "format": version,
+        }:
             require_format(version)
         case _:
-            raise StoredDataError("a checkpoint is damaged: its run is not there")
-    match run.get("state"):
-        case {"data": dict(values), **rest}:
-            pass
-        case _:
-            raise StoredDataError("a checkpoint is damaged: its state is not there")
+            raise StoredDataError("a checkpoint is damaged: its run is not there, or not whole")
     for name, new in values.items():
         if isinstance(new, list):
             lists[name] = _grown(lists.get(name, []), shared.get(name, 0), new)

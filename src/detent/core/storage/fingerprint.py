@@ -35,10 +35,7 @@ def fingerprint(spec: AgentSpec[Any], run: Run[Any]) -> Json:
 
 
 def mismatches(
-    spec: AgentSpec[Any],
-    agent: Mapping[str, Any],
-    run: Mapping[str, Any],
-    slots: Sequence[Slot],
+    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
 ) -> list[str]:
     """Why an agent cannot go on with a run that was stored of an `agent` with these traits."""
     open_calls = [slot.call.tool_name for slot in slots if not is_settled(slot)]
@@ -49,13 +46,12 @@ def mismatches(
         for name in names
         if name not in spec.tools
     ]
-    for name, was in agent["tools"].items():
-        if name in open_calls and name in spec.tools:
-            now = _digest(spec.tools[name].parameters)
-            if was["schema"] != now:
-                faults.append(
-                    f"a call of {name!r} is open, and the tool's parameters have changed since"
-                )
+    now = {name: _digest(spec.tools[name].parameters) for name in open_calls if name in spec.tools}
+    faults += [
+        f"a call of {name!r} is open, and the tool's parameters have changed since"
+        for name, was in agent["tools"].items()
+        if name in now and was["schema"] != now[name]
+    ]
     known = ", ".join(spec.state.fields)
     was_keys = agent["state"]
     faults += [
@@ -76,10 +72,7 @@ def is_fingerprint(value: object) -> bool:
 
 
 def _mismatches_inside(
-    spec: AgentSpec[Any],
-    agent: Mapping[str, Any],
-    run: Mapping[str, Any],
-    slots: Sequence[Slot],
+    spec: AgentSpec[Any], agent: Mapping[str, Any], run: Mapping[str, Any], slots: Sequence[Slot]
 ) -> Iterator[str]:
     for place, slot in enumerate(slots):
         if not isinstance(slot.status, Delegated) or slot.status.tool_name not in spec.agents:

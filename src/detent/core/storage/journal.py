@@ -10,15 +10,7 @@ from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
-from detent.core.run.run import (
-    Acting,
-    AwaitingDecision,
-    Delegated,
-    Done,
-    Run,
-    Status,
-    is_settled,
-)
+from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
@@ -100,7 +92,11 @@ def event_from_json(spec: AgentSpec[Any], data: Mapping[str, object]) -> Event:
 
 
 def event_of_kind(spec: AgentSpec[Any], kind: str, data: Mapping[str, object]) -> Event:
-    """The same, of data that does not say its kind, which is quicker. Raises as above."""
+    """The event of this kind that `data` says, without its kind: that is read more quickly.
+
+    Raises:
+        StoredDataError: it says none, or names what this agent does not have.
+    """
     known = KINDS.get(kind)
     return load(data, known, spec) if known else event_from_json(spec, {**data, TAG: kind})
 
@@ -128,19 +124,16 @@ def status_of(run: Run[Any]) -> str:
 def progress_mark(run: Run[Any]) -> str:
     """How far a run has come, in a line: two runs that differ here do not go on alike.
 
-    The turn, the phase, how many messages there are, and a word for each call.
+    The turn, the phase, how many messages there are, and how far each call has come, with the mark
+    of an agent that is at work on it.
     """
     phase = run.phase
     mark = f"{run.turn} {type(phase).__name__} {len(conversation_in(run.state))}"
     for slot in phase.slots if isinstance(phase, Acting) else ():
-        mark += f" {_word(slot.status)}"
+        mark += f" {type(slot.status).__name__}"
+        if isinstance(slot.status, Delegated):
+            mark += f"({progress_mark(slot.status.run)})"
     return mark
-
-
-def _word(status: Status) -> str:
-    """How far a call has come, with the mark of an agent that is at work on it."""
-    inner = f"({progress_mark(status.run)})" if isinstance(status, Delegated) else ""
-    return f"{type(status).__name__}{inner}"
 
 
 KINDS: Mapping[str, type[Event]] = {one.__name__: one for one in get_args(Event)}

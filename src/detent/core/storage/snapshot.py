@@ -175,17 +175,19 @@ class AgentSnapshot:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: Mapping[str, Any]) -> AgentSnapshot:
         """What `to_dict` gave. `data` is not changed and not kept.
 
         Raises:
             StoredDataError: `data` is no snapshot, or another Detent wrote it.
         """
-        parts = _parts_of(data)
-        decisions = _listed(data.get("decisions", []), "decisions")
         try:
-            new = cls(*parts, decisions=tuple(map(ToolExecutionDecision.from_dict, decisions)))
+            new = passing_snapshot(data)
+            decided = map(ToolExecutionDecision.from_dict, _listed(data, "decisions", []))
+            new = evolve(new, run={**new.run}, decisions=tuple(decided))  # frozen, however deep
             new.to_json()  # or a number that is too long for any text is found by whoever writes it
+        except StoredDataError:
+            raise
         except RecursionError:
             raise StoredDataError("the snapshot is nested too deeply") from None
         except (TypeError, ValueError) as error:
@@ -197,7 +199,7 @@ class AgentSnapshot:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
+    def from_json(cls, text: str | bytes) -> AgentSnapshot:
         """What `to_json` gave.
 
         Raises:
@@ -210,10 +212,12 @@ class AgentSnapshot:
         return cls.from_dict(data)
 
 
-def _parts_of(
-    data: Mapping[str, Any],
-) -> tuple[Json, Json, tuple[EffectKey, ...], str, Mapping[str, Any], float | None]:
-    """What the fields of a snapshot are made of."""
+def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
+    """The snapshot in `data`, whose run is kept as it is: for one that nobody else gets.
+
+    Raises:
+        StoredDataError: `data` is no snapshot, or another Detent wrote it.
+    """
     if not isinstance(data, Mapping) or data.get("detent") != "snapshot":
         raise StoredDataError("this is no snapshot: one has 'detent': 'snapshot'")
     require_format(data.get("format"))
@@ -222,21 +226,14 @@ def _parts_of(
         raise StoredDataError(
             "the snapshot is damaged: its run or its agent is not there or not whole"
         )
-    held = tuple(map(key_from_json, _listed(data.get("held"))))
+    held = tuple(map(key_from_json, _listed(data, "held")))
     break_point, about_to = data.get("break_point"), data.get("about_to")
     if not isinstance(break_point, Mapping) or not isinstance(about_to, str):
         raise StoredDataError("the snapshot is damaged: 'break_point' or 'about_to' is not there")
-    return cast(Json, run), cast(Json, agent), held, about_to, break_point, _time(data.get("at"))
-
-
-def passing_snapshot(data: Mapping[str, Any]) -> AgentSnapshot:
-    """The snapshot in `data`, which is kept as it is: for one that nobody else gets.
-
-    Raises:
-        StoredDataError: `data` is no snapshot, or another Detent wrote it.
-    """
-    run, *rest = _parts_of(data)
-    return AgentSnapshot(FrozenDict(run), *rest)  # type: ignore[arg-type]  # mypy loses their types
+    at = _time(data.get("at"))
+    return AgentSnapshot(
+        FrozenDict(cast(Json, run)), cast(Json, agent), held, about_to, break_point, at
+    )
 
 
 def snapshot_of(
@@ -296,9 +293,7 @@ def get_tool_calls_and_descriptions_from_snapshot(
         breakpoint_tool_only: only the calls that it has stopped for: those that wait for a human,
             else those that a breakpoint names.
     """
-    slots = agent_snapshot.slots
-    if breakpoint_tool_only:
-        slots = _stopped_for(agent_snapshot)
+    slots = _stopped_for(agent_snapshot) if breakpoint_tool_only else agent_snapshot.slots
     tools = agent_snapshot.agent["tools"]
     names = [slot.call.tool_name for slot in slots]
     descriptions = {name: tools[name]["description"] for name in names if name in tools}
@@ -341,7 +336,8 @@ def _time(value: object) -> float | None:
     raise StoredDataError("the snapshot is damaged: 'at' is no time")
 
 
-def _listed(value: object, name: str = "held") -> list[Any]:
+def _listed(data: Mapping[str, Any], name: str, default: object = None) -> list[Any]:
+    value = data.get(name, default)
     if not isinstance(value, list):
         raise StoredDataError(f"the snapshot is damaged: '{name}' must be an array")
     return value

@@ -20,12 +20,11 @@ HANDLERS = {"merge_lists": merge_lists, "replace_values": replace_values}
 """The handlers that everybody has; others are found at the tool or the state key."""
 
 
-def write_to_json(spec: AgentSpec[Any], write: Write) -> dict[str, Any]:
-    """A write as JSON, with its value as the state stores it.
-
-    Raises:
-        UnstorableError: the value, or the handler, cannot be stored.
-    """
+def _write_to_json(write: Write) -> dict[str, Any]:
+    """With its value as the state stores it."""
+    spec: AgentSpec[Any] | None = AGENT.get()
+    if spec is None:
+        raise UnstorableError("without an agent a write cannot be stored")
     declared, types = _types(spec, write.key)
     place = f"a write to {write.key!r}"
     value = value_to_json(bare(write.held), declared, types, place=place)
@@ -33,12 +32,10 @@ def write_to_json(spec: AgentSpec[Any], write: Write) -> dict[str, Any]:
     return {"key": write.key, "value": value, **handler}
 
 
-def write_from_json(spec: AgentSpec[Any], data: object) -> Write:
-    """The write that `data` says.
-
-    Raises:
-        StoredDataError: it says none, or the agent has no such handler.
-    """
+def _write_from_json(data: Any, _: object = None) -> Write:
+    spec: AgentSpec[Any] | None = AGENT.get()
+    if spec is None:
+        return Write("", None)
     match data:
         case {"key": str(key), "value": value, **rest} if rest.keys() <= {"handler"}:
             declared, types = _types(spec, key)
@@ -86,18 +83,6 @@ def _named(spec: AgentSpec[Any], key: str) -> dict[str, Handler[Any, Any]]:
 def _state_from_json(data: Any, _: object = None) -> Any:
     spec: AgentSpec[Any] | None = AGENT.get()
     return None if spec is None else spec.state.restored(require_object(data))
-
-
-def _write_to_json(write: Write) -> dict[str, Any]:
-    spec: AgentSpec[Any] | None = AGENT.get()
-    if spec is None:
-        raise UnstorableError("without an agent a write cannot be stored")
-    return write_to_json(spec, write)
-
-
-def _write_from_json(data: Any, _: object = None) -> Write:
-    spec: AgentSpec[Any] | None = AGENT.get()
-    return Write("", None) if spec is None else write_from_json(spec, data)
 
 
 def register_forms() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from attrs import Factory, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StateError
@@ -30,14 +30,6 @@ class MissingInputError(DetentError, LookupError):
     """A parameter is filled from the state, and the state has nothing for it yet."""
 
 
-def _opened(invocation: Invocation) -> PendingWrites:
-    return (
-        NOTHING_WRITTEN
-        if invocation.tool.signature.state is None
-        else PendingWrites(invocation.state)
-    )
-
-
 NOTHING_WRITTEN = PendingWrites(State({}))
 """For all tools that take no state: nobody can write to it."""
 
@@ -56,9 +48,12 @@ class Invocation:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     epoch: int = 0
-    _pending: PendingWrites = field(
-        init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
-    )
+    _pending: PendingWrites = field(init=False, eq=False, repr=False)
+
+    @_pending.default
+    def _opened(self) -> PendingWrites:
+        has_state = self.tool.signature.state is not None
+        return PendingWrites(self.state) if has_state else NOTHING_WRITTEN
 
     def arguments(self) -> dict[str, object]:
         """All arguments by name: the model's, as the declared types, and the state's.

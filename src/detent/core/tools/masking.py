@@ -1,4 +1,4 @@
-"""Secrecy: parameters whose values no human is shown. RULE: arguments become text only masked."""
+"""Masking: parameters whose values no human is shown. RULE: arguments become text only masked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 class SecretParameter:
     """Marks a parameter whose value nobody is shown: not who is asked, nor in a log or an error.
 
-    ``def sign(key: Annotated[str, Masked], text: str)``. In a schema of one's own,
+    ``def sign(key: Annotated[str, SecretParameter], text: str)``. In a schema of one's own,
     ``"writeOnly": True`` says the same of a property. The model knows it: it has chosen it. It is
     in the events, the snapshot and the journal, which are data.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 from inspect import isroutine
 from math import isfinite, isnan
@@ -118,17 +119,12 @@ def text_of(value: object) -> str:
     try:
         return _in_json(value)
     except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text
-        return _text_of_parts(value)
+        with suppress(TypeError, ValueError, RecursionError):
+            return _in_json(_json(value))
+        return str(value)
 
 
 _in_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=plain).encode
-
-
-def _text_of_parts(value: object) -> str:
-    try:
-        return json.dumps(_json(value), ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return str(value)
 
 
 def _json(value: object) -> object:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -22,6 +21,7 @@ from typing import (
 from attrs import field, frozen
 
 from detent.core.errors import ToolDefinitionError
+from detent.core.schema.type_checks import sole_type
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.wiring import Injected, Input
@@ -113,12 +113,8 @@ def field_texts(kind: type) -> dict[str, str]:
 def state_kind(declared: Any) -> type[BaseState] | None:
     """The kind of state that a parameter asks for: a state class, optional or not."""
     # A union of two state classes is none: it would be unclear which keys the function needs.
-    if get_origin(declared) is Annotated:
-        return state_kind(get_args(declared)[0])
-    if get_origin(declared) in (Union, UnionType):
-        some = [option for option in get_args(declared) if option is not NoneType]
-        return state_kind(some[0]) if len(some) == 1 else None
-    return declared if isinstance(declared, type) and issubclass(declared, BaseState) else None
+    kind = sole_type(declared)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseState) else None
 
 
 def _state_parameter(

@@ -31,9 +31,11 @@ def _parameter_faults(tool: Tool) -> Iterator[str]:
     signature = tool.signature
     offered = property_names(tool.spec.parameters)
     takes = ", ".join(signature.declared) or "nothing"
-    if not signature.is_open:
-        for name in sorted(offered - signature.declared.keys()):
-            yield f"its schema has {name!r}, which its function does not take; it takes: {takes}"
+    sources = dict.fromkeys(sorted(offered), "its schema has")
+    sources |= {item.parameter: "the state fills the parameter" for item in tool.inputs}
+    for name, source in sources.items():
+        if name not in signature.declared and not signature.is_open:
+            yield f"{source} {name!r}, which its function does not take; it takes: {takes}"
     for name in sorted(signature.required - offered - tool.hidden):
         yield f"neither the model nor the state gives its function the parameter {name!r}"
     for name, fillers in _fillers(tool).items():
@@ -63,14 +65,7 @@ def _state_faults(tool: Tool, state: BaseState) -> Iterator[str]:
 
 
 def _input_faults(tool: Tool, item: Input, state: BaseState) -> Iterator[str]:
-    signature = tool.signature
-    takes = signature.declared.get(item.parameter, UNKNOWN)
-    if item.parameter not in signature.declared and not signature.is_open:
-        names = ", ".join(signature.declared) or "nothing"
-        yield (
-            f"the state fills the parameter {item.parameter!r}, "
-            f"which its function does not take; it takes: {names}"
-        )
+    takes = tool.signature.declared.get(item.parameter, UNKNOWN)
     if fault := _key_fault(item, state):
         yield fault
     elif not fits(held := state.fields[item.key].type, takes):

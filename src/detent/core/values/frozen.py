@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from operator import is_
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Never, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -39,9 +39,9 @@ def _refuse(self: object, *args: object, **kwargs: object) -> Never:
 def _filling(base: Any) -> Any:
     """A ``__new__`` that fills it already: anybody can call the ``__init__`` of `base` again."""
 
-    def new(cls: Any, items: Iterable[object] = ()) -> object:
+    def new(cls: Any, *items: object, **named: object) -> object:
         filled = base.__new__(cls)
-        base.__init__(filled, items)
+        base.__init__(filled, *items, **named)
         return filled
 
     return new
@@ -55,14 +55,7 @@ class FrozenDict(dict[K, V]):
     clear = pop = popitem = setdefault = update = _refuse
 
     if not TYPE_CHECKING:  # a checker takes the constructor of dict
-
-        def __new__(cls, *items: object, **named: object) -> Self:
-            """Fill it here already: then ``__init__`` has nothing to do, however often called."""
-            filled = dict.__new__(cls)
-            dict.__init__(filled, *items, **named)
-            return filled
-
-        __init__ = object.__init__
+        __new__, __init__ = _filling(dict), object.__init__
 
     def __hash__(self) -> int:  # type: ignore[override]  # a dict has no hash; a frozen one has
         return hash(frozenset(self.items()))
@@ -168,6 +161,22 @@ def _frozen_collection(value: Iterable[object], leaf: Leaf) -> object:
 
 def _same(some: Iterable[object], others: Iterable[object]) -> bool:
     return all(map(is_, some, others))
+
+
+def is_deep(value: object, levels: int) -> bool:
+    """Whether what stands in a value stands so many levels deep, in mappings, lists and tuples."""
+    level = [value]
+    for _ in range(levels):  # level by level: a recursion would fail at the depth it looks for
+        level = [item for container in level for item in _items(container)]
+        if not level:
+            return False
+    return True
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Iterable[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def thaw(value: object) -> object:

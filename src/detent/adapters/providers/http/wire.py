@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Never
 
-from detent.core.chat.messages import is_deep
+from detent.core.chat.messages import DEPTH_MAX
 from detent.core.chat.replies import ModelFailure
+from detent.core.values.frozen import is_deep
 from detent.ports.chat import ChatGeneratorError
 
 # json.dumps would make an encoder for each text, which takes as long as writing a short request.
@@ -49,7 +50,7 @@ def read_arguments(text: str, *, cut: bool) -> Mapping[str, Any] | None:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) and not is_deep(value) else None
+    return value if isinstance(value, dict) and not is_deep(value, DEPTH_MAX) else None
 
 
 def _refuse(constant: str) -> Never:
