@@ -12,7 +12,7 @@ from weakref import ReferenceType, WeakValueDictionary, ref
 
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
-from detent.adapters.system.processes import has_ended, this_process
+from detent.adapters.system.processes import has_ended, is_this_process, this_process
 from detent.core.control.claims import (
     RENEWED,
     Claim,
@@ -42,6 +42,7 @@ class Lease:
     def __init__(self, keeper: Keeper, run_id: str, claim: Claim) -> None:
         self._keeper = keeper
         self.run_id, self.claim = run_id, claim
+        _DRIVEN[claim.owner, run_id] = self
 
     @property
     def epoch(self) -> int:
@@ -66,6 +67,10 @@ class Lease:
     def release(self) -> None:
         """Give the run back: it is not driven any more. The second time, this does nothing."""
         self._keeper.release(self)
+
+
+_DRIVEN: WeakValueDictionary[tuple[str, str], Lease] = WeakValueDictionary()
+"""By owner and run, what this process drives: whoever has dropped a lease drives nothing."""
 
 
 class Keeper:
@@ -140,6 +145,7 @@ class Keeper:
                 now = self._claims.find(lease.run_id) or was
                 raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
             lease.claim = claim
+            _DRIVEN[claim.owner, lease.run_id] = lease
             self._hold(lease)
 
     def release(self, lease: Lease) -> None:
@@ -151,6 +157,7 @@ class Keeper:
             if held is None or held() is not lease:
                 return
             self._held[lease.run_id] = (None, lease.claim)
+            _DRIVEN.pop((lease.claim.owner, lease.run_id), None)
             with suppress(JournalError):  # the thread does it as soon as it can
                 self._give_back(lease.run_id, lease.claim)
 
@@ -161,7 +168,7 @@ class Keeper:
                 if self._held and self._owner is not None and self._is_sure:
                     self._keep(self._owner.id)
                 for run_id, (lease, claim) in list(self._held.items()):
-                    if not _is_driven(lease):
+                    if lease is None or lease() is None:
                         self._give_back(run_id, claim)
             return bool(self._held)
 
@@ -186,11 +193,11 @@ class Keeper:
         del self._held[run_id]
 
     def _require_free(self, run_id: str, found: Claim | None) -> None:
-        held = self._held.get(run_id)
-        if found is None or (held is not None and held[1] == found and not _is_driven(held[0])):
+        owner = None if found is None else self._claims.owner(found.owner)
+        if found is None or owner is None or not is_held(found, owner, self._clock.now()):
             return
-        owner = self._claims.owner(found.owner)
-        if owner is not None and is_held(found, owner, self._clock.now()) and not has_ended(owner):
+        is_dropped = is_this_process(owner) and (owner.id, run_id) not in _DRIVEN
+        if not (is_dropped or has_ended(owner)):
             raise RunBusyError(run_id, found, owner)
 
     @property
@@ -258,11 +265,6 @@ def _looks(now: float, wait_s: float) -> Iterator[float]:
         at = min(at + pause, end)
         pause = min(2 * pause, LAST_LOOK_S)
         yield at
-
-
-def _is_driven(lease: ReferenceType[Lease] | None) -> bool:
-    """Whether somebody still has the lease: whoever dropped it does not drive the run."""
-    return lease is not None and lease() is not None
 
 
 def _run_time() -> float:

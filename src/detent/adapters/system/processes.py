@@ -33,6 +33,11 @@ def this_process(owner_id: str, until: float) -> Owner:
     return Owner(owner_id, host(), os.getpid(), _started(os.getpid()), until)
 
 
+def is_this_process(owner: Owner) -> bool:
+    """Whether the owner is this process."""
+    return owner.pid == os.getpid() and owner.host == host()
+
+
 def has_ended(owner: Owner) -> bool:
     """Whether the owner's process is known to have ended. False when nothing is known of it."""
     if owner.host != host() or sys.platform == "win32":  # whose os.kill ends a process
