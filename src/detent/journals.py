@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalConflictError as JournalConflictError
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
-    from detent.ports.journal import StoredRun as StoredRun
+    from detent.ports.journal import listing_after as listing_after
     from detent.ports.journal import require_next as require_next
+    from detent.ports.listing import Listing as Listing
+    from detent.ports.listing import RunQuery as RunQuery
+    from detent.ports.listing import StoredRun as StoredRun
+    from detent.ports.listing import page_of as page_of
 else:
     from detent.exports import lazy_exports
 
@@ -38,7 +42,8 @@ else:
             "adapters.journals.sqlite": "SQLiteJournal",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-                "StoredRun require_next"
+                "listing_after require_next"
             ),
+            "ports.listing": "Listing RunQuery StoredRun page_of",
         },
     )

@@ -10,12 +10,12 @@ from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.agent.continuation import continued
 from detent.adapters.agent.inputs import (
+    conversation_of,
     limits_of,
     require_callback,
-    require_conversation,
     require_nothing_else,
 )
-from detent.adapters.agent.options import Messages, RunRequest
+from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
@@ -30,7 +30,6 @@ from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.tools.toolsets import Tools, flat
-from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
@@ -57,6 +56,7 @@ from detent.ports.chat import (
 )
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
+from detent.ports.listing import Listing
 from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
@@ -100,6 +100,7 @@ class Assembly(Generic[S]):
     chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
     strategies: Mapping[str, Any] = field(factory=dict)
+    name: str = ""
     has_toolset: bool = field(
         init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
     )
@@ -142,7 +143,7 @@ class Assembly(Generic[S]):
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
-        opening, messages = spec, _conversation(request.messages)
+        opening, messages = spec, conversation_of(request.messages)
         if after is not None:
             opening, messages = continued(spec, after, messages)
         new = start(
@@ -153,7 +154,8 @@ class Assembly(Generic[S]):
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self._time(spec),
         )
-        return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point)
+        thread = request.thread_id or ""
+        return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point, thread)
 
     def resume(
         self,
@@ -204,6 +206,7 @@ class Assembly(Generic[S]):
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
+        thread_id: str = "",
     ) -> RunHandle[S]:
         tell = self.streaming_callback
         if streaming_callback is not None:
@@ -214,7 +217,8 @@ class Assembly(Generic[S]):
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
         recorder = None
         if self.journal is not None:
-            recorder = Recorder(self.journal, spec, self.clock.now, at)
+            listing = Listing(self.name, thread_id)
+            recorder = Recorder(self.journal, spec, self.clock.now, at, listing=listing)
             if at.length == 0:
                 recorder.begin(at.run)
         session = Session(
@@ -315,6 +319,7 @@ def assemble(
     state_schema: type[S] | Mapping[str, object] | None,
     output_type: type[object] | OutputType[object] | None,
     *,
+    name: str = "",
     system_prompt: str | None = None,
     exit_conditions: Sequence[str] = ("text",),
     max_agent_steps: int | None = None,
@@ -347,7 +352,7 @@ def assemble(
         fail_on_tool_fault=raise_on_tool_invocation_failure,
         output=output_for(chat_generator, output_type),
     )
-    ports = (tool_executor, clock, observers, journal, chance, hooks, rules.named)
+    ports = (tool_executor, clock, observers, journal, chance, hooks, rules.named, name)
     return Assembly(spec, chat_generator, tools, rules, streaming_callback, *ports)
 
 
@@ -381,15 +386,6 @@ def output_for(
         return None
     wanted = kind if isinstance(kind, OutputType) else OutputType(kind)
     return evolve(wanted, native=wanted.native or schema_mode_of(chat_generator))
-
-
-def _conversation(messages: Messages) -> Sequence[ChatMessage]:
-    if isinstance(messages, str):
-        return (ChatMessage.from_user(messages),)
-    if isinstance(messages, ChatMessage):
-        return (messages,)
-    require_conversation(messages)
-    return messages
 
 
 def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:

@@ -9,6 +9,7 @@ from typing import Any, Generic
 
 from attrs import evolve, frozen
 
+from detent.adapters.drivers.listing import BEGIN_NO_WAIT, listing_of
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
 from detent.core.control.rebase import Folded, is_from_people
@@ -46,6 +47,7 @@ from detent.ports.journal import (
     JournalDamagedError,
     with_data,
 )
+from detent.ports.listing import NO_LISTING, Listing
 
 STARTED = "Started"
 STOPPED = "Stopped"
@@ -92,7 +94,9 @@ class Loaded(Generic[S]):
 class Recorder:
     """Writes what happens to one run to a journal, from where it stands there.
 
-    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`.
+    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`. `listing`
+    is what lists say of the run while it waits for nothing; its agent and thread count when the run
+    begins, and are not asked for later.
     """
 
     def __init__(
@@ -102,6 +106,8 @@ class Recorder:
         now: Now,
         at: Loaded[Any],
         every: int | None = None,
+        *,
+        listing: Listing = NO_LISTING,
     ) -> None:
         self._journal = journal
         self._spec = spec
@@ -109,6 +115,8 @@ class Recorder:
         self._length = at.length
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
+        self._quiet = listing
+        self._listed: Listing | None = None  # as far as this recorder knows
 
     def begin(self, run: Run[Any]) -> None:
         """Write down a run to which nothing has happened yet.
@@ -117,7 +125,10 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, start_data(self._spec, run))])
+            quiet = self._quiet
+            names = {"name": quiet.agent, "thread_id": quiet.thread_id}
+            said = {what: name for what, name in names.items() if name}
+            self._append(run, [(STARTED, {**start_data(self._spec, run), **said})])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -127,6 +138,10 @@ class Recorder:
         new = [
             (type(event).__name__, data_of(event, type(event), self._spec)) for event, _ in happened
         ]
+        may_wait = False
+        for event, _ in happened:
+            if type(event) not in BEGIN_NO_WAIT:
+                may_wait = True
         marked = len(new) - 1
         while marked >= 0 and type(happened[marked][0]) is ToolStarted:
             marked -= 1  # of a start, only one thing can come
@@ -135,10 +150,12 @@ class Recorder:
         position = self._length + len(new)
         count = position - self._known.position
         if count < self._enough or (run.slots and count < 2 * self._enough):
-            self._append(run, new)  # between turns a run is small: that is waited for
+            # between turns a run is small: that is waited for
+            self._append(run, new, may_wait=may_wait)
             return
         data, rest = checkpoint_data(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, MappingProxyType(data)))
+        whole = Checkpoint(position, MappingProxyType(data))
+        self._append(run, new, whole, may_wait=may_wait)
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -168,6 +185,7 @@ class Recorder:
             if 0 < (count := one.position - start) <= len(folded):
                 self._known = Known(one.position, lists_in(folded[count - 1][2].state))
         self._length += len(folded)
+        self._listed = None  # theirs may say something else
         return folded
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
@@ -181,13 +199,22 @@ class Recorder:
         run: Run[Any],
         new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
+        *,
+        may_wait: bool = False,
     ) -> None:
         status, at = status_of(run), self._now()
         entries = [
             Entry(place, at, kind, status, MappingProxyType(data))
             for place, (kind, data) in enumerate(new, self._length)
         ]
-        self._journal.append(run.id, entries, checkpoint)
+        if may_wait or self._listed is not self._quiet:
+            listing = listing_of(self._spec, run, self._quiet)
+            if listing != self._listed:
+                entries[-1] = evolve(entries[-1], listing=listing)
+            self._journal.append(run.id, entries, checkpoint)
+            self._listed = listing
+        else:
+            self._journal.append(run.id, entries, checkpoint)
         self._length += len(entries)
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from detent.ports.journal import (
     Checkpoint,
     Entry,
     JournalError,
-    StoredRun,
+    listing_after,
     require_next,
 )
+from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -26,19 +30,38 @@ CREATE TABLE IF NOT EXISTS detent_entries (
 CREATE TABLE IF NOT EXISTS detent_snapshots (
     run_id TEXT NOT NULL, position BIGINT NOT NULL, data TEXT NOT NULL,
     PRIMARY KEY (run_id, position)
-)
+);
+CREATE TABLE IF NOT EXISTS detent_runs (
+    run_id TEXT COLLATE "C" NOT NULL PRIMARY KEY, length BIGINT NOT NULL,
+    at DOUBLE PRECISION NOT NULL, status TEXT NOT NULL, agent TEXT NOT NULL,
+    thread_id TEXT NOT NULL, wake_at DOUBLE PRECISION, pending TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS detent_runs_by_time ON detent_runs (at, run_id);
+CREATE INDEX IF NOT EXISTS detent_runs_by_status ON detent_runs (status, at, run_id);
+CREATE INDEX IF NOT EXISTS detent_runs_by_agent ON detent_runs (agent, at, run_id)
+    WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS detent_runs_by_thread ON detent_runs (thread_id, at, run_id)
+    WHERE thread_id <> '';
+CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
 """
+LAYOUT = 1
+"""Which tables there are, and what stands in them."""
 ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
-LENGTH = "SELECT COALESCE(MAX(position) + 1, 0) FROM detent_entries WHERE run_id = %s"
+RUN = """
+SELECT length, agent, thread_id, wake_at, pending FROM detent_runs WHERE run_id = %s
+"""
 ENTRIES = """
 SELECT position, at, kind, status, data FROM detent_entries
 WHERE run_id = %s AND position >= %s ORDER BY position
 """
+LISTED = """
+INSERT INTO detent_runs VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
+    status = EXCLUDED.status, wake_at = EXCLUDED.wake_at, pending = EXCLUDED.pending
+"""
 RUNS = """
-SELECT run_id, position + 1, status, at FROM (
-    SELECT DISTINCT ON (run_id) run_id, position, status, at FROM detent_entries
-    ORDER BY run_id, position DESC
-) AS lasts ORDER BY at DESC
+SELECT run_id, length, status, at, agent, thread_id, wake_at, pending FROM detent_runs
+WHERE {} ORDER BY at DESC, run_id DESC LIMIT %s
 """
 SNAPSHOTS = "SELECT position, data FROM detent_snapshots WHERE run_id = %s ORDER BY position"
 
@@ -60,8 +83,7 @@ class PostgresJournal:
         self._db: Connection[Any] | None = None
         with self._transaction("opened") as db:
             db.execute(ALONE, ("detent schema",))
-            for statement in SCHEMA.split(";"):
-                db.execute(statement)
+            _make(db)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
@@ -70,10 +92,13 @@ class PostgresJournal:
         rows = [(run_id, *_row(entry)) for entry in entries]
         with self._transaction("written") as db:
             db.execute(ALONE, (run_id,))
-            require_next(run_id, entries, _first(db.execute(LENGTH, (run_id,)).fetchone()))
+            length, listing = _known(db.execute(RUN, (run_id,)).fetchone())
+            require_next(run_id, entries, length)
             db.cursor().executemany(
                 "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)", rows
             )
+            listed = (length + len(entries), *_listed(listing_after(listing, entries), entries))
+            db.execute(LISTED, (run_id, *listed))
             if checkpoint is not None:
                 kept = (run_id, checkpoint.position, checkpoint.text)
                 db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", kept)
@@ -92,10 +117,12 @@ class PostgresJournal:
             rows = db.execute(SNAPSHOTS, (run_id,)).fetchall()
         return [Checkpoint(position, data) for position, data in rows]
 
-    def runs(self) -> Sequence[StoredRun]:
-        """As the port says."""
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the port says. A page takes some milliseconds, however many runs there are."""
+        where, values = _where(query)
         with self._transaction("read") as db:
-            return [StoredRun(*row) for row in db.execute(RUNS).fetchall()]
+            rows = db.execute(RUNS.format(where), (*values, query.limit)).fetchall()
+        return [evolve(StoredRun(*row), pending=tuple(json.loads(row[-1]))) for row in rows]
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
@@ -103,6 +130,7 @@ class PostgresJournal:
             db.execute(ALONE, (run_id,))
             db.execute("DELETE FROM detent_entries WHERE run_id = %s", (run_id,))
             db.execute("DELETE FROM detent_snapshots WHERE run_id = %s", (run_id,))
+            db.execute("DELETE FROM detent_runs WHERE run_id = %s", (run_id,))
 
     def close(self) -> None:
         """Close the connection. It is made again when it is needed."""
@@ -142,5 +170,51 @@ def _row(entry: Entry) -> tuple[int, float, str, str, str]:
     return entry.position, entry.at, entry.kind, entry.status, entry.text
 
 
-def _first(row: Any) -> int:
-    return int(row[0])
+def _known(row: Any) -> tuple[int, Listing]:
+    """How many entries a run has, and what lists say of it."""
+    if row is None:
+        return 0, NO_LISTING
+    length, agent, thread_id, wake_at, pending = row
+    return length, Listing(agent, thread_id, wake_at, tuple(json.loads(pending)))
+
+
+def _listed(listing: Listing, entries: Sequence[Entry]) -> tuple[object, ...]:
+    """What lists say of a run from here on, as it is kept."""
+    last = entries[-1]
+    says = (listing.agent, listing.thread_id, listing.wake_at, json.dumps(listing.pending))
+    return last.at, last.status, *says
+
+
+def _where(query: RunQuery) -> tuple[str, list[object]]:
+    """What a query asks for, with its values. An index leaves out what is "", and must be told."""
+    where, values = ["TRUE"], list[object]()
+    for column in ("status", "agent", "thread_id"):
+        if (value := getattr(query, column)) is not None:
+            where.append(f"{column} = %s AND {column} {'<>' if value else '='} ''")
+            values.append(value)
+    if query.before is not None:
+        where.append("(at, run_id) < (%s, %s)")
+        values += query.before
+    return " AND ".join(where), values
+
+
+def _make(db: Connection[Any]) -> None:
+    """Make the tables where there are none.
+
+    Raises:
+        JournalError: those that are there are of another layout.
+    """
+    is_made = "SELECT to_regclass('detent_entries'), to_regclass('detent_layout')"
+    entries, layout = db.execute(is_made).fetchone() or (None, None)
+    if entries is None:
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute("INSERT INTO detent_layout VALUES (%s)", (LAYOUT,))
+        return
+    sql = "SELECT layout FROM detent_layout"
+    (found,) = (layout and db.execute(sql).fetchone()) or (0,)
+    if found != LAYOUT:
+        raise JournalError(
+            f"the journal in PostgreSQL has layout {found}, and this Detent knows layout {LAYOUT}: "
+            "use the version of Detent that wrote it"
+        )
