@@ -155,9 +155,9 @@ def test_pages_of_runs_follow_each_other() -> None:
     """By the last run of the page before, or its cursor, whatever was written in between."""
     journal = MemoryJournal()
     for number in range(7):
-        agent = clerk("hi", journal=journal, clock=JumpingClock(float(number)))
-        agent.run("hi", run_id=f"r{number}")
-    runs = Runs(journal, agent.spec)
+        clock = JumpingClock(float(number))
+        clerk("hi", journal=journal, clock=clock).run("hi", run_id=f"r{number}")
+    runs = Runs(journal, clerk("hi", journal=journal).spec)
 
     first = runs.list("done", limit=3)
     clerk("hi", journal=journal, clock=JumpingClock(99.0)).run("hi", run_id="new")

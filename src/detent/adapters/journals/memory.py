@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
+from threading import Condition, Lock
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -30,6 +30,8 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._written = Condition(self._lock)
+        self._waiting = 0  # a notice costs an append nothing where nobody waits
         self._entries: dict[str, list[Entry]] = {}
         self._checkpoints: dict[str, list[Checkpoint]] = {}
         self._index = RunIndex()
@@ -53,6 +55,8 @@ class MemoryJournal:
             self._unlisted.add(run_id)
             if last is not None:
                 self._checkpoints.setdefault(run_id, []).append(last)
+            if self._waiting:
+                self._written.notify_all()
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
@@ -93,3 +97,15 @@ class MemoryJournal:
             self._checkpoints.pop(run_id, None)
             self._unlisted.discard(run_id)
             self._index.put(run_id, None)
+            self._written.notify_all()
+
+    def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
+        """As the port `Notices` says."""
+        with self._lock:
+            self._waiting += 1
+            try:
+                return self._written.wait_for(
+                    lambda: len(self._entries.get(run_id, ())) != length, timeout_s
+                )
+            finally:
+                self._waiting -= 1

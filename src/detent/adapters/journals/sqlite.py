@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from detent.adapters.journals.lines import sync_directory
+from detent.adapters.journals.polling import wait_for_change
 from detent.adapters.journals.sqlite_file import (
     READ_ONLY,
     identity,
@@ -22,6 +25,7 @@ from detent.adapters.journals.sqlite_file import (
     is_read_only,
     opened,
     readable,
+    reader,
 )
 from detent.adapters.journals.sqlite_rows import (
     checkpoint_checksum,
@@ -173,6 +177,41 @@ class SQLiteJournal:
             db.execute("COMMIT")
 
         self._do("written", delete)
+
+    def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
+        """As the port `Notices` says: by the version of the file, in a connection of its own."""
+
+        def has_changed() -> bool:
+            (known,) = db.execute(KNOWN, (run_id,)).fetchone() or (0,)
+            return bool(known != length)
+
+        try:
+            with closing(reader(self._path)) as db:
+                return wait_for_change(
+                    lambda: db.execute("PRAGMA data_version").fetchone(), has_changed, timeout_s
+                )
+        except sqlite3.Error as error:
+            raise JournalError(f"the journal {self._path} could not be read: {error}") from error
+
+    def backup(self, path: str | Path) -> None:
+        """Copy all runs to the file at `path`, as they are at one instant; others may write on.
+
+        The copy takes the place of what is there once it is whole and on the disk.
+
+        Raises:
+            JournalError: it cannot be made; then what was at `path` is still there.
+        """
+        target = Path(path)
+        part = target.with_name(f"{target.name}.part")
+        try:
+            part.unlink(missing_ok=True)
+            with closing(reader(self._path)) as db, closing(sqlite3.connect(part)) as copy:
+                db.backup(copy)
+            part.replace(target)
+            sync_directory(target.parent)
+        except (OSError, sqlite3.Error) as error:
+            told = f"the journal {self._path} could not be copied to {path}: {error}"
+            raise JournalError(told) from error
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""

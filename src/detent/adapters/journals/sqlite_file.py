@@ -93,6 +93,23 @@ def _require_layout(db: sqlite3.Connection, path: str) -> None:
         )
 
 
+def reader(path: str) -> sqlite3.Connection:
+    """A connection that only reads, and sees what others write in the meantime, if they can."""
+    db = _connected(path, "ro")
+    try:
+        _require_layout(db, path)
+    except sqlite3.OperationalError as error:
+        db.close()
+        if is_read_only(error):
+            return readable(path)
+        raise
+    except BaseException:
+        db.close()
+        raise
+    db.text_factory = TEXT
+    return db
+
+
 def readable(path: str) -> sqlite3.Connection:
     """A connection that only reads, and makes no file beside the one at `path`.
 

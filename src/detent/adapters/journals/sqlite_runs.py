@@ -80,7 +80,8 @@ def _page(query: RunQuery) -> tuple[str, list[object]]:
     """The statement for a page, by the index that leaves the fewest runs over."""
     index, where, values = "runs_by_time", ["TRUE"], list[object]()
     if query.agent:
-        index, where, values = "runs_by_agent", ["agent = ? AND agent <> ''"], [query.agent]
+        index, where = "runs_by_agent", ["agent = ? AND agent <> ''"]
+        values.append(query.agent)
     if query.status is not None:
         index, where = "runs_by_status", [*where, "runs.status = ?"]
         values.append(CODES.get(query.status, query.status))
