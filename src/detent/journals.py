@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
     from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
@@ -33,6 +34,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "adapters.agent.continuation": "ThreadNotEndedError",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.recording": "RunExistsError RunNotFoundError",
             "adapters.journals.directory": "DirectoryJournal",

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from attrs import evolve
+from psycopg.conninfo import make_conninfo
 
 from detent import Agent, Runs, ScriptedChatGenerator
 from detent.adapters.journals.postgres import PostgresJournal
@@ -130,6 +131,14 @@ def test_no_password_is_in_a_message() -> None:
     assert "me" not in told.split("127.0.0.1:1", maxsplit=1)[0]
     assert "at 127.0.0.1:1 could not be opened: " in told
     assert "onnection refused" in told
+
+
+def test_no_user_is_in_a_message(url: str) -> None:
+    """The server names whom it does not know."""
+    with pytest.raises(JournalError, match=r"could not be opened: .*\*\*\*") as caught:
+        PostgresJournal(make_conninfo(url, user="stranger", password="sesame"))  # noqa: S106 - of a test
+
+    assert "stranger" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["postgresql://me:se/same@127.0.0.1:1", "sesame", "host=x same=y"])

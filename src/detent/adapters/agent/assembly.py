@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.continuation import continued
+from detent.adapters.agent.continuation import Thread, continued
 from detent.adapters.agent.inputs import (
     conversation_of,
+    exits_of,
     limits_of,
     require_callback,
     require_nothing_else,
@@ -126,12 +127,14 @@ class Assembly(Generic[S]):
         request: RunRequest[S],
         streaming_callback: StreamingCallback | None,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
     ) -> RunHandle[S]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
         spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
             require_nothing_else(
                 after=after,
+                thread_id=thread_id,
                 messages=request.messages,
                 tools=names,
                 generation_kwargs=request.generation_kwargs,
@@ -144,6 +147,9 @@ class Assembly(Generic[S]):
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
         opening, messages = spec, conversation_of(request.messages)
+        thread = None if thread_id is None else Thread(self.journal, thread_id)
+        if thread is not None:
+            after = thread.end(spec, after)
         if after is not None:
             opening, messages = continued(spec, after, messages)
         new = start(
@@ -152,10 +158,13 @@ class Assembly(Generic[S]):
             run_id=request.run_id or self.chance.new_id(),
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
-            at=self._time(spec),
+            at=self.clock.now() if spec.is_timed else None,
         )
-        thread = request.thread_id or ""
-        return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point, thread)
+        at = Loaded(new, 0)
+        handle = self._handle(spec, at, streaming_callback, request.break_point, thread_id or "")
+        if thread is not None and after is None:
+            thread.require_begun(new.id)
+        return handle
 
     def resume(
         self,
@@ -182,9 +191,6 @@ class Assembly(Generic[S]):
         """The rules of a run that gets these tools; and their names, if it only uses some."""
         spec = self.current_spec
         return (spec, None) if tools is None else choose_tools(spec, tools)
-
-    def _time(self, spec: AgentSpec[S]) -> float | None:
-        return self.clock.now() if spec.is_timed else None
 
     @property
     def required_journal(self) -> Journal:
@@ -343,7 +349,7 @@ def assemble(
         state=blank_state(state_schema),
         tools=by_name(flat(tools)),
         system_prompt=system_prompt,
-        exit_conditions=_exits(exit_conditions),
+        exit_conditions=exits_of(exit_conditions),
         policies=rules.policies,
         wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
@@ -360,10 +366,6 @@ def _rules(strategies: Strategies) -> Rules:
     from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
 
     return rules_of(strategies)
-
-
-def _exits(names: Sequence[str]) -> frozenset[str]:
-    return frozenset([names] if isinstance(names, str) else names)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:

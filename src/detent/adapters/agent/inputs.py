@@ -133,6 +133,11 @@ def _require(name: str, value: object, check: Check) -> None:
         raise TypeError(f"{name} must be {wanted}, got {value!r:.80}")
 
 
+def exits_of(names: Sequence[str]) -> frozenset[str]:
+    """The conditions that end a run; one by itself may be a text."""
+    return frozenset([names] if isinstance(names, str) else names)
+
+
 def limits_of(
     limits: Limits | None, max_agent_steps: int | None, parallel_tool_calls: int | None
 ) -> Limits:

@@ -45,7 +45,6 @@ class RunRequest(Generic[S]):
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None
     state: Mapping[str, object]
-    thread_id: str | None = None
 
 
 class AgentOptions(TypedDict, total=False):

@@ -94,9 +94,10 @@ class Loaded(Generic[S]):
 class Recorder:
     """Writes what happens to one run to a journal, from where it stands there.
 
-    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`. `listing`
-    is what lists say of the run while it waits for nothing; its agent and thread count when the run
-    begins, and are not asked for later.
+    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`. One more
+    is at the end of a run in a thread: the next run need not follow it, by rules that may differ.
+    `listing` is what lists say of the run while it waits for nothing; its agent and thread count
+    when the run begins, and are not asked for later.
     """
 
     def __init__(
@@ -149,7 +150,9 @@ class Recorder:
             new[marked][1]["mark"] = progress_mark(happened[marked][1])
         position = self._length + len(new)
         count = position - self._known.position
-        if count < self._enough or (run.slots and count < 2 * self._enough):
+        is_thread_end = bool(self._quiet.thread_id) and run.outcome is not None
+        is_enough = count >= (2 * self._enough if run.slots else self._enough)
+        if not (is_enough or is_thread_end):
             # between turns a run is small: that is waited for
             self._append(run, new, may_wait=may_wait)
             return
