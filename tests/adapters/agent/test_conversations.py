@@ -331,7 +331,7 @@ def test_a_thread_goes_on_by_other_rules(run: Runner) -> None:
 
 def test_what_a_model_is_sent_of_a_thread_can_be_compacted(run: Runner) -> None:
     """The run keeps all of it, and so has the next."""
-    journal, sent = MemoryJournal(), list[int]()
+    journal, sent, lengths = MemoryJournal(), list[int](), list[int]()
 
     def answer(messages: Sequence[ChatMessage]) -> str:
         sent.append(len(messages))
@@ -339,10 +339,10 @@ def test_what_a_model_is_sent_of_a_thread_can_be_compacted(run: Runner) -> None:
 
     for number in range(5):
         agent = thread_agent(journal, answer, hooks=[keep_last_messages(3)])
-        last = run(agent, f"question {number}", thread_id="alice")
+        lengths.append(len(run(agent, f"question {number}", thread_id="alice").messages))
 
     assert sent == [2, 4, 4, 4, 4]
-    assert len(last.messages) == 11
+    assert lengths == [3, 5, 7, 9, 11]
 
 
 def test_a_thread_needs_a_journal_that_finds_it(run: Runner) -> None:

@@ -146,12 +146,9 @@ class Assembly(Generic[S]):
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
-        opening, messages = spec, conversation_of(request.messages)
         thread = None if thread_id is None else Thread(self.journal, thread_id)
-        if thread is not None:
-            after = thread.end(spec, after)
-        if after is not None:
-            opening, messages = continued(spec, after, messages)
+        before = after if thread is None else thread.end(spec, after)
+        opening, messages = continued(spec, before, conversation_of(request.messages))
         new = start(
             opening,
             messages,
@@ -162,7 +159,7 @@ class Assembly(Generic[S]):
         )
         at = Loaded(new, 0)
         handle = self._handle(spec, at, streaming_callback, request.break_point, thread_id or "")
-        if thread is not None and after is None:
+        if thread is not None and before is None:
             thread.require_begun(new.id)
         return handle
 

@@ -96,17 +96,20 @@ class Thread:
 
 
 def continued(
-    spec: AgentSpec[S], after: AgentResult[S, Any], messages: Sequence[ChatMessage]
+    spec: AgentSpec[S], after: AgentResult[S, Any] | None, messages: Sequence[ChatMessage]
 ) -> tuple[AgentSpec[S], Sequence[ChatMessage]]:
     """The rules by which a run starts behind another one, and the messages that are new in it.
 
     The first message is the prompt of the run that starts, whatever stood there and is handed in.
+    Where there is no other, both are as they are given.
 
     Raises:
         TypeError: `after` is no result.
         ValueError: its run has not ended.
         StateError: its state does not fit these rules.
     """
+    if after is None:
+        return spec, messages
     if not isinstance(after, AgentResult):
         raise TypeError(f"after must be the result of an earlier run, got {after!r:.80}")
     if after.run.outcome is None:
