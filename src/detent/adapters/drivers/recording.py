@@ -150,9 +150,8 @@ class Recorder:
             new[marked][1]["mark"] = progress_mark(happened[marked][1])
         position = self._length + len(new)
         count = position - self._known.position
-        is_thread_end = bool(self._quiet.thread_id) and run.outcome is not None
-        is_enough = count >= (2 * self._enough if run.slots else self._enough)
-        if not (is_enough or is_thread_end):
+        is_early = count < self._enough or (run.slots and count < 2 * self._enough)
+        if is_early and not (self._quiet.thread_id and run.outcome is not None):
             # between turns a run is small: that is waited for
             self._append(run, new, may_wait=may_wait)
             return
