@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalConflictError as JournalConflictError
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
-    from detent.ports.journal import StoredRun as StoredRun
+    from detent.ports.journal import listing_after as listing_after
     from detent.ports.journal import require_next as require_next
+    from detent.ports.listing import Listing as Listing
+    from detent.ports.listing import RunQuery as RunQuery
+    from detent.ports.listing import StoredRun as StoredRun
+    from detent.ports.listing import page_of as page_of
+    from detent.ports.notices import Notices as Notices
 else:
     from detent.exports import lazy_exports
 
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "adapters.agent.continuation": "ThreadNotEndedError",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError RunNotFoundError",
@@ -46,7 +53,9 @@ else:
             "ports.claims": "Claims",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-                "StoredRun require_next"
+                "listing_after require_next"
             ),
+            "ports.listing": "Listing RunQuery StoredRun page_of",
+            "ports.notices": "Notices",
         },
     )

@@ -11,11 +11,12 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from detent.core.codec.json_text import encoded
 from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
+from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
 
 Body: TypeAlias = str | Mapping[str, Any]
 """What is kept: plain JSON, or its text.
@@ -76,6 +77,8 @@ class Entry(_Kept):
         kind: what happened, e.g. "ToolReturned".
         status: how far the run has come with it: "running", "waiting", "failed" or "done".
         body: what it was made with.
+        listing: what a list says of the run from here on; None is what it said before. It is for
+            the list alone: a store need not give it back with the entry, nor keep it.
     """
 
     position: int
@@ -83,16 +86,7 @@ class Entry(_Kept):
     kind: str
     status: str
     body: Body = field(alias="data", eq=_data_of)
-
-
-@frozen
-class StoredRun:
-    """A run in a list of runs: how many entries it has, and the last one's status and time."""
-
-    run_id: str
-    length: int
-    status: str
-    at: float
+    listing: Listing | None = field(default=None, eq=False)
 
 
 @frozen
@@ -180,10 +174,11 @@ class Journal(Protocol):
         """
         ...
 
-    def runs(self) -> Sequence[StoredRun]:
-        """All runs, the one that was written to last first.
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """The runs that the query asks for, the greatest `cursor` first: by time, then by id.
 
-        A store that sees one to be damaged can say so by the status "damaged".
+        A store that sees one to be damaged can say so by the status "damaged". `page_of` does what
+        the query says with all runs; a store with an index need not look at them.
 
         Raises:
             JournalError: they cannot be read.
@@ -224,6 +219,15 @@ def _read_at_once(entries: Sequence[Entry]) -> Sequence[Mapping[str, Any]] | Non
 def texts_of(entries: Iterable[Entry]) -> list[str]:
     """What a store keeps of each entry, as JSON text."""
     return _texts_of([entry.body for entry in entries])
+
+
+def listing_after(before: Listing, entries: Sequence[Entry]) -> Listing:
+    """What a list says of a run after more entries. Agent and thread are those of its first one."""
+    said = [entry.listing for entry in entries if entry.listing is not None]
+    first = before
+    if entries[0].position == 0:
+        first = entries[0].listing or NO_LISTING
+    return evolve(said[-1], agent=first.agent, thread_id=first.thread_id) if said else first
 
 
 def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from attrs import evolve
 
 from detent import (
     Agent,
@@ -17,14 +19,28 @@ from detent import (
     ChatRole,
     MemoryJournal,
     Replaced,
+    Runs,
     ScriptedChatGenerator,
+    SQLiteJournal,
     State,
     StateError,
     ToolCall,
     TypedState,
+    keep_last_messages,
     tool,
 )
+from detent.approvals import AlwaysAskPolicy, HITLBreakpointException
 from detent.core.result import BreakpointException
+from detent.journals import (
+    DirectoryJournal,
+    Journal,
+    JournalError,
+    RunQuery,
+    StoredRun,
+    ThreadNotEndedError,
+    page_of,
+)
+from detent.ports.listing import ALL_RUNS
 
 Runner: TypeAlias = Callable[..., AgentResult[Any]]
 
@@ -229,3 +245,134 @@ def test_what_is_no_result_is_refused(run: Runner) -> None:
         run(agent, "more", after="r")
     with pytest.raises(ValueError, match="leave out after"):
         run(agent, after=first, snapshot="{}")
+
+
+def thread_agent(journal: Journal, *script: Any, **options: Any) -> Agent[Notes]:
+    """An agent made anew, as in another process."""
+    return agent_of(*script, journal=journal, **options)
+
+
+STORES: dict[str, Callable[[Path], Journal]] = {
+    "memory": lambda place: MemoryJournal(),
+    "directory": DirectoryJournal,
+    "sqlite": lambda place: SQLiteJournal(place / "runs.db"),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_thread_goes_on_where_its_last_run_has_ended(
+    store: str, run: Runner, tmp_path: Path
+) -> None:
+    """As behind its result, in any process; other threads have nothing of it."""
+    journal = STORES[store](tmp_path)
+    said = {"thread_id": "alice", "user": "Ann"}
+    first = run(
+        thread_agent(journal, noting("a"), "one", max_agent_steps=2), "first?", **said, run_id="1"
+    )
+    run(thread_agent(journal, "hello"), "hi", thread_id="bob")
+    run(thread_agent(journal, "alone"), "hi")
+
+    agent = thread_agent(journal, noting("b"), "two", max_agent_steps=2)
+    second = run(agent, "second?", thread_id="alice")
+    third = run(thread_agent(journal, "three"), "third?", thread_id="alice")
+
+    assert list(second.messages[: len(first.messages)]) == list(first.messages)
+    assert texts(third.messages) == [
+        *(("system", "Be brief."), ("user", "first?"), ("assistant", None), ("assistant", "one")),
+        *(("user", "second?"), ("assistant", None), ("assistant", "two")),
+        *(("user", "third?"), ("assistant", "three")),
+    ]
+    assert (third["notes"], third["user"]) == (["a", "b"], "Ann")
+    assert (second.step_count, third.step_count) == (2, 1)
+    runs = Runs(journal, agent.spec)
+    assert [one.run_id for one in runs.list(thread_id="alice")] == [
+        *(third.run_id, second.run_id, "1")
+    ]
+    assert {one.thread_id for one in runs.list()} == {"alice", "bob", ""}
+    assert next(iter(journal.read("1"))).data["thread_id"] == "alice"
+
+
+def test_a_thread_whose_last_run_has_not_ended_waits_for_it(run: Runner) -> None:
+    """The error names it, and what to do first; nothing is written."""
+    journal = MemoryJournal()
+    asking = {"confirmation_strategies": {"note": AlwaysAskPolicy()}}
+    agent = thread_agent(journal, noting("a"), **asking)
+    with pytest.raises(HITLBreakpointException):
+        run(agent, "first?", thread_id="alice", run_id="first")
+
+    with pytest.raises(ThreadNotEndedError, match="run 'first' is waiting; decide about") as error:
+        run(thread_agent(journal, "two", **asking), "more", thread_id="alice")
+    assert error.value.run_id == "first"
+    assert "the calls of 'note' and then go on with it by agent.resume('first')" in str(error.value)
+    assert len(journal.runs()) == 1
+
+    (call,) = agent.pending("first")
+    agent.decide("first", call.confirm())
+    with pytest.raises(ThreadNotEndedError, match=r"is running; go on with it by agent\.resume"):
+        run(thread_agent(journal, "two", **asking), "more", thread_id="alice")
+    thread_agent(journal, "one", **asking).resume("first")
+    last = run(thread_agent(journal, "two", **asking), "more", thread_id="alice")
+    assert last["notes"] == ["a"]
+    assert [text for _, text in texts(last.messages)][-3:] == ["one", "more", "two"]
+
+
+def test_a_thread_goes_on_by_other_rules(run: Runner) -> None:
+    """The last run is not followed by them: what it has left is what counts."""
+    journal = MemoryJournal()
+    first = [noting("a"), noting("b"), "one"]
+    run(thread_agent(journal, *first), "first?", thread_id="alice")
+
+    agent = thread_agent(journal, "two", max_agent_steps=1, system_prompt="Be long.")
+    second = run(agent, "second?", thread_id="alice")
+
+    assert (second.text, second["notes"]) == ("two", ["a", "b"])
+    assert texts(second.messages)[0] == ("system", "Be long.")
+
+
+def test_what_a_model_is_sent_of_a_thread_can_be_compacted(run: Runner) -> None:
+    """The run keeps all of it, and so has the next."""
+    journal, sent, lengths = MemoryJournal(), list[int](), list[int]()
+
+    def answer(messages: Sequence[ChatMessage]) -> str:
+        sent.append(len(messages))
+        return "well"
+
+    for number in range(5):
+        agent = thread_agent(journal, answer, hooks=[keep_last_messages(3)])
+        lengths.append(len(run(agent, f"question {number}", thread_id="alice").messages))
+
+    assert sent == [2, 4, 4, 4, 4]
+    assert lengths == [3, 5, 7, 9, 11]
+
+
+def test_a_thread_needs_a_journal_that_finds_it(run: Runner) -> None:
+    """Else the second run would have forgotten the first."""
+
+    class Plain(MemoryJournal):
+        def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+            every = [evolve(one, agent="", thread_id="") for one in super().runs()]
+            return page_of(every, query)
+
+    with pytest.raises(ValueError, match=r"this agent has none; .* after=result"):
+        run(agent_of("one"), "first?", thread_id="alice")
+    plain = Plain()
+    with pytest.raises(JournalError, match=r"does not keep to which thread .* after=result"):
+        run(thread_agent(plain, "one"), "first?", thread_id="alice")
+    assert plain.runs() == []
+
+
+@pytest.mark.parametrize("thread_id", ["", 7])
+def test_a_thread_has_a_name(thread_id: object, run: Runner) -> None:
+    """Any text but none."""
+    with pytest.raises(ValueError, match="thread_id is the name of a conversation, got"):
+        run(thread_agent(MemoryJournal(), "one"), "first?", thread_id=thread_id)
+
+
+def test_a_thread_says_behind_what_a_run_begins(run: Runner) -> None:
+    """So that nothing else can: no result, and no snapshot."""
+    journal = MemoryJournal()
+    first = run(thread_agent(journal, "one"), "first?", thread_id="alice")
+    with pytest.raises(ValueError, match="leave out after"):
+        run(thread_agent(journal, "two"), "more", thread_id="alice", after=first)
+    with pytest.raises(ValueError, match="leave out thread_id"):
+        run(thread_agent(journal, "two"), thread_id="alice", snapshot="{}")

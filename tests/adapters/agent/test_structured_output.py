@@ -177,7 +177,9 @@ def test_the_type_of_the_output_can_be_left_out_of_an_annotation(generic: Any) -
 def test_an_option_that_there_is_not_is_refused() -> None:
     """The message says which there are."""
     options: dict[str, Any] = {"out_type": Weather}
-    with pytest.raises(TypeError, match=r"no option 'out_type'; beside .* it has system_prompt"):
+    with pytest.raises(
+        TypeError, match=r"no option 'out_type'; beside .* it has name, system_prompt"
+    ):
         Agent(chat_generator=ScriptedChatGenerator(), **options)
 
 

@@ -12,7 +12,8 @@ from attrs import define, field
 from detent import Agent
 from detent.adapters.drivers.recording import Recorder, loaded
 from detent.machine import Event, Run, step
-from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun
+from detent.ports.journal import Checkpoint, Entry, Journal
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 RUN = "r"
 Words: TypeAlias = Callable[[Journal], object]
@@ -53,9 +54,9 @@ class Overheard:
         """As the port says."""
         return self.store.checkpoints(run_id)
 
-    def runs(self) -> Sequence[StoredRun]:
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says."""
-        return self.store.runs()
+        return self.store.runs(query)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""

@@ -26,10 +26,10 @@ from detent.journals import (
     JournalConflictError,
     PostgresJournal,
     RunNotFoundError,
-    StoredRun,
 )
 from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 LATE = 10.0**12
 """A time that is behind all that is written."""
@@ -55,9 +55,9 @@ class Around:
         """As the port says."""
         return self.journal.checkpoints(run_id)
 
-    def runs(self) -> Sequence[StoredRun]:
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says."""
-        return self.journal.runs()
+        return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
@@ -70,7 +70,7 @@ class Stale(Around):
 
     listed: Sequence[StoredRun]
 
-    def runs(self) -> Sequence[StoredRun]:
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """Those of then."""
         return self.listed
 

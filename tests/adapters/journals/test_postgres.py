@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Thread
+from typing import Any
 
 import psycopg
 import pytest
+from attrs import evolve
+from psycopg.conninfo import make_conninfo
 
 from detent import Agent, Runs, ScriptedChatGenerator
 from detent.adapters.journals.postgres import PostgresJournal
+from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.journals import Entry
 from detent.machine import ManualClock
-from detent.ports.journal import Checkpoint, JournalDamagedError, JournalError
+from detent.ports.journal import Checkpoint, JournalConflictError, JournalDamagedError, JournalError
 from detent.ports.laws.journal import check_journal, entries
+from detent.ports.laws.notices import check_notices
 
 
 class Backwards(ManualClock):
@@ -39,21 +47,26 @@ def test_the_store_keeps_all_laws(url: str) -> None:
     check_journal(lambda: PostgresJournal(url))
 
 
+def end_connections(url: str) -> None:
+    """As an administrator, or a proxy that thinks them idle."""
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+
+
 def test_a_database_that_was_gone_is_used_again(url: str) -> None:
-    """One call fails; the next one finds what was there."""
+    """No call fails, and nothing is written twice."""
     journal = PostgresJournal(url)
     journal.append("a", entries(0, 1))
-    with journal._transaction("read") as db:
-        pid = db.info.backend_pid
     other = PostgresJournal(url)
-    with other._transaction("read") as db:
-        db.execute("SELECT pg_terminate_backend(%s)", (pid,))
 
-    with pytest.raises(JournalError, match="could not be written"):
-        journal.append("a", entries(1, 1))
-
+    end_connections(url)
     journal.append("a", entries(1, 1))
+    end_connections(url)
     assert list(other.read("a")) == entries(0, 2)
+    assert [run.length for run in journal.runs()] == [2]
 
 
 def test_a_clock_that_jumps_backwards_orders_nothing(url: str) -> None:
@@ -100,7 +113,7 @@ def test_damaged_data_is_an_error(url: str) -> None:
     """In an entry, and in a checkpoint."""
     journal = PostgresJournal(url)
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
-    with journal._transaction("written") as db:
+    with psycopg.connect(url, autocommit=True) as db:
         db.execute("UPDATE detent_entries SET data = '{'")
         db.execute("UPDATE detent_snapshots SET data = '3'")
 
@@ -114,7 +127,150 @@ def test_no_password_is_in_a_message() -> None:
     with pytest.raises(JournalError) as caught:
         PostgresJournal("postgresql://me:sesame@127.0.0.1:1/none?connect_timeout=1")
 
-    assert "sesame" not in str(caught.value)
+    told = str(caught.value)
+    assert "sesame" not in told
+    assert "me" not in told.split("127.0.0.1:1", maxsplit=1)[0]
+    assert "at 127.0.0.1:1 could not be opened: " in told
+    assert "onnection refused" in told
+
+
+def test_no_user_is_in_a_message(url: str) -> None:
+    """The server names whom it does not know."""
+    with pytest.raises(JournalError, match=r"could not be opened: .*\*\*\*") as caught:
+        PostgresJournal(make_conninfo(url, user="stranger", password="sesame"))  # noqa: S106 - of a test
+
+    assert "stranger" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:se/same@127.0.0.1:1", "sesame", "host=x same=y"])
+def test_an_address_that_cannot_be_read_is_not_quoted(url: str) -> None:
+    """What is wrong with it may be the password."""
+    with pytest.raises(JournalError, match="an address that cannot be read") as caught:
+        PostgresJournal(url)
+
+    assert "same" not in str(caught.value)
+
+
+class LosingPool(ConnectionPool):
+    """The connection is lost while an append is on its way: before or after it is written."""
+
+    after: str | None = None
+
+    def _transaction(self, work: Any, used: list[Any]) -> Any:
+        if self.after is None:
+            return super()._transaction(work, used)
+        after, self.after = self.after, None
+        with self.connection() as db:
+            used.append(db)
+            with db.transaction():
+                if after == "written":
+                    work(db)
+                else:
+                    end_connections(self._url)
+                    work(db)
+            end_connections(self._url)
+            db.execute("SELECT 1")
+            raise AssertionError("the connection is lost")
+
+
+def losing(url: str) -> tuple[PostgresJournal, LosingPool]:
+    """A journal, and its pool, which loses a connection when it is told to."""
+    journal = PostgresJournal(url)
+    journal.close()
+    journal._pool = pool = LosingPool(url, 8, 30.0, 10.0)
+    return journal, pool
+
+
+@pytest.mark.parametrize("after", ["sent", "written"])
+def test_an_append_whose_connection_was_lost_is_written_once(after: str, url: str) -> None:
+    """Whether it had been written is seen by what stands at its place."""
+    journal, pool = losing(url)
+    journal.append("a", entries(0, 1))
+    pool.after = after
+    journal.append("a", entries(1, 2))
+
+    assert list(PostgresJournal(url).read("a")) == entries(0, 3)
+    pool.after = "written"
+    other = PostgresJournal(url)
+    with pytest.raises(JournalConflictError):
+        journal.append("a", entries(2, 2))
+    other.append("a", entries(3, 1))
+
+
+def test_what_somebody_else_has_written_there_is_a_conflict(url: str) -> None:
+    """A lost connection makes nobody's entries ours."""
+    journal, pool = losing(url)
+    journal.append("a", entries(0, 1))
+    PostgresJournal(url).append("a", [evolve(entries(1, 1)[0], at=7.0)])
+    pool.after = "sent"
+
+    with pytest.raises(JournalConflictError):
+        journal.append("a", entries(1, 1))
+
+
+def test_a_statement_that_takes_too_long_is_an_error(url: str) -> None:
+    """Somebody stands still inside an append; others do not wait for ever."""
+    journal = PostgresJournal(url, statement_s=0.05)
+    with psycopg.connect(url) as frozen, frozen.transaction():
+        frozen.execute("SELECT pg_advisory_xact_lock(hashtextextended('a', 0))")
+        with pytest.raises(JournalError, match=r"could not be written: .*statement timeout"):
+            journal.append("a", entries(0, 1))
+    journal.append("a", entries(0, 1))
+
+
+FORKING = """
+import os, sys
+from detent.journals import PostgresJournal
+from detent.ports.laws.journal import entries
+
+journal = PostgresJournal(sys.argv[1])
+if sys.argv[2] == "used":
+    journal.append("before", entries(0, 1))
+else:
+    journal.close()
+child = os.fork()
+name = "parent" if child else "child"
+for position in range(60):
+    journal.append(name, entries(position, 1))
+    assert list(journal.read(name)) == entries(0, position + 1)
+if not child:
+    del journal
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+assert list(journal.read("child")) == list(journal.read("parent")) == entries(0, 60)
+print("both", status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("connections", ["used", "none"])
+def test_a_journal_that_is_made_before_a_fork_serves_both(connections: str, url: str) -> None:
+    """Each process gets its own answers, and nothing is lost; the child's end does no harm."""
+    command = [sys.executable, "-c", FORKING, url, connections]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.stdout, done.returncode) == ("both 0\n", 0), done.stderr
+
+
+def test_an_append_is_noticed(url: str) -> None:
+    """By whoever waits, in any process."""
+    check_notices(lambda: PostgresJournal(url))
+
+
+def test_many_threads_share_few_connections(url: str) -> None:
+    """Who needs one more waits for it."""
+    journal = PostgresJournal(url, connections=2)
+
+    def write(name: str) -> None:
+        for position in range(5):
+            journal.append(name, entries(position, 1))
+
+    threads = [Thread(target=write, args=(f"r{number}",)) for number in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+    assert [run.length for run in journal.runs()] == [5] * 8
 
 
 FULL = """
@@ -144,8 +300,7 @@ def test_a_server_that_cannot_write_is_an_error(
     with psycopg.connect(url, autocommit=True) as other:
         other.execute(before.encode())
         try:
-            journal = PostgresJournal.__new__(PostgresJournal)  # it makes no tables then
-            journal._url, journal._lock, journal._db = url, Lock(), None
+            journal = PostgresJournal(url)
             assert list(journal.read("a")) == entries(0, 1)
             with pytest.raises(JournalError, match=f"could not be written: .*{told}"):
                 journal.append("a", entries(1, 1))

@@ -12,7 +12,7 @@ from zlib import compress
 
 import pytest
 
-from detent.adapters.journals import sqlite
+from detent.adapters.journals import sqlite, sqlite_rows
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.ports.journal import (
     Checkpoint,
@@ -54,9 +54,9 @@ def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        entry_sum = sqlite._checksum("a", 0, 100.0, "Kind0", "running", text)
+        entry_sum = sqlite_rows.entry_checksum("a", 0, 100.0, "Kind0", "running", text)
         db.execute("UPDATE entries SET data = ?, crc32 = ?", (text, entry_sum))
-        kept_sum = sqlite._checkpoint_checksum("a", 1, text)
+        kept_sum = sqlite_rows.checkpoint_checksum("a", 1, text)
         db.execute("UPDATE snapshots SET data = ?, crc32 = ?", (text, kept_sum))
     db.close()
 
@@ -72,9 +72,9 @@ def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        entry_sum = sqlite._checksum("a", 0, 100.0, "Kind0", "running", b"\0")
+        entry_sum = sqlite_rows.entry_checksum("a", 0, 100.0, "Kind0", "running", b"\0")
         db.execute("UPDATE entries SET data = x'00', crc32 = ?", (entry_sum,))
-        kept_sum = sqlite._checkpoint_checksum("a", 1, None)
+        kept_sum = sqlite_rows.checkpoint_checksum("a", 1, None)
         db.execute("UPDATE snapshots SET data = x'00', crc32 = ?", (kept_sum,))
     db.close()
 
@@ -188,7 +188,7 @@ def test_a_checkpoint_that_cannot_be_unpacked_is_damaged(data: bytes, tmp_path: 
     """Or would be larger than any that is packed."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {"n": 1}))
-    checksum = sqlite._checkpoint_checksum("a", 1, None)
+    checksum = sqlite_rows.checkpoint_checksum("a", 1, None)
     with sqlite3.connect(tmp_path / "x.db") as db:
         db.execute("UPDATE snapshots SET data = ?, crc32 = ?", (data, checksum))
     db.close()
@@ -201,7 +201,7 @@ def test_a_checkpoint_too_long_to_be_packed_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it is."""
-    monkeypatch.setattr(sqlite, "PACKED_MAX", 10)
+    monkeypatch.setattr(sqlite_rows, "PACKED_MAX", 10)
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {"said": "much more"}))
 
@@ -359,3 +359,52 @@ def test_a_file_that_is_gone_is_an_error_until_it_is_back(tmp_path: Path) -> Non
     away.rename(folder)
     journal.append("a", entries(1, 1))
     assert list(SQLiteJournal(folder / "x.db").read("a")) == entries(0, 2)
+
+
+def test_a_backup_has_all_runs_of_one_instant(tmp_path: Path) -> None:
+    """Others go on writing, what is still beside the file is in it, and it can be written to."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 2), Checkpoint(2, {"n": 2}))
+    journal.backup(tmp_path / "copy.db")
+    journal.append("a", entries(2, 1))
+
+    copy = SQLiteJournal(tmp_path / "copy.db")
+    assert list(copy.read("a")) == entries(0, 2)
+    assert copy.checkpoints("a") == journal.checkpoints("a")
+    assert [(run.run_id, run.length) for run in copy.runs()] == [("a", 2)]
+    copy.append("b", entries(0, 1))
+    copy.close()
+    assert {path.name for path in tmp_path.glob("copy*")} == {"copy.db"}
+
+
+def test_a_later_backup_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    """And one that cannot be made leaves that alone."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1))
+    journal.backup(tmp_path / "copy.db")
+    journal.append("a", entries(1, 1))
+    journal.backup(tmp_path / "copy.db")
+    copy = SQLiteJournal(tmp_path / "copy.db")
+    assert list(copy.read("a")) == entries(0, 2)
+
+    journal.close()
+    (tmp_path / "x.db").write_bytes(b"no database at all" * 99)
+    with pytest.raises(JournalError, match=r"x\.db could not be copied to .*copy\.db: file is not"):
+        journal.backup(tmp_path / "copy.db")
+    with pytest.raises(JournalError, match="could not be copied"):
+        journal.backup(tmp_path / "none" / "copy.db")
+    assert list(copy.read("a")) == entries(0, 2)
+
+
+def test_a_backup_can_be_made_of_what_may_only_be_read(shared: Path, tmp_path: Path) -> None:
+    """As from a disk that is mounted so."""
+    path = shared / "x.db"
+    journal = SQLiteJournal(path)
+    journal.append("a", entries(0, 2))
+    journal.close()
+    path.chmod(0o444)
+    shared.chmod(0o555)
+
+    SQLiteJournal(path).backup(tmp_path / "copy.db")
+
+    assert list(SQLiteJournal(tmp_path / "copy.db").read("a")) == entries(0, 2)

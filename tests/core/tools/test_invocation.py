@@ -20,7 +20,7 @@ from detent.core.state.fields import Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
 from detent.core.tools import wording
-from detent.core.tools.idempotency import IdempotencyKey
+from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
 from detent.core.tools.result import ResultError, ToolFault
 from detent.core.tools.retries import Retries
@@ -313,6 +313,21 @@ def test_a_function_that_wants_the_key_of_its_call_gets_it() -> None:
     ).arguments()
 
     assert arguments == {"amount": 3, "key": "r/1/0"}
+
+
+def test_a_function_that_wants_to_know_how_often_its_run_changed_hands_is_told() -> None:
+    """So that what it calls can refuse a process that is out of date."""
+
+    @tool
+    def pay(amount: int, token: FencingToken) -> str:
+        return f"{amount} by {token}"
+
+    call = ToolCall("pay", {"amount": 3})
+
+    assert Invocation(pay, call, STATE).arguments() == {"amount": 3, "token": 0}
+    arguments = Invocation(pay, call, STATE, epoch=2).arguments()
+    assert arguments == {"amount": 3, "token": FencingToken(2)}
+    assert "token" in pay.hidden
 
 
 def test_what_a_function_raises_is_a_fault_of_its_own_kind() -> None:

@@ -14,7 +14,7 @@ from detent.core.run.approval import Allow
 from detent.core.run.spec import AgentSpec
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.state import BaseState, State, TypedState
-from detent.core.tools.idempotency import IdempotencyKey
+from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.tool import Tool, by_name
 from detent.core.tools.wiring import Reply, inject
 from detent.core.tools.wiring_check import wiring_faults
@@ -164,9 +164,9 @@ def test_a_parameter_is_filled_once() -> None:
     def find(query: str, user: int, reader: str = inject(Research.reader)) -> str:
         return query
 
-    @tool(inputs_from_state={"anything": "state", "user_name": "key"})
-    def note(state: State, key: IdempotencyKey) -> str:
-        return key
+    @tool(inputs_from_state={"anything": "state", "user_name": "key", "user_age": "token"})
+    def note(state: State, key: IdempotencyKey, token: FencingToken) -> str:
+        return f"{key}{token}"
 
     assert [fault.split("parameter ")[1] for fault in wiring_faults(find, STATE)[:2]] == [
         (
@@ -175,9 +175,10 @@ def test_a_parameter_is_filled_once() -> None:
         ),
         "'user' is filled more than once: by the state key 'count' and by the state key 'total'",
     ]
-    assert [fault.split(": ")[2] for fault in wiring_faults(note, STATE)[:2]] == [
+    assert [fault.split(": ")[2] for fault in wiring_faults(note, STATE)[:3]] == [
         "by the state key 'user_name' and by the call's idempotency key",
         "by the state key 'anything' and by the state itself",
+        "by the state key 'user_age' and by the run's fencing token",
     ]
 
 

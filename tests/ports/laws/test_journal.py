@@ -19,16 +19,17 @@ from detent.ports.journal import (
     Checkpoint,
     Entry,
     JournalConflictError,
-    StoredRun,
     require_next,
 )
 from detent.ports.laws.journal import (
     LAWS,
     MakeJournal,
     a_deleted_run_is_gone,
+    a_listing_is_kept_whole_or_not_at_all,
     check_journal,
     many_writers_lose_nothing,
 )
+from detent.ports.listing import ALL_RUNS, Listing, RunQuery, StoredRun, page_of
 
 
 def in_memory(place: Path) -> MakeJournal:
@@ -93,9 +94,9 @@ def half(append: Any, run_id: str, new: Sequence[Entry], checkpoint: Any = None)
     append(run_id, new, checkpoint)
 
 
-def renamed(runs: Any) -> list[StoredRun]:
+def renamed(runs: Any, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
     """An id is what a file can be called."""
-    return [evolve(one, run_id=one.run_id.replace("/", "_")) for one in runs()]
+    return [evolve(one, run_id=one.run_id.replace("/", "_")) for one in runs(query)]
 
 
 def raising(method: Any, *given: object) -> Any:
@@ -103,6 +104,41 @@ def raising(method: Any, *given: object) -> Any:
     raise KeyError("a")
 
 
+def listing_of_the_last(runs: Any, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+    """What one entry has said is forgotten with the next."""
+    return [evolve(one, pending=()) if one.length > 3 else one for one in runs(query)]
+
+
+def renamed_agent(runs: Any, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+    """A later entry says whose run it is."""
+    return [evolve(one, agent="x") if one.pending else one for one in runs(query)]
+
+
+def without(**names: None) -> Callable[..., Any]:
+    """Something in the query counts for nothing."""
+    return lambda runs, query=ALL_RUNS: runs(evolve(query, **names))
+
+
+def inclusive(runs: Any, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+    """A page begins with the last run of the one before."""
+    whole = runs(evolve(query, before=None, limit=None))
+    at = query.before
+    return [one for one in whole if at is None or one.cursor <= at][: query.limit]
+
+
+def cut_first(runs: Any, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+    """The page is cut, and then looked at for what fits."""
+    page = runs(RunQuery(before=query.before, limit=query.limit))
+    return [one for one in page if query.fits(one)]
+
+
+def by_time_alone(runs: Any, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+    """Runs of one time stand as they come."""
+    found = sorted(runs(evolve(query, limit=None)), key=lambda one: one.run_id)
+    return sorted(found, key=lambda one: one.at, reverse=True)[: query.limit]
+
+
+PAGE = "a page is a part of the list"
 BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
     ({"read": lambda read, *at: read(*at)[::-1]}, "what was appended is read back, in order"),
     ({"read": lambda read, run_id, start=0: read(run_id)}, "reading starts at any position"),
@@ -112,9 +148,25 @@ BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
     ({"append": raising}, r"Entries come back equal and in order.*\(KeyError: 'a'\)"),
     ({"checkpoints": lambda of, run_id: []}, "a checkpoint comes back as it was"),
     ({"checkpoints": lambda of, run_id: of(run_id)[-1:]}, "all checkpoints come in order"),
-    ({"runs": lambda runs: runs()[::-1]}, "runs are listed with length, status and time"),
-    ({"runs": lambda runs: [evolve(one, length=1) for one in runs()]}, "runs are listed with"),
+    (
+        {"runs": lambda runs, *page: runs(*page)[::-1]},
+        "runs are listed with length, status and time",
+    ),
+    (
+        {"runs": lambda runs, *page: [evolve(one, length=1) for one in runs(*page)]},
+        "runs are listed with",
+    ),
     ({"runs": renamed}, "any text can be the id"),
+    ({"runs": without(limit=None)}, PAGE),
+    ({"runs": without(before=None)}, PAGE),
+    ({"runs": without(status=None)}, PAGE),
+    ({"runs": without(agent=None)}, PAGE),
+    ({"runs": without(thread_id=None)}, PAGE),
+    ({"runs": inclusive}, PAGE),
+    ({"runs": cut_first}, PAGE),
+    ({"runs": by_time_alone}, "in the order of times and ids"),
+    ({"runs": listing_of_the_last}, "a list says what the last entry has said"),
+    ({"runs": renamed_agent}, "a list says what the last entry has said"),
 )
 
 
@@ -125,6 +177,43 @@ def test_a_store_that_breaks_a_law_is_found_out(place: int) -> None:
     journal = Broken(**does)
     with pytest.raises(AssertionError, match=f"the store breaks a law: .*({law})"):
         check_journal(lambda: journal)
+
+
+class Plain(MemoryJournal):
+    """A simple store: it keeps nothing for lists, and looks at all runs for a page."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Without the listings."""
+        super().append(run_id, [evolve(one, listing=None) for one in entries], checkpoint)
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+        """By the helper for such stores."""
+        return page_of(super().runs(), query)
+
+
+def test_a_store_without_listings_keeps_the_laws() -> None:
+    """They are a help for lists, and no run needs them."""
+    journal = Plain()
+    check_journal(lambda: journal)
+
+
+def test_what_one_run_leaves_for_lists_is_not_the_next_one_s() -> None:
+    """An id can be used again."""
+
+    class Sticky(MemoryJournal):
+        def append(
+            self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+        ) -> None:
+            first = entries[0]
+            if first.position == 0 and first.listing is None:
+                entries = [evolve(first, listing=Listing("clerk")), *entries[1:]]
+            super().append(run_id, entries, checkpoint)
+
+    journal = Sticky()
+    with pytest.raises(AssertionError, match="has left nothing for lists"):
+        a_listing_is_kept_whole_or_not_at_all(lambda: journal)
 
 
 def test_a_store_that_deletes_nothing_is_found_out() -> None:

@@ -170,6 +170,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         streaming_callback: StreamingCallback | None = None,
         *,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -187,6 +188,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             streaming_callback: as for the agent; it takes that one's place.
             after: an earlier result, to go on with its messages and state in a run of its own. The
                 system prompt is said once; limits and usage count anew.
+            thread_id: the conversation that the run belongs to. It goes on as behind `after`, with
+                what the thread's last run in the journal has left; without one it is the first.
             break_point: where to stop: a breakpoint, a function of the run and an effect, or
                 several.
             snapshot: a run that has stopped, to go on with: an object, a dict or JSON text. It has
@@ -210,7 +213,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             RunExistsError: the journal already has a run called `run_id`.
             JournalError: the journal could not be written; what is in it stands.
             StateError: `state`, or what `after` has, is an unknown key or a value of a wrong type.
-            ValueError: `after` has not ended.
+            ValueError: `after` has not ended; or there is no journal to find `thread_id` in.
+            ThreadNotEndedError: the last run of the thread has not ended.
         """
         if inbox is not None:
             from detent.adapters.agent.inputs import require_inbox
@@ -219,7 +223,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        handle = self._assembly.begin(request, streaming_callback, after)
+        handle = self._assembly.begin(request, streaming_callback, after, thread_id)
         return handle.go(inbox, raises=raise_at_break_point)
 
     async def run_async(
@@ -228,6 +232,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         streaming_callback: StreamingCallback | None = None,
         *,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -246,7 +251,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        handle = self._assembly.begin(request, streaming_callback, after)
+        handle = self._assembly.begin(request, streaming_callback, after, thread_id)
         return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
@@ -255,6 +260,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         streaming_callback: StreamingCallback | None = None,
         *,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         generation_kwargs: Mapping[str, object] | None = None,
@@ -267,7 +273,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return self._assembly.begin(request, streaming_callback, after)
+        return self._assembly.begin(request, streaming_callback, after, thread_id)
 
     def resume(
         self,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.continuation import continued
+from detent.adapters.agent.continuation import Thread, continued
 from detent.adapters.agent.inputs import (
+    conversation_of,
     require_callback,
-    require_conversation,
     require_nothing_else,
 )
-from detent.adapters.agent.options import Messages, RunRequest
+from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
-from detent.adapters.drivers.leases import Keeper, Lease
+from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.performers import NestedPerformers
@@ -30,7 +30,6 @@ from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.tools.toolsets import Tools
-from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
@@ -53,6 +52,7 @@ from detent.ports.chat import (
 )
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
+from detent.ports.listing import Listing
 from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
@@ -70,6 +70,10 @@ def _clock(port: Clock | None) -> Clock:
 
 def _chance(port: Chance | None) -> Chance:
     return SystemChance() if port is None else port
+
+
+def _keeper(assembly: Assembly[Any]) -> Keeper | None:
+    return keeper_of(assembly.journal, assembly.claim_s)
 
 
 def _has_toolset(assembly: Assembly[Any]) -> bool:
@@ -95,7 +99,9 @@ class Assembly(Generic[S]):
     chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
     strategies: Mapping[str, Any] = field(factory=dict)
-    keeper: Keeper | None = field(default=None, repr=False)
+    name: str = ""
+    claim_s: float = CLAIM_S
+    keeper: Keeper | None = field(init=False, repr=False, default=Factory(_keeper, takes_self=True))
     has_toolset: bool = field(
         init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
     )
@@ -121,12 +127,14 @@ class Assembly(Generic[S]):
         request: RunRequest[S],
         streaming_callback: StreamingCallback | None,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
     ) -> RunHandle[S]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
         spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
             require_nothing_else(
                 after=after,
+                thread_id=thread_id,
                 messages=request.messages,
                 tools=names,
                 generation_kwargs=request.generation_kwargs,
@@ -138,18 +146,22 @@ class Assembly(Generic[S]):
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
-        opening, messages = spec, _conversation(request.messages)
-        if after is not None:
-            opening, messages = continued(spec, after, messages)
+        thread = None if thread_id is None else Thread(self.journal, thread_id)
+        before = after if thread is None else thread.end(spec, after)
+        opening, messages = continued(spec, before, conversation_of(request.messages))
         new = start(
             opening,
             messages,
             run_id=request.run_id or self.chance.new_id(),
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
-            at=self._time(spec),
+            at=self.clock.now() if spec.is_timed else None,
         )
-        return self._handle(spec, Loaded(new, 0), streaming_callback, request.break_point)
+        begun = (Loaded(new, 0), streaming_callback, request.break_point)
+        handle = self._handle(spec, *begun, thread_id=thread_id or "")
+        if thread is not None and before is None:
+            thread.require_begun(new.id)
+        return handle
 
     def resume(
         self,
@@ -174,7 +186,7 @@ class Assembly(Generic[S]):
             lease = keeper.take(run_id, take_over=take_over)
             if any(True for _ in journal.read(run_id, at.length)):  # it was not ours when we read
                 at = loaded(journal, spec, run_id)
-        handle = self._handle(spec, at, streaming_callback, break_point, lease)
+        handle = self._handle(spec, at, streaming_callback, break_point, lease=lease)
         handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
         return handle
 
@@ -189,9 +201,6 @@ class Assembly(Generic[S]):
         """The rules of a run that gets these tools; and their names, if it only uses some."""
         spec = self.current_spec
         return (spec, None) if tools is None else choose_tools(spec, tools)
-
-    def _time(self, spec: AgentSpec[S]) -> float | None:
-        return self.clock.now() if spec.is_timed else None
 
     @property
     def required_journal(self) -> Journal:
@@ -213,7 +222,9 @@ class Assembly(Generic[S]):
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
+        *,
         lease: Lease | None = None,
+        thread_id: str = "",
     ) -> RunHandle[S]:
         tell = self.streaming_callback
         if streaming_callback is not None:
@@ -221,12 +232,9 @@ class Assembly(Generic[S]):
             tell = streaming_callback
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
-        recorder = None
-        if self.journal is not None:
-            recorder = Recorder(self.journal, spec, self.clock.now, at)
-            if at.length == 0:
-                recorder.begin(at.run)
-                lease = None if self.keeper is None else self.keeper.take(at.run.id)
+        recorder = self._recorder(spec, at, thread_id)
+        if not (at.length or self.keeper is None):  # a new run
+            lease = self.keeper.take(at.run.id)
         performer = self._performer(spec, tell, lease)
         session = Session(
             spec,
@@ -246,6 +254,16 @@ class Assembly(Generic[S]):
             _nested_performers(spec, performer) if spec.agents else NestedPerformers(performer)
         )
         return RunHandle(session, performers, holds, recorder, rules, lease)
+
+    def _recorder(self, spec: AgentSpec[S], at: Loaded[S], thread_id: str) -> Recorder | None:
+        """Who writes the run to the journal, if there is one. A new run is begun there."""
+        if self.journal is None:
+            return None
+        listing = Listing(self.name, thread_id)
+        recorder = Recorder(self.journal, spec, self.clock.now, at, listing=listing)
+        if at.length == 0:
+            recorder.begin(at.run)
+        return recorder
 
     def _performer(
         self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None
@@ -326,15 +344,6 @@ def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> 
 def _has_ended(run: Run[Any]) -> bool:
     """Whether there is nothing to drive, and so nothing to claim."""
     return run.outcome is not None and not has_no_answer(run)
-
-
-def _conversation(messages: Messages) -> Sequence[ChatMessage]:
-    if isinstance(messages, str):
-        return (ChatMessage.from_user(messages),)
-    if isinstance(messages, ChatMessage):
-        return (messages,)
-    require_conversation(messages)
-    return messages
 
 
 def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:

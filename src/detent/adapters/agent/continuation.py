@@ -5,29 +5,111 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from detent.adapters.drivers.recording import loaded
 from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.errors import DetentError
 from detent.core.result import AgentResult
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import conversation_in, initial_writes
 from detent.core.state.typevars import S
+from detent.ports.journal import Journal, JournalError
+from detent.ports.listing import RunQuery, StoredRun
+
+NOT_ENDED = frozenset({"running", "waiting"})
+
+
+class ThreadNotEndedError(DetentError, ValueError):
+    """A conversation cannot go on: its last run, `run_id`, has not ended. Nothing was written."""
+
+    def __init__(self, thread_id: str, last: StoredRun) -> None:
+        asked = ", ".join(map(repr, dict.fromkeys(last.pending)))
+        first = f"decide about the calls of {asked} and then " if asked else ""
+        super().__init__(
+            f"the last run of thread {thread_id!r} has not ended: run {last.run_id!r} is "
+            f"{last.status}; {first}go on with it by agent.resume({last.run_id!r}) before the "
+            "thread gets another run"
+        )
+        self.run_id = last.run_id
+
+
+@frozen
+class Thread:
+    """A conversation of several runs in a journal: each goes on where the one before has ended.
+
+    Raises:
+        ValueError: there is no journal, or `thread_id` is no name.
+    """
+
+    journal: Journal | None
+    thread_id: str
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.thread_id, str) or not self.thread_id:
+            raise ValueError(f"thread_id is the name of a conversation, got {self.thread_id!r:.80}")
+        if self.journal is None:
+            raise ValueError(
+                "thread_id is looked for in a journal, and this agent has none; give it one, "
+                "Agent(…, journal=…), or go on behind a result, agent.run(…, after=result)"
+            )
+
+    def end(
+        self, spec: AgentSpec[S], after: AgentResult[S, Any] | None
+    ) -> AgentResult[S, Any] | None:
+        """What the thread's last run has left; None where the thread begins.
+
+        Raises:
+            ThreadNotEndedError: that run has not ended.
+            ValueError: `after` is given as well.
+            StoredDataError: what is stored is damaged, or does not fit these rules.
+        """
+        if after is not None:
+            raise ValueError("thread_id goes on behind the thread's last run: leave out after")
+        for last in self._runs():
+            if last.status in NOT_ENDED:
+                raise ThreadNotEndedError(self.thread_id, last)
+            return AgentResult(loaded(self._store, spec, last.run_id).run)
+        return None
+
+    def require_begun(self, run_id: str) -> None:
+        """Raise JournalError, and leave no run, where the journal keeps no threads.
+
+        Else the next run would begin anew, and nobody would see that it has forgotten everything.
+        """
+        if not self._runs():
+            self._store.delete(run_id)
+            raise JournalError(
+                "this journal does not keep to which thread a run belongs (the listing of an "
+                "entry): go on behind a result, agent.run(…, after=result)"
+            )
+
+    def _runs(self) -> Sequence[StoredRun]:
+        return self._store.runs(RunQuery(thread_id=self.thread_id, limit=1))
+
+    @property
+    def _store(self) -> Journal:
+        assert self.journal is not None  # noqa: S101 - see above; for type checkers
+        return self.journal
 
 
 def continued(
-    spec: AgentSpec[S], after: AgentResult[S, Any], messages: Sequence[ChatMessage]
+    spec: AgentSpec[S], after: AgentResult[S, Any] | None, messages: Sequence[ChatMessage]
 ) -> tuple[AgentSpec[S], Sequence[ChatMessage]]:
     """The rules by which a run starts behind another one, and the messages that are new in it.
 
     The first message is the prompt of the run that starts, whatever stood there and is handed in.
+    Where there is no other, both are as they are given.
 
     Raises:
         TypeError: `after` is no result.
         ValueError: its run has not ended.
         StateError: its state does not fit these rules.
     """
+    if after is None:
+        return spec, messages
     if not isinstance(after, AgentResult):
         raise TypeError(f"after must be the result of an earlier run, got {after!r:.80}")
     if after.run.outcome is None:

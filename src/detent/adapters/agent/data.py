@@ -65,6 +65,7 @@ def to_data(assembly: Assembly[Any]) -> Json:
         data: Json = {
             "detent": "agent",
             "format": FORMAT,
+            "name": assembly.name,
             "chat_generator": described(assembly.chat_generator),
             "tools": list(spec.tools),
             "system_prompt": spec.system_prompt,
@@ -107,7 +108,7 @@ def parts_of(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Json:
     try:
         for read in readers:
             made |= read(data, parts, faults)
-        for name in ("system_prompt", "exit_conditions", "generation_kwargs"):
+        for name in ("name", "system_prompt", "exit_conditions", "generation_kwargs"):
             made.setdefault(name, data[name])
         made.setdefault("model_retries", Retries(**data["model_retries"]))
         failing = "raise_on_tool_invocation_failure"

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
+from detent.adapters.agent.options import Messages
+from detent.core.chat.messages import ChatMessage
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
 
@@ -51,6 +53,7 @@ def _is_number(value: Any) -> bool:
 
 CALLBACK: Check = (_takes_one_value, "a function of one StreamingChunk")
 CHECKS: Mapping[str, Check] = {
+    "name": (_is_text, "a text"),
     "system_prompt": (_is_text, "a text"),
     "exit_conditions": (
         lambda value: isinstance(value, str | frozenset | set) or _all(_is_text)(value),
@@ -69,7 +72,7 @@ CHECKS: Mapping[str, Check] = {
         "a list of hooks, as before_model and its siblings make them of functions",
     ),
 }
-OPTIONAL = frozenset({"exit_conditions", "observers", "hooks"}) ^ CHECKS.keys()
+OPTIONAL = frozenset({"name", "exit_conditions", "observers", "hooks"}) ^ CHECKS.keys()
 """The options that may be None, as if they were left out."""
 
 
@@ -104,10 +107,15 @@ def require_async_inbox(value: object) -> None:
     _require("inbox", value, (lambda _: is_right, "an AsyncInbox()"))
 
 
-def require_conversation(value: object) -> None:
-    """Raise TypeError unless it is a conversation."""
-    is_right = isinstance(value, Sequence) and not isinstance(value, bytes)
-    _require("messages", value, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
+def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
+    """What is said, as messages. Raises TypeError when it is no conversation."""
+    if isinstance(messages, str):
+        return (ChatMessage.from_user(messages),)
+    if isinstance(messages, ChatMessage):
+        return (messages,)
+    is_right = isinstance(messages, Sequence) and not isinstance(messages, bytes)
+    _require("messages", messages, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
+    return messages
 
 
 def require_nothing_else(**parameters: object) -> None:
@@ -123,6 +131,11 @@ def _require(name: str, value: object, check: Check) -> None:
     fits, wanted = check
     if not fits(value):
         raise TypeError(f"{name} must be {wanted}, got {value!r:.80}")
+
+
+def exits_of(names: Sequence[str]) -> frozenset[str]:
+    """The conditions that end a run; one by itself may be a text."""
+    return frozenset([names] if isinstance(names, str) else names)
 
 
 def limits_of(

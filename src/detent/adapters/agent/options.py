@@ -51,6 +51,7 @@ class AgentOptions(TypedDict, total=False):
     """The options of `Agent` that are the same whatever its state and its output.
 
     Attributes:
+        name: what lists of runs call the agent.
         system_prompt: instructions that open every conversation.
         exit_conditions: tools that end the run once they have succeeded; "text" stands for a reply
             without tool calls, which always ends it.
@@ -76,6 +77,7 @@ class AgentOptions(TypedDict, total=False):
         hooks: functions around model calls and tools and before the end: the first is outermost.
     """
 
+    name: str
     system_prompt: str | None
     exit_conditions: Sequence[str]
     max_agent_steps: int | None

@@ -35,6 +35,7 @@ class RunStreams(Generic[S, T]):
         messages: Messages = (),
         *,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -61,7 +62,7 @@ class RunStreams(Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        watch = partial(self._begin_watched, request, after)
+        watch = partial(self._begin_watched, request, after, thread_id)
         return streamed(watch, inbox, raises=raise_at_break_point)
 
     def stream_async(
@@ -69,6 +70,7 @@ class RunStreams(Generic[S, T]):
         messages: Messages = (),
         *,
         after: AgentResult[S, Any] | None = None,
+        thread_id: str | None = None,
         break_point: BreakPoints | None = None,
         snapshot: AgentSnapshot | Mapping[str, Any] | str | None = None,
         raise_at_break_point: bool = True,
@@ -91,7 +93,7 @@ class RunStreams(Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        watch = partial(self._begin_watched, request, after)
+        watch = partial(self._begin_watched, request, after, thread_id)
         return streamed_async(watch, inbox, raises=raise_at_break_point)
 
     def resume_stream(
@@ -134,9 +136,13 @@ class RunStreams(Generic[S, T]):
         return streamed_async(watch, inbox, raises=raise_at_break_point)
 
     def _begin_watched(
-        self, request: RunRequest[S], after: AgentResult[S, Any] | None, tell: Tell
+        self,
+        request: RunRequest[S],
+        after: AgentResult[S, Any] | None,
+        thread_id: str | None,
+        tell: Tell,
     ) -> RunHandle[S]:
-        return self._assembly.with_listener(tell).begin(request, tell, after)
+        return self._assembly.with_listener(tell).begin(request, tell, after, thread_id)
 
     def _resume_watched(
         self,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve
 
 from detent.adapters.agent.assembly import Assembly
-from detent.adapters.agent.inputs import limits_of
+from detent.adapters.agent.inputs import exits_of, limits_of
 from detent.adapters.confirmation.rules import NO_RULES, Rules
-from detent.adapters.drivers.leases import CLAIM_S, keeper_of
+from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
@@ -37,6 +37,7 @@ def assemble(
     state_schema: type[S] | Mapping[str, object] | None,
     output_type: type[object] | OutputType[object] | None,
     *,
+    name: str = "",
     system_prompt: str | None = None,
     exit_conditions: Sequence[str] = ("text",),
     max_agent_steps: int | None = None,
@@ -56,13 +57,12 @@ def assemble(
     hooks: Sequence[Hook] = (),
 ) -> Assembly[S]:
     """The arguments of `Agent`, put together."""
-    rules = _rules(confirmation_strategies) if confirmation_strategies else NO_RULES
     spec: AgentSpec[S] = AgentSpec(
         state=blank_state(state_schema),
         tools=by_name(flat(tools)),
         system_prompt=system_prompt,
-        exit_conditions=_exits(exit_conditions),
-        policies=rules.policies,
+        exit_conditions=exits_of(exit_conditions),
+        policies=(rules := _rules(confirmation_strategies)).policies,
         wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
@@ -71,17 +71,15 @@ def assemble(
         output=output_for(chat_generator, output_type),
     )
     parts = (rules, streaming_callback, tool_executor, clock, observers, journal, chance, hooks)
-    return Assembly(spec, chat_generator, tools, *parts, rules.named, keeper_of(journal, claim_s))
+    return Assembly(spec, chat_generator, tools, *parts, rules.named, name, claim_s)
 
 
-def _rules(strategies: Strategies) -> Rules:
+def _rules(strategies: Strategies | None) -> Rules:
+    if not strategies:
+        return NO_RULES
     from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
 
     return rules_of(strategies)
-
-
-def _exits(names: Sequence[str]) -> frozenset[str]:
-    return frozenset([names] if isinstance(names, str) else names)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:

@@ -27,8 +27,8 @@ from detent.ports.journal import (
     Entry,
     Journal,
     JournalConflictError,
-    StoredRun,
 )
+from detent.ports.listing import Cursor, RunQuery, StoredRun
 
 
 @frozen
@@ -40,16 +40,32 @@ class Runs(Generic[S]):
     chance: Chance = field(factory=SystemChance, repr=False)
     clock: Clock = field(factory=SystemClock, repr=False)
 
-    def list(self, status: str | None = None) -> Sequence[StoredRun]:
-        """The runs with their lengths, statuses and times, the one last written to first.
+    def list(
+        self,
+        status: str | None = None,
+        *,
+        agent: str | None = None,
+        thread_id: str | None = None,
+        before: StoredRun | Cursor | None = None,
+        limit: int | None = None,
+    ) -> Sequence[StoredRun]:
+        """The runs and what a list says of them, the one last written to first.
+
+        Pages go by places: ``runs.list(limit=50)``, and then ``runs.list(limit=50, before=last)``
+        with the last run of the page before, or its `cursor`.
 
         Args:
-            status: only those that are "running", "waiting", "failed" or "done".
+            status: only those that are "running", "waiting", "failed", "done" or "damaged".
+            agent: only those of agents of this name.
+            thread_id: only those of this conversation.
+            before: only those behind this one in the list.
+            limit: how many at most.
 
         Raises:
             JournalError: they cannot be read.
+            ValueError: `limit` is below 1, or `before` is no place in a list.
         """
-        return [run for run in self.journal.runs() if status in {None, run.status}]
+        return self.journal.runs(RunQuery(status, agent, thread_id, before, limit))
 
     def at(self, run_id: str, length: int | None = None) -> Run[S]:
         """The run as it was after its first `length` entries; None is all.

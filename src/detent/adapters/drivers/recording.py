@@ -9,6 +9,7 @@ from typing import Any, Generic
 
 from attrs import evolve, frozen
 
+from detent.adapters.drivers.listing import BEGIN_NO_WAIT, listing_of
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
 from detent.core.control.rebase import Folded, is_from_people
@@ -46,6 +47,7 @@ from detent.ports.journal import (
     JournalDamagedError,
     with_data,
 )
+from detent.ports.listing import NO_LISTING, Listing
 
 STARTED = "Started"
 STOPPED = "Stopped"
@@ -92,7 +94,10 @@ class Loaded(Generic[S]):
 class Recorder:
     """Writes what happens to one run to a journal, from where it stands there.
 
-    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`.
+    When there are `every` more entries, it adds a checkpoint; None stands for `ENTRIES`. One more
+    is at the end of a run in a thread: the next run need not follow it, by rules that may differ.
+    `listing` is what lists say of the run while it waits for nothing; its agent and thread count
+    when the run begins, and are not asked for later.
     """
 
     def __init__(
@@ -102,6 +107,8 @@ class Recorder:
         now: Now,
         at: Loaded[Any],
         every: int | None = None,
+        *,
+        listing: Listing = NO_LISTING,
     ) -> None:
         self._journal = journal
         self._spec = spec
@@ -109,6 +116,8 @@ class Recorder:
         self._length = at.length
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
+        self._quiet = listing
+        self._listed: Listing | None = None  # as far as this recorder knows
 
     def begin(self, run: Run[Any]) -> None:
         """Write down a run to which nothing has happened yet.
@@ -117,7 +126,10 @@ class Recorder:
             RunExistsError: there is a run of that id.
         """
         try:
-            self._append(run, [(STARTED, start_data(self._spec, run))])
+            quiet = self._quiet
+            names = {"name": quiet.agent, "thread_id": quiet.thread_id}
+            said = {what: name for what, name in names.items() if name}
+            self._append(run, [(STARTED, {**start_data(self._spec, run), **said})])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
@@ -126,21 +138,27 @@ class Recorder:
         run = happened[-1][1]
         new: list[tuple[str, dict[str, Any]]] = []
         marked: tuple[dict[str, Any], Run[Any]] | None = None
+        may_wait = False
         for event, after in happened:
             kind = type(event)
             data = data_of(event, kind, self._spec)
             new.append((kind.__name__, data))
             if kind is not ToolStarted:  # of a start, only one thing can come
                 marked = data, after
+            if kind not in BEGIN_NO_WAIT:
+                may_wait = True
         if marked is not None:
             marked[0]["mark"] = progress_mark(marked[1])
         position = self._length + len(new)
         count = position - self._known.position
-        if count < self._enough or (run.slots and count < 2 * self._enough):
-            self._append(run, new)  # between turns a run is small: that is waited for
+        is_early = count < self._enough or (run.slots and count < 2 * self._enough)
+        if is_early and not (self._quiet.thread_id and run.outcome is not None):
+            # between turns a run is small: that is waited for
+            self._append(run, new, may_wait=may_wait)
             return
-        whole, rest = checkpoint_data(self._spec, run, self._known)
-        self._append(run, new, Checkpoint(position, MappingProxyType(whole)))
+        data, rest = checkpoint_data(self._spec, run, self._known)
+        whole = Checkpoint(position, MappingProxyType(data))
+        self._append(run, new, whole, may_wait=may_wait)
         self._known = Known(position, lists_in(run.state))
         self._enough = max(self._every, rest // CHARACTERS)
 
@@ -170,6 +188,7 @@ class Recorder:
             if 0 < (count := one.position - start) <= len(folded):
                 self._known = Known(one.position, lists_in(folded[count - 1][2].state))
         self._length += len(folded)
+        self._listed = None  # theirs may say something else
         return folded
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
@@ -183,14 +202,21 @@ class Recorder:
         run: Run[Any],
         new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
+        *,
+        may_wait: bool = False,
     ) -> None:
         status, at, length = status_of(run), self._now(), self._length
         entries: list[Entry] = []
         for kind, data in new:
             entries.append(Entry(length, at, kind, status, MappingProxyType(data)))
             length += 1
+        listing = self._listed
+        if may_wait or listing is not self._quiet:
+            listing = listing_of(self._spec, run, self._quiet)
+            if listing != self._listed:
+                entries[-1] = evolve(entries[-1], listing=listing)
         self._journal.append(run.id, entries, checkpoint)
-        self._length = length
+        self._length, self._listed = length, listing
 
 
 def loaded(

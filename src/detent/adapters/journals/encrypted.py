@@ -15,8 +15,8 @@ from detent.ports.journal import (
     Entry,
     Journal,
     JournalDamagedError,
-    StoredRun,
 )
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 
 @frozen
@@ -25,8 +25,9 @@ class EncryptedJournal:
 
     `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the
     library cryptography; what `unseal` raises means that the data is not ours. Ids, kinds, statuses
-    and times stay readable. All but the times are under the seal as well: what is moved to another
-    place or run is found.
+    and times stay readable, and what a `Listing` says: agent, thread, the names of tools. All but
+    the times and the listings are under the seal as well: what is moved to another place or run is
+    found.
     """
 
     journal: Journal
@@ -58,9 +59,9 @@ class EncryptedJournal:
         for found in self.journal.checkpoints(run_id):
             yield evolve(found, data=self._unsealed(run_id, found, 0))
 
-    def runs(self) -> Sequence[StoredRun]:
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says."""
-        return self.journal.runs()
+        return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
+from threading import Condition, Lock
 from types import MappingProxyType
 from typing import TypeVar
 
 from attrs import evolve
 
+from detent.adapters.journals.run_index import RunIndex
 from detent.core.control.claims import Claim, Owner
-from detent.ports.journal import Checkpoint, Entry, StoredRun, require_next
+from detent.ports.journal import Checkpoint, Entry, listing_after, require_next
+from detent.ports.listing import ALL_RUNS, NO_LISTING, RunQuery, StoredRun
 
 Kept = TypeVar("Kept", Entry, Checkpoint)
 
@@ -65,8 +67,12 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.claims = MemoryClaims()
         self._lock = Lock()
+        self._written = Condition(self._lock)
+        self._waiting = 0  # a notice costs an append nothing where nobody waits
         self._entries: dict[str, list[Entry]] = {}
         self._checkpoints: dict[str, list[Checkpoint]] = {}
+        self._index = RunIndex()
+        self._unlisted: set[str] = set()  # what was written to since a list was asked for
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
@@ -83,8 +89,11 @@ class MemoryJournal:
                 self._entries[run_id] = new
             else:
                 kept.extend(new)
+            self._unlisted.add(run_id)
             if last is not None:
                 self._checkpoints.setdefault(run_id, []).append(last)
+            if self._waiting:
+                self._written.notify_all()
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
@@ -98,18 +107,43 @@ class MemoryJournal:
             found = self._checkpoints.get(run_id, [])[:]
         return [_text(checkpoint) for checkpoint in found]
 
-    def runs(self) -> Sequence[StoredRun]:
-        """As the port says."""
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the port says. The index is brought up to date here: an append has no work with it."""
         with self._lock:
-            found = [
-                StoredRun(run_id, len(entries), entries[-1].status, entries[-1].at)
-                for run_id, entries in self._entries.items()
-            ]
-        return sorted(found, key=lambda run: run.at, reverse=True)
+            while self._unlisted:
+                run_id = self._unlisted.pop()
+                self._index.put(run_id, self._listed(run_id))
+            return self._index.page(query)
+
+    def _listed(self, run_id: str) -> StoredRun | None:
+        entries = self._entries.get(run_id)
+        if entries is None:
+            return None
+        known, listing = self._index[run_id], NO_LISTING
+        new = entries if known is None else entries[known.length :]
+        if known is not None:
+            listing = known.listing
+        last = entries[-1]
+        listing = listing_after(listing, new) if new else listing
+        return StoredRun.listed(run_id, len(entries), last.status, last.at, listing)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
         with self._lock:
             self._entries.pop(run_id, None)
             self._checkpoints.pop(run_id, None)
+            self._unlisted.discard(run_id)
+            self._index.put(run_id, None)
+            self._written.notify_all()
         self.claims.delete(run_id)
+
+    def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
+        """As the port `Notices` says."""
+        with self._lock:
+            self._waiting += 1
+            try:
+                return self._written.wait_for(
+                    lambda: len(self._entries.get(run_id, ())) != length, timeout_s
+                )
+            finally:
+                self._waiting -= 1

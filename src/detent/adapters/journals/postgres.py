@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from detent.adapters.journals import postgres_claims
+from attrs import evolve
+
+from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, PostgresClaims
+from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.ports.journal import (
     Checkpoint,
     Entry,
     JournalError,
-    StoredRun,
+    listing_after,
     require_next,
 )
+from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+T = TypeVar("T")
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS detent_entries (
@@ -27,123 +35,229 @@ CREATE TABLE IF NOT EXISTS detent_entries (
 CREATE TABLE IF NOT EXISTS detent_snapshots (
     run_id TEXT NOT NULL, position BIGINT NOT NULL, data TEXT NOT NULL,
     PRIMARY KEY (run_id, position)
-)
+);
+CREATE TABLE IF NOT EXISTS detent_runs (
+    run_id TEXT COLLATE "C" NOT NULL PRIMARY KEY, length BIGINT NOT NULL,
+    at DOUBLE PRECISION NOT NULL, status TEXT NOT NULL, agent TEXT NOT NULL,
+    thread_id TEXT NOT NULL, wake_at DOUBLE PRECISION, pending TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS detent_runs_by_time ON detent_runs (at, run_id);
+CREATE INDEX IF NOT EXISTS detent_runs_by_status ON detent_runs (status, at, run_id);
+CREATE INDEX IF NOT EXISTS detent_runs_by_agent ON detent_runs (agent, at, run_id)
+    WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS detent_runs_by_thread ON detent_runs (thread_id, at, run_id)
+    WHERE thread_id <> '';
+CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
 """
-ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
-LENGTH = "SELECT COALESCE(MAX(position) + 1, 0) FROM detent_entries WHERE run_id = %s"
+LAYOUT = 1
+"""Which tables there are, and what stands in them."""
+NOTICE_MAX = 1900
+"""PostgreSQL lets a notice have 8,000 bytes, and a character has four at most."""
+ALONE = f"""
+SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)),
+    pg_notify('detent', left(%s, {NOTICE_MAX}))
+"""
+"""Each writer begins with it, and whoever listens is told once all is written."""
+RUN = """
+SELECT length, agent, thread_id, wake_at, pending FROM detent_runs WHERE run_id = %s
+"""
 ENTRIES = """
 SELECT position, at, kind, status, data FROM detent_entries
 WHERE run_id = %s AND position >= %s ORDER BY position
 """
+LISTED = """
+INSERT INTO detent_runs VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
+    status = EXCLUDED.status, wake_at = EXCLUDED.wake_at, pending = EXCLUDED.pending
+"""
 RUNS = """
-SELECT run_id, position + 1, status, at FROM (
-    SELECT DISTINCT ON (run_id) run_id, position, status, at FROM detent_entries
-    ORDER BY run_id, position DESC
-) AS lasts ORDER BY at DESC
+SELECT run_id, length, status, at, agent, thread_id, wake_at, pending FROM detent_runs
+WHERE {} ORDER BY at DESC, run_id DESC LIMIT %s
 """
 SNAPSHOTS = "SELECT position, data FROM detent_snapshots WHERE run_id = %s ORDER BY position"
 
 
 class PostgresJournal:
-    """Keeps runs in the PostgreSQL database at `url`, in two tables that it makes.
+    """Keeps runs in the PostgreSQL database at `url`, in tables that it makes.
 
-    It holds one connection, and makes a new one when the database has been gone. Every append is on
-    the server's disk when it returns, unless the server is told otherwise. Names of users and
-    passwords are in no message.
+    It may be made before a fork: each process has connections of its own. Every append is on the
+    server's disk when it returns, unless the server is told otherwise. Where a connection is lost,
+    a read is tried once more, and so is an append, if it turns out not to have been written. Names
+    of users and passwords are in no message.
+
+    Args:
+        url: the database; what it says of time-outs and of TCP comes first.
+        connections: how many are open at most in a process; who needs one more waits.
+        statement_s: how long a statement may take, its waits for others included. A process that
+            stands still inside a transaction keeps others from its run for so long as well.
+        connect_s: how long it may take to connect, at least 2.
 
     Raises:
-        JournalError: the database cannot be reached.
+        JournalError: the database cannot be reached, or has tables of another layout.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._lock = Lock()
-        self.claims = postgres_claims.PostgresClaims(self._transaction)
-        self._db: Connection[Any] | None = None
-        with self._transaction("opened") as db:
-            db.execute(ALONE, ("detent schema",))
-            for statement in (SCHEMA + ";" + postgres_claims.SCHEMA).split(";"):
-                db.execute(statement)
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int = 8,
+        statement_s: float = 30.0,
+        connect_s: float = 10.0,
+    ) -> None:
+        self._pool = ConnectionPool(url, connections, statement_s, connect_s)
+        self.claims = PostgresClaims(self._pool)
+        self._pool.do("opened", _make)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
-        rows = [(run_id, *_row(entry)) for entry in entries]
-        with self._transaction("written") as db:
-            db.execute(ALONE, (run_id,))
-            require_next(run_id, entries, _first(db.execute(LENGTH, (run_id,)).fetchone()))
+        """As the port says; whoever listens to the channel "detent" is told the run's id."""
+        rows = [_row(entry) for entry in entries]
+
+        def write(db: Connection[Any], *, is_repeated: bool = False) -> None:
+            db.execute(ALONE.encode(), (run_id, run_id))
+            length, listing = _known(db.execute(RUN, (run_id,)).fetchone())
+            if is_repeated and _are_there(db, run_id, rows):
+                return
+            require_next(run_id, entries, length)
             db.cursor().executemany(
-                "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)", rows
+                "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)",
+                [(run_id, *row) for row in rows],
             )
+            listed = (length + len(entries), *_listed(listing_after(listing, entries), entries))
+            db.execute(LISTED, (run_id, *listed))
             if checkpoint is not None:
                 kept = (run_id, checkpoint.position, checkpoint.text)
                 db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", kept)
 
+        # The lock tells: once it is ours again, what was sent before is written, or never will be.
+        self._pool.do("written", write, partial(write, is_repeated=True))
+
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
-        with self._transaction("read") as db:
-            rows = db.execute(ENTRIES, (run_id, start)).fetchall()
+        rows = self._read(ENTRIES, run_id, start)
         return [
             Entry(position, at, kind, status, data) for position, at, kind, status, data in rows
         ]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
-        with self._transaction("read") as db:
-            rows = db.execute(SNAPSHOTS, (run_id,)).fetchall()
-        return [Checkpoint(position, data) for position, data in rows]
+        return [Checkpoint(position, data) for position, data in self._read(SNAPSHOTS, run_id)]
 
-    def runs(self) -> Sequence[StoredRun]:
-        """As the port says."""
-        with self._transaction("read") as db:
-            return [StoredRun(*row) for row in db.execute(RUNS).fetchall()]
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the port says. A page takes some milliseconds, however many runs there are."""
+        where, values = _where(query)
+        rows = self._read(RUNS.format(where), *values, query.limit)
+        return [evolve(StoredRun(*row), pending=tuple(json.loads(row[-1]))) for row in rows]
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
-        with self._transaction("written") as db:
-            db.execute(ALONE, (run_id,))
-            db.execute("DELETE FROM detent_entries WHERE run_id = %s", (run_id,))
-            db.execute("DELETE FROM detent_snapshots WHERE run_id = %s", (run_id,))
-            db.execute(postgres_claims.DELETE, (run_id,))
+
+        def delete(db: Connection[Any]) -> None:
+            db.execute(ALONE.encode(), (run_id, run_id))
+            for table in ("entries", "snapshots", "runs", "claims"):
+                statement = f"DELETE FROM detent_{table} WHERE run_id = %s"  # noqa: S608 - ours
+                db.execute(statement.encode(), (run_id,))
+
+        self._pool.do("written", delete, delete)
+
+    def wait(self, run_id: str, length: int, timeout_s: float) -> bool:
+        """As the port `Notices` says, by LISTEN: each that waits has a connection of its own."""
+        end = time.monotonic() + timeout_s
+
+        def has_changed(db: Connection[Any]) -> bool:
+            return _known(db.execute(RUN, (run_id,)).fetchone())[0] != length
+
+        def listen() -> bool:
+            with closing(self._pool.connect()) as db:
+                db.execute("LISTEN detent")
+                while not has_changed(db):
+                    left = end - time.monotonic()
+                    if left <= 0:
+                        return False
+                    for note in db.notifies(timeout=left):
+                        if note.payload == _payload(run_id):
+                            break
+                return True
+
+        return self._pool.told("read", listen)
 
     def close(self) -> None:
-        """Close the connection. It is made again when it is needed."""
-        with self._lock:
-            self._drop()
+        """Close the connections of this process. They are made again when they are needed."""
+        self._pool.close()
 
     def __del__(self) -> None:
-        self.close()
+        if "_pool" in vars(self):
+            self.close()
 
-    @contextmanager
-    def _transaction(self, done: str) -> Generator[Connection[Any], None, None]:
-        """A transaction of one caller at a time; what fails in it is undone."""
-        import psycopg
+    def _read(self, statement: str, *values: object) -> list[Any]:
+        def read(db: Connection[Any]) -> list[Any]:
+            return db.execute(statement.encode(), values).fetchall()
 
-        with self._lock:
-            try:
-                if self._db is None or self._db.closed:
-                    self._db = psycopg.connect(self._url, autocommit=True)
-                with self._db.transaction():
-                    yield self._db
-            except psycopg.Error as error:
-                self._drop()
-                reason = (
-                    type(error).__name__ if error.sqlstate is None else error.diag.message_primary
-                )
-                raise JournalError(
-                    f"the journal in PostgreSQL could not be {done}: {reason}"
-                ) from None
+        return self._pool.do("read", read, read)
 
-    def _drop(self) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+
+def _payload(run_id: str) -> str:
+    """What a notice of an append says: the id, as far as there is room for it."""
+    return run_id[:NOTICE_MAX]
+
+
+def _are_there(db: Connection[Any], run_id: str, rows: Sequence[tuple[object, ...]]) -> bool:
+    """Whether entries have been written: at their place stand all of them, as they are."""
+    found = db.execute(ENTRIES, (run_id, rows[0][0])).fetchmany(len(rows))
+    return found == list(rows)
 
 
 def _row(entry: Entry) -> tuple[int, float, str, str, str]:
     return entry.position, entry.at, entry.kind, entry.status, entry.text
 
 
-def _first(row: Any) -> int:
-    return int(row[0])
+def _known(row: Any) -> tuple[int, Listing]:
+    """How many entries a run has, and what lists say of it."""
+    if row is None:
+        return 0, NO_LISTING
+    length, agent, thread_id, wake_at, pending = row
+    return length, Listing(agent, thread_id, wake_at, tuple(json.loads(pending)))
+
+
+def _listed(listing: Listing, entries: Sequence[Entry]) -> tuple[object, ...]:
+    """What lists say of a run from here on, as it is kept."""
+    last = entries[-1]
+    says = (listing.agent, listing.thread_id, listing.wake_at, json.dumps(listing.pending))
+    return last.at, last.status, *says
+
+
+def _where(query: RunQuery) -> tuple[str, list[object]]:
+    """What a query asks for, with its values. An index leaves out what is "", and must be told."""
+    where, values = ["TRUE"], list[object]()
+    for column in ("status", "agent", "thread_id"):
+        if (value := getattr(query, column)) is not None:
+            where.append(f"{column} = %s AND {column} {'<>' if value else '='} ''")
+            values.append(value)
+    if query.before is not None:
+        where.append("(at, run_id) < (%s, %s)")
+        values += query.before
+    return " AND ".join(where), values
+
+
+def _make(db: Connection[Any]) -> None:
+    """Make the tables where there are none, once.
+
+    Raises:
+        JournalError: those that are there are of another layout.
+    """
+    db.execute("SELECT pg_advisory_xact_lock(hashtextextended('detent schema', 0))")
+    is_made = "SELECT to_regclass('detent_entries'), to_regclass('detent_layout')"
+    entries, layout = db.execute(is_made).fetchone() or (None, None)
+    if entries is None:
+        for statement in (SCHEMA + ";" + CLAIMS_SCHEMA).split(";"):
+            db.execute(statement.encode())
+        db.execute("INSERT INTO detent_layout VALUES (%s)", (LAYOUT,))
+        return
+    sql = "SELECT layout FROM detent_layout"
+    (found,) = (layout and db.execute(sql).fetchone()) or (0,)
+    if found != LAYOUT:
+        raise JournalError(
+            f"the journal in PostgreSQL has layout {found}, and this Detent knows layout {LAYOUT}: "
+            "use the version of Detent that wrote it"
+        )

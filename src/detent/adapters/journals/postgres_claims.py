@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.core.control.claims import Claim, Owner
 from detent.ports.claims import FORGOTTEN_S
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-SCHEMA = """
+CLAIMS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS detent_claims (
     run_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, epoch BIGINT NOT NULL,
     since DOUBLE PRECISION NOT NULL
@@ -34,9 +33,6 @@ INSERT INTO detent_owners VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (id) DO UPDATE SET until = EXCLUDED.until
 """
 FORGET = "DELETE FROM detent_owners WHERE until < %s"
-DELETE = "DELETE FROM detent_claims WHERE run_id = %s"
-
-Transaction = Callable[[str], AbstractContextManager["Connection[Any]"]]
 
 
 class PostgresClaims:
@@ -44,32 +40,42 @@ class PostgresClaims:
 
     is_shared = True
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
 
     def find(self, run_id: str) -> Claim | None:
         """As the port says."""
-        with self._transaction("read") as db:
-            row = db.execute(FIND, (run_id,)).fetchone()
+        row = self._row(FIND, run_id)
         return None if row is None else Claim(*row)
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
         """As the port says."""
         new = (now.owner, now.epoch, now.since)
-        with self._transaction("written") as db:
+
+        def swap(db: Connection[Any]) -> int:
             if was is None:
-                return db.execute(FIRST, (run_id, *new)).rowcount == 1
-            return db.execute(NEXT, (*new, run_id, was.owner, was.epoch)).rowcount == 1
+                return db.execute(FIRST, (run_id, *new)).rowcount
+            return db.execute(NEXT, (*new, run_id, was.owner, was.epoch)).rowcount
+
+        return self._pool.do("written", swap) == 1
 
     def owner(self, owner_id: str) -> Owner | None:
         """As the port says."""
-        with self._transaction("read") as db:
-            row = db.execute(OWNER, (owner_id,)).fetchone()
+        row = self._row(OWNER, owner_id)
         return None if row is None else Owner(*row)
 
     def keep(self, owner: Owner) -> None:
         """As the port says."""
         row = (owner.id, owner.host, owner.pid, owner.started, owner.until)
-        with self._transaction("written") as db:
+
+        def keep(db: Connection[Any]) -> None:
             db.execute(FORGET, (owner.until - FORGOTTEN_S,))
             db.execute(KEEP, row)
+
+        self._pool.do("written", keep, keep)
+
+    def _row(self, statement: str, key: str) -> Any:
+        def read(db: Connection[Any]) -> Any:
+            return db.execute(statement.encode(), (key,)).fetchone()
+
+        return self._pool.do("read", read, read)

@@ -8,7 +8,8 @@ from typing import Any, cast
 from attrs import evolve, field, frozen
 
 from detent.ports.claims import Claims, claims_of
-from detent.ports.journal import Checkpoint, Entry, Journal, StoredRun
+from detent.ports.journal import Checkpoint, Entry, Journal
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 Redact = Callable[[str], str]
 """What is kept of a text."""
@@ -18,10 +19,11 @@ Redact = Callable[[str], str]
 class RedactedJournal:
     """Keeps runs in `journal`, with `redact` applied to every text in their data.
 
-    Names of entries, as ``"arguments"``, stay; so do numbers. A run that goes on has the redacted
-    texts in place of those that were there: its model reads them, and a call that had not begun is
-    run with them. A text that names something (a tool, an id, a kind) must come out as it was, or
-    the run cannot go on: redact what looks like a card number, not what looks like a word.
+    Names of entries, as ``"arguments"``, stay; so do numbers, and what a `Listing` says. A run that
+    goes on has the redacted texts in place of those that were there: its model reads them, and a
+    call that had not begun is run with them. A text that names something (a tool, an id, a kind)
+    must come out as it was, or the run cannot go on: redact what looks like a card number, not what
+    looks like a word.
     """
 
     journal: Journal
@@ -49,9 +51,9 @@ class RedactedJournal:
         """As the port says."""
         return self.journal.checkpoints(run_id)
 
-    def runs(self) -> Sequence[StoredRun]:
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says."""
-        return self.journal.runs()
+        return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""

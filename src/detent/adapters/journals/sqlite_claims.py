@@ -13,16 +13,6 @@ from detent.adapters.journals.sqlite_file import SQLiteFile
 from detent.core.control.claims import Claim, Owner
 from detent.ports.claims import FORGOTTEN_S
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS claims (
-    run_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
-    since REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS owners (
-    id TEXT NOT NULL PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
-    until REAL NOT NULL
-) WITHOUT ROWID;
-"""
 FIND = "SELECT owner, epoch, since FROM claims WHERE run_id = ?"
 FIRST = "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)"
 NEXT = """

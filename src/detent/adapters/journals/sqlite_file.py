@@ -1,4 +1,4 @@
-"""An SQLite file: one connection, made again when that helps, for one caller at a time."""
+"""The file of an SQLite journal: how it is made, opened, and found to be of another layout."""
 
 from __future__ import annotations
 
@@ -10,10 +10,42 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
+from detent.adapters.journals.sqlite_runs import RUNS_SCHEMA
 from detent.ports.journal import JournalDamagedError, JournalError
 
 T = TypeVar("T")
 
+LAYOUT = 1
+"""Which tables there are, and what stands in them: the file's `user_version`."""
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+    status TEXT NOT NULL, data TEXT NOT NULL, crc32 INTEGER NOT NULL, PRIMARY KEY (run_id, position)
+);
+CREATE TABLE IF NOT EXISTS snapshots (
+    run_id TEXT NOT NULL, position INTEGER NOT NULL, data TEXT NOT NULL, crc32 INTEGER NOT NULL,
+    PRIMARY KEY (run_id, position)
+);
+CREATE TABLE IF NOT EXISTS claims (
+    run_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
+    since REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS owners (
+    id TEXT NOT NULL PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
+    until REAL NOT NULL
+) WITHOUT ROWID;
+"""
+TRIGGER = """
+CREATE TEMP TRIGGER lengthen AFTER INSERT ON main.entries BEGIN
+    UPDATE runs SET length = NEW.position + 1, at = NEW.at, status = NEW.status
+    WHERE run_id = NEW.run_id AND length = NEW.position AND (length = 0 OR EXISTS (
+        SELECT 1 FROM entries WHERE run_id = NEW.run_id AND position = NEW.position - 1
+    ));
+    SELECT RAISE(ABORT, 'it does not follow the last entry') WHERE changes() = 0;
+END
+"""
+"""An entry that does not follow is refused. So one statement is all that most appends need, and a
+transaction by itself: with a check before it, an append takes half as many instructions again."""
 WAIT_S = 30.0
 """How long a write waits for other processes that write to the same file."""
 READ_ONLY = (
@@ -25,17 +57,17 @@ TEXT = partial(str, encoding="utf-8", errors="replace")
 
 
 class SQLiteFile:
-    """The file at `path`, made when it is not there, with what `schema` makes in it.
+    """The file at `path`, made when it is not there: one connection, for one caller at a time.
 
     It is in write-ahead mode, and what is written is on the disk then. Where it may only be read,
-    it can be. `each` is what every connection that writes begins with.
+    it can be.
 
     Raises:
-        JournalError: the file cannot be opened, or is no SQLite database.
+        JournalError: the file cannot be opened, or is no SQLite database of this layout.
     """
 
-    def __init__(self, path: str, schema: str, each: str) -> None:
-        self._path, self._schema, self._each = path, schema, each
+    def __init__(self, path: str) -> None:
+        self._path = path
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -71,13 +103,13 @@ class SQLiteFile:
         if self._file is not None and _identity(self._path) != self._file:
             self._drop()
         if self._db is None:
-            self._db = self._opened()
+            self._db = self._open()
             self._file = _identity(self._path)
         return self._db
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         try:
-            db = self._writable("rwc" if self._file is None else "rw")
+            db = _opened(self._path, "rwc" if self._file is None else "rw")
         except sqlite3.OperationalError as error:
             if _is_read_only(error) and _identity(self._path):
                 self._only_reads = True
@@ -92,20 +124,6 @@ class SQLiteFile:
             self._db.close()
             self._db = None
 
-    def _writable(self, mode: str) -> sqlite3.Connection:
-        """A connection; the file is made when it is not there, and `mode` has a "c"."""
-        db = _connected(self._path, mode)
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.executescript(self._schema)
-            db.execute(self._each)
-        except (sqlite3.Error, UnicodeDecodeError):
-            db.close()
-            raise
-        db.text_factory = TEXT
-        return db
-
 
 def _identity(path: str) -> tuple[int, int] | None:
     """Which file is there, if any."""
@@ -116,6 +134,64 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _opened(path: str, mode: str) -> sqlite3.Connection:
+    """A connection; the file is made when it is not there, and `mode` has a "c"."""
+    db = _connected(path, mode)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        if _layout(db) != LAYOUT:
+            _make(db, path)
+        db.execute(TRIGGER)
+    except BaseException:
+        db.close()
+        raise
+    db.text_factory = TEXT
+    return db
+
+
+def _layout(db: sqlite3.Connection) -> int:
+    (layout,) = db.execute("PRAGMA user_version").fetchone()
+    return int(layout)
+
+
+def _make(db: sqlite3.Connection, path: str) -> None:
+    """Make the tables in a new file, if nobody else has just done so."""
+    db.execute("BEGIN IMMEDIATE")
+    if db.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone() == (0,):
+        for statement in (SCHEMA + RUNS_SCHEMA).split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {LAYOUT}")
+    _require_layout(db, path)
+    db.execute("COMMIT")
+
+
+def _require_layout(db: sqlite3.Connection, path: str) -> None:
+    """Raise JournalError unless the file has the tables that this Detent knows."""
+    if (layout := _layout(db)) != LAYOUT:
+        raise JournalError(
+            f"the journal {path} has layout {layout}, and this Detent knows layout {LAYOUT}: use "
+            "the version of Detent that wrote it"
+        )
+
+
+def reader(path: str) -> sqlite3.Connection:
+    """A connection that only reads, and sees what others write in the meantime, if they can."""
+    db = _connected(path, "ro")
+    try:
+        _require_layout(db, path)
+    except sqlite3.OperationalError as error:
+        db.close()
+        if _is_read_only(error):
+            return _readable(path)
+        raise
+    except BaseException:
+        db.close()
+        raise
+    db.text_factory = TEXT
+    return db
+
+
 def _readable(path: str) -> sqlite3.Connection:
     """A connection that only reads, and makes no file beside the one at `path`.
 
@@ -124,6 +200,11 @@ def _readable(path: str) -> sqlite3.Connection:
     log = Path(f"{path}-wal")
     is_whole = not (log.exists() and log.stat().st_size)
     db = _connected(path, "ro&immutable=1" if is_whole else "ro")
+    try:
+        _require_layout(db, path)
+    except BaseException:
+        db.close()
+        raise
     db.text_factory = TEXT
     return db
 
@@ -142,5 +223,6 @@ def _is_read_only(error: Exception) -> bool:
 
 
 def _is_damage(error: Exception) -> bool:
+    """Whether what is in the file makes no sense."""
     code = getattr(error, "sqlite_errorname", "")
     return code.startswith("SQLITE_CORRUPT") or code == "SQLITE_NOTADB"

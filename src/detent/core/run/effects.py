@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
@@ -57,11 +57,11 @@ class AskModel:
     tools: tuple[ToolSpec, ...] = field(repr=False)
     generation_kwargs: FrozenDict[str, object]
     path: Path = ()
-    key: EffectKey = field(init=False, eq=False, repr=False)
 
-    @key.default
     def _key(self) -> EffectKey:
         return _new_key(("model", self.turn, 0, self.attempt, self.path))
+
+    key: EffectKey = field(init=False, eq=False, repr=False, default=Factory(_key, takes_self=True))
 
     def replied(self, reply: ChatReply | ChatMessage | str, *, cost: float = 0.0) -> ModelReplied:
         """The event that the model has answered: with a reply, a message or a text."""
@@ -83,11 +83,11 @@ class RunTool:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     path: Path = ()
-    key: EffectKey = field(init=False, eq=False, repr=False)
 
-    @key.default
     def _key(self) -> EffectKey:
         return _new_key(("tool", *self.ref, self.attempt, self.path))
+
+    key: EffectKey = field(init=False, eq=False, repr=False, default=Factory(_key, takes_self=True))
 
     def returned(self, value: object) -> ToolReturned:
         """The event that the tool has given `value`, as if its function had.

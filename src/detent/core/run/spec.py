@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import WiringError
@@ -72,34 +72,42 @@ class AgentSpec(Generic[S]):
     fail_on_tool_fault: bool = False
     output: OutputType[Any] | None = None
     # no cached properties: a class that has some is slower wherever one of its fields is read
-    offered: tuple[ToolSpec, ...] = field(init=False, eq=False, repr=False)
-    agents: FrozenDict[str, AgentSpec[Any]] = field(init=False, eq=False, repr=False)
-    guards: FrozenDict[str, Policy] = field(init=False, eq=False, repr=False)
-    depth: int = field(init=False, eq=False, repr=False)
-    is_timed: bool = field(init=False, eq=False, repr=False)
 
-    @offered.default
     def _offered(self) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec for tool in self.tools.values())
 
-    @agents.default
+    offered: tuple[ToolSpec, ...] = field(
+        init=False, eq=False, repr=False, default=Factory(_offered, takes_self=True)
+    )
+
     def _agents(self) -> FrozenDict[str, AgentSpec[Any]]:
         tools = self.tools.items()
         return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
 
-    @guards.default
+    agents: FrozenDict[str, AgentSpec[Any]] = field(
+        init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)
+    )
+
     def _guards(self) -> FrozenDict[str, Policy]:
         named = {name: self.policies.get(name, self.policies.get("*")) for name in self.tools}
         return FrozenDict({name: policy for name, policy in named.items() if policy is not None})
 
-    @depth.default
+    guards: FrozenDict[str, Policy] = field(
+        init=False, eq=False, repr=False, default=Factory(_guards, takes_self=True)
+    )
+
     def _depth(self) -> int:
         return 1 + max((agent.depth for agent in self.agents.values()), default=0)
 
-    @is_timed.default
+    depth: int = field(init=False, eq=False, repr=False, default=Factory(_depth, takes_self=True))
+
     def _is_timed(self) -> bool:
         inner = any(agent.is_timed for agent in self.agents.values())
         return inner or self.limits.max_seconds is not None
+
+    is_timed: bool = field(
+        init=False, eq=False, repr=False, default=Factory(_is_timed, takes_self=True)
+    )
 
     def __attrs_post_init__(self) -> None:
         faults = self._rule_faults()

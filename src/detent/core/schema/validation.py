@@ -16,7 +16,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from uuid import UUID
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from detent.core.schema.json_values import short_json
 from detent.core.schema.scalars import SCALARS
@@ -105,11 +105,13 @@ class Validator:
     """
 
     schema: Schema
-    _compiled: Draft202012Validator = field(init=False, eq=False, repr=False)
 
-    @_compiled.default
     def _compile(self) -> Draft202012Validator:
         return compiled(self.schema)
+
+    _compiled: Draft202012Validator = field(
+        init=False, eq=False, repr=False, default=Factory(_compile, takes_self=True)
+    )
 
     @property
     def _branches(self) -> bool:

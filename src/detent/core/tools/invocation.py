@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError, StateError
@@ -48,12 +48,14 @@ class Invocation:
     state: BaseState = field(repr=False)
     idempotency_key: IdempotencyKey = NO_KEY
     epoch: int = 0
-    _pending: PendingWrites = field(init=False, eq=False, repr=False)
 
-    @_pending.default
     def _opened(self) -> PendingWrites:
         has_state = self.tool.signature.state is not None
         return PendingWrites(self.state) if has_state else NOTHING_WRITTEN
+
+    _pending: PendingWrites = field(
+        init=False, eq=False, repr=False, default=Factory(_opened, takes_self=True)
+    )
 
     def arguments(self) -> dict[str, object]:
         """All arguments by name: the model's, as the declared types, and the state's.

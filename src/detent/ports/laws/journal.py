@@ -7,6 +7,7 @@ def test_my_journal(tmp_path):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from threading import Barrier
 
 from detent.ports.journal import (
@@ -14,9 +15,16 @@ from detent.ports.journal import (
     Entry,
     Journal,
     JournalConflictError,
-    StoredRun,
 )
 from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
+from detent.ports.listing import (
+    ALL_RUNS,
+    NO_LISTING,
+    Listing,
+    RunQuery,
+    StoredRun,
+    page_of,
+)
 
 MakeJournal = Callable[[], Journal]
 """Opens the store under test: each call a new handle on the same, at first empty, store."""
@@ -124,6 +132,52 @@ def runs_are_listed(make: MakeJournal) -> None:
     _expect(listed == wanted, "runs are listed with length, status and time, the newest first")
 
 
+def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
+    """A page has those runs of the list that fit, in its order, wherever it begins and ends."""
+    for number in range(9):
+        said = ("waiting", "running", "done")[number % 3]
+        listing = Listing(("", "clerk")[number % 2], ("", "alice", "bob")[number // 3])
+        at = float(number % 4)
+        make().append(f"r{number}", [Entry(0, at, "Started", said, {}, listing)])
+    make().append("r0", [Entry(1, 9.0, "HumanDecided", "running", {})])  # it moves to the front
+    make().append("r1", [Entry(1, 0.5, "Ended", "done", {})])  # clocks jump
+    make().delete("r2")
+    whole = list(make().runs())
+    _expect([*page_of(whole, ALL_RUNS)] == whole, "a list is in the order of times and ids")
+    for status, agent, thread_id, before, limit in product(
+        (None, "waiting", "running", "done", "none"),
+        (None, "clerk"),
+        (None, "alice", "none"),
+        (None, whole[2], (2.0, "r5"), (-1.0, "")),
+        (None, 1, 3),
+    ):
+        query = RunQuery(status, agent, thread_id, before, limit)
+        found = list(make().runs(query))
+        _expect(found == page_of(whole, query), f"a page is a part of the list ({query})")
+
+
+def a_listing_is_kept_whole_or_not_at_all(make: MakeJournal) -> None:
+    """A list says the last thing that an entry has said for it, or the store keeps no such thing.
+
+    The agent and the thread are those that the first entry has said.
+    """
+    first, later = Listing("clerk", "alice"), Listing("x", "y", 5.0, ("pay", "pay"))
+
+    def listed(position: int, listing: Listing | None, kept: Checkpoint | None = None) -> Listing:
+        make().append("a", [Entry(position, 1.0, "K", "running", {}, listing)], kept)
+        return make().runs()[0].listing
+
+    if listed(0, first) == NO_LISTING:
+        return
+    law = "a list says what the last entry has said that said something"
+    _expect(listed(1, None) == first, law)
+    _expect(listed(2, later) == Listing("clerk", "alice", 5.0, ("pay", "pay")), law)
+    _expect(listed(3, None, Checkpoint(4, {})).pending == ("pay", "pay"), law)
+    _expect(listed(4, Listing()) == first, law)
+    make().delete("a")
+    _expect(listed(0, None) == NO_LISTING, "a deleted run has left nothing for lists")
+
+
 def a_deleted_run_is_gone(make: MakeJournal) -> None:
     """Nothing is left of it, others stay, and its id can be used again."""
     make().append("a", entries(0, 2), Checkpoint(2, {}))
@@ -143,6 +197,8 @@ LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     any_json_survives,
     checkpoints_are_kept,
     runs_are_listed,
+    a_page_is_a_part_of_the_list,
+    a_listing_is_kept_whole_or_not_at_all,
     a_deleted_run_is_gone,
 )
 """The laws of the `Journal` port, one by one."""

@@ -16,7 +16,8 @@ from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.testing.simulation.damage import damage
-from detent.ports.journal import Checkpoint, Entry, Journal, JournalError, StoredRun
+from detent.ports.journal import Checkpoint, Entry, Journal, JournalError
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused"]
 """What befalls an append: the process dies before it, in it, before the checkpoint that goes with
@@ -125,9 +126,9 @@ class ShakyJournal:
         """As the port says."""
         return self.journal.checkpoints(run_id)
 
-    def runs(self) -> Sequence[StoredRun]:
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says."""
-        return self.journal.runs()
+        return self.journal.runs(query)
 
     def delete(self, run_id: str) -> None:
         """As the port says."""

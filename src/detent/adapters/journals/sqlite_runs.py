@@ -1,0 +1,138 @@
+"""The index of an SQLite journal: what lists say of each run, kept in one transaction with entries.
+
+A row of it is checked against the run's last entry, which has a checksum of its own, so that most
+appends need no further one; what a `Listing` says, which changes seldom, has one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Any
+
+from detent.adapters.journals.sqlite_rows import CODES, NAMES, entry_checksum, full_row, is_whole
+from detent.ports.journal import Entry, listing_after
+from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
+
+RUNS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL, at REAL NOT NULL,
+    status TEXT NOT NULL, agent TEXT NOT NULL, thread_id TEXT NOT NULL, wake_at REAL,
+    pending TEXT NOT NULL, crc32 INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS runs_by_status ON runs (status, at, run_id);
+CREATE INDEX IF NOT EXISTS runs_by_agent ON runs (agent, at, run_id) WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS runs_by_thread ON runs (thread_id, at, run_id) WHERE thread_id <> '';
+"""
+OPEN = "INSERT OR REPLACE INTO runs VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?)"
+LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
+LISTING = "SELECT agent, thread_id, wake_at, pending, crc32 FROM runs WHERE run_id = ?"
+LISTED = "UPDATE runs SET wake_at = ?, pending = ?, crc32 = ? WHERE run_id = ?"
+RUNS = """
+SELECT runs.run_id, length, runs.at, runs.status, agent, thread_id, wake_at, pending, runs.crc32,
+    position, entries.at, kind, entries.status, data, entries.crc32
+FROM runs {} LEFT JOIN entries ON entries.run_id = runs.run_id AND position = length - 1
+WHERE {} ORDER BY runs.at DESC, runs.run_id DESC
+"""
+STATUSES = """
+WITH RECURSIVE each(status) AS (
+    SELECT MIN(status) FROM runs UNION ALL
+    SELECT (SELECT MIN(status) FROM runs WHERE status > each.status) FROM each
+    WHERE each.status IS NOT NULL
+) SELECT status FROM each WHERE status IS NOT NULL
+"""
+"""Which there are, by a look at each. A blob comes behind every text."""
+LOST = """
+SELECT run_id, MAX(at) FROM entries WHERE run_id NOT IN (SELECT run_id FROM runs) GROUP BY run_id
+"""
+
+
+def open_run(db: sqlite3.Connection, run_id: str, entries: Sequence[Entry]) -> None:
+    """Take in a run that is new, before its entries: each of them lengthens it."""
+    first = entries[0]
+    row = _listing_row(run_id, listing_after(NO_LISTING, entries))
+    db.execute(OPEN, (run_id, float(first.at), CODES.get(first.status, first.status), *row))
+
+
+def list_anew(db: sqlite3.Connection, run_id: str, entries: Sequence[Entry]) -> None:
+    """Take in what is said of a run from now on. What is damaged stays so, for lists to show."""
+    if all(entry.listing is None for entry in entries):
+        return
+    listing = _listing(run_id, db.execute(LISTING, (run_id,)).fetchone())
+    if listing is not None:
+        _, _, *rest = _listing_row(run_id, listing_after(listing, entries))
+        db.execute(LISTED, (*rest, run_id))
+
+
+def listed_runs(db: sqlite3.Connection, query: RunQuery) -> list[StoredRun]:
+    """The runs that a query asks for.
+
+    The whole list is made without the indexes, and names also the runs that are not in the index
+    any more, as damaged; so is the list of those.
+    """
+    if query == ALL_RUNS or query.status == "damaged":
+        sql = RUNS.format("NOT INDEXED", "TRUE")
+        lost = db.execute(LOST).fetchall()
+        found = [StoredRun(run_id, 0, "damaged", at) for run_id, at in lost]
+        return page_of([*found, *_listed(db.execute(sql))], query)
+    statuses: list[object] = [CODES.get(query.status or "", query.status)]
+    if query.status is None and not (query.agent or query.thread_id):
+        statuses = [status for (status,) in db.execute(STATUSES)]
+    # Each in its order; read one by one, so that a page has what fits, and no more. An index by
+    # time alone would save the merging, but each entry of any run would have to move it.
+    rows = [db.execute(*_page(query, status)) for status in statuses]
+    newest = merge(*map(_listed, rows), key=lambda run: run.cursor, reverse=True)
+    return list(islice(filter(query.fits, newest), query.limit))
+
+
+def _page(query: RunQuery, status: object) -> tuple[str, list[object]]:
+    """The statement for a page, by the index that leaves the fewest runs over."""
+    index, where, values = "runs_by_status", ["TRUE"], list[object]()
+    if query.agent:
+        index, where = "runs_by_agent", ["agent = ? AND agent <> ''"]
+        values.append(query.agent)
+    if status is not None:
+        index, where = "runs_by_status", [*where, "runs.status = ?"]
+        values.append(status)
+    if query.thread_id:
+        index, where = "runs_by_thread", [*where, "thread_id = ? AND thread_id <> ''"]
+        values.append(query.thread_id)
+    if query.before is not None:
+        where.append("(runs.at, runs.run_id) < (?, ?)")
+        values += query.before
+    return RUNS.format(f"INDEXED BY {index}", " AND ".join(where)), values
+
+
+def _listed(rows: sqlite3.Cursor) -> Iterator[StoredRun]:
+    for run_id, length, at, status, *listed in rows:
+        listing, entry = _listing(run_id, listed[:5]), full_row(listed[5:])
+        known = (length - 1 if isinstance(length, int) else None, at, NAMES.get(status, status))
+        is_sound = (entry[0], entry[1], entry[3]) == known
+        if listing and is_sound and is_whole(run_id, entry, entry_checksum):
+            yield StoredRun.listed(run_id, length, known[2], at, listing)
+        else:
+            agent, thread_id = (one if isinstance(one, str) else "" for one in listed[:2])
+            count = length if isinstance(length, int) else 0
+            yield StoredRun(run_id, count, "damaged", at, agent, thread_id)
+
+
+def _listing_row(run_id: str, listing: Listing) -> tuple[object, ...]:
+    wake_at = None if listing.wake_at is None else float(listing.wake_at)
+    row = (listing.agent, listing.thread_id, wake_at, json.dumps(listing.pending))
+    return *row, _checksum(run_id, *row)
+
+
+def _checksum(run_id: str, *row: object) -> int:
+    return zlib.crc32(json.dumps([run_id, *row]).encode())
+
+
+def _listing(run_id: str, row: Sequence[Any]) -> Listing | None:
+    """What a row says of a run; None when it is not what was written."""
+    if not is_whole(run_id, row, _checksum):
+        return None
+    agent, thread_id, wake_at, pending, _ = row
+    return Listing(agent, thread_id, wake_at, tuple(json.loads(pending)))

@@ -1,0 +1,126 @@
+"""Lists of runs: what one says of a run, and which runs are on a page of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+Cursor: TypeAlias = tuple[float, str]
+"""Where a run stands in a list: its time and its id. A list gives the greatest first."""
+
+
+@frozen
+class Listing:
+    """What a list says of a run beside its status and time.
+
+    Attributes:
+        agent: the name of the agent whose run it is; "" when it has none.
+        thread_id: the conversation that the run belongs to; "" when to none.
+        wake_at: when a wait of the run is over, in seconds since 1970; None when it waits for no
+            time.
+        pending: the tools whose calls wait for a human, one for each call, in the model's order.
+    """
+
+    agent: str = ""
+    thread_id: str = ""
+    wake_at: float | None = None
+    pending: tuple[str, ...] = ()
+
+
+NO_LISTING = Listing()
+
+
+@frozen
+class StoredRun:
+    """A run in a list: how many entries it has, the last one's status and time, and its `Listing`.
+
+    A store that keeps no listings says nothing in these fields.
+    """
+
+    run_id: str
+    length: int
+    status: str
+    at: float
+    agent: str = ""
+    thread_id: str = ""
+    wake_at: float | None = None
+    pending: tuple[str, ...] = ()
+
+    @property
+    def cursor(self) -> Cursor:
+        """Its place in the list: what the next page is asked for with, also as JSON."""
+        return self.at, self.run_id
+
+    @property
+    def listing(self) -> Listing:
+        """What the list says of it."""
+        return Listing(self.agent, self.thread_id, self.wake_at, self.pending)
+
+    @classmethod
+    def listed(
+        cls, run_id: str, length: int, status: str, at: float, listing: Listing
+    ) -> StoredRun:
+        """A run with what a list says of it."""
+        says = (listing.agent, listing.thread_id, listing.wake_at, listing.pending)
+        return cls(run_id, length, status, at, *says)
+
+
+def _cursor(before: StoredRun | Iterable[object] | None) -> Cursor | None:
+    if before is None or isinstance(before, StoredRun):
+        return None if before is None else before.cursor
+    match tuple(before):
+        case (int() | float() as at, str(run_id)):
+            return float(at), run_id
+        case other:
+            raise ValueError(f"before is a run of a list or its cursor, got {other!r:.80}")
+
+
+def _is_limit(query: RunQuery, at: object, limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit}")
+
+
+@frozen
+class RunQuery:
+    """Which runs a list has. None is any.
+
+    Pages go by places, not by numbers: a run that is written to between two pages moves to the
+    front of the list, and nothing else is given twice or left out.
+
+    Attributes:
+        status: how far they have come: "running", "waiting", "failed", "done", or "damaged".
+        agent: the name of their agent.
+        thread_id: the conversation that they belong to.
+        before: the last run of the page before, or its `cursor`.
+        limit: how many at most.
+
+    Raises:
+        ValueError: `limit` is below 1, or `before` is no place in a list.
+    """
+
+    status: str | None = None
+    agent: str | None = None
+    thread_id: str | None = None
+    before: Cursor | None = field(default=None, converter=_cursor)
+    limit: int | None = field(default=None, validator=_is_limit)
+
+    def fits(self, run: StoredRun) -> bool:
+        """Whether the run is one of these, on whatever page."""
+        return (
+            self.status in {None, run.status}
+            and self.agent in {None, run.agent}
+            and self.thread_id in {None, run.thread_id}
+        )
+
+
+ALL_RUNS = RunQuery()
+
+
+def page_of(runs: Iterable[StoredRun], query: RunQuery) -> list[StoredRun]:
+    """Those of all runs that a query asks for, in order: for a store that looks at every one."""
+    before = query.before
+    found = [run for run in runs if query.fits(run) and (before is None or run.cursor < before)]
+    found.sort(key=lambda run: run.cursor, reverse=True)
+    return found[: query.limit]
