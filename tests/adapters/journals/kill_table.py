@@ -35,6 +35,7 @@ from detent import (
     create_tool_from_function,
 )
 from detent.adapters.drivers import recording
+from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.drivers.recording import RunNotFoundError
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.postgres import PostgresJournal
@@ -81,7 +82,7 @@ class Tally:
         return self.repeated_settled + self.repeated_undeclared + self.lost
 
 
-def agent_of(journal: Journal, place: Path, declared: str) -> Agent[Any]:
+def agent_of(journal: Journal, place: Path, declared: str, claim_s: float = CLAIM_S) -> Agent[Any]:
     """An agent that pays in three turns, three times in each, in parallel."""
     outside = place / "outside"
 
@@ -108,6 +109,7 @@ def agent_of(journal: Journal, place: Path, declared: str) -> Agent[Any]:
         tools=[create_tool_from_function(pay, on_unknown=on_unknown)],
         confirmation_strategies={"pay": BlockingConfirmationStrategy(NeverAskPolicy(), Human())},
         journal=journal,
+        claim_s=claim_s,
     )
 
 
