@@ -12,13 +12,16 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from detent import Agent, ScriptedChatGenerator, ToolCall, tool
 from detent.adapters.drivers.leases import Keeper, keeper_of, when_free, when_free_async
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.system import processes
 from detent.adapters.system.clocks import JumpingClock, ManualClock
 from detent.adapters.system.processes import has_ended, this_process
 from detent.core.control.claims import Claim, Owner, RunBusyError
+from detent.journals import RunExistsError
 from detent.ports.journal import JournalError
 
 
@@ -144,14 +147,14 @@ def test_what_is_renewed_does_not_lapse(claims: SharedClaims, clock: ManualClock
     lease = first.take("r")
     for _ in range(10):
         clock.advance(CLOCK_S / 3)
-        assert first.renew()
+        first.renew()
         assert lease.is_sure
     with pytest.raises(RunBusyError):
         second.take("r")
     lease.release()
 
     assert lease.epoch == 1
-    assert not first.renew()
+    assert first.rest()
 
 
 def test_a_store_that_is_away_for_a_moment_costs_nothing(
@@ -163,28 +166,134 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     claims.fails = 2
     left.release()
     clock.advance(CLOCK_S / 3)
-    first.renew()
-    assert claims.fails == 0
+    with pytest.raises(JournalError, match="away"):
+        first.renew()
     assert lease.is_sure
+    clock.advance(CLOCK_S / 12)
     first.renew()
 
     assert second.take("s").epoch == 2
     with pytest.raises(RunBusyError):
         second.take("r")
+    clock.advance(CLOCK_S / 2)
+    assert lease.is_sure
 
 
 def test_a_store_that_stays_away_leaves_nobody_sure(
     claims: SharedClaims, clock: ManualClock
 ) -> None:
     """The look before a tool says so."""
-    ours = keeper(claims, clock)
-    lease = ours.take("r")
+    lease = keeper(claims, clock).take("r")
     claims.fails = 100
     clock.advance(CLOCK_S)
-    ours.renew()
 
     with pytest.raises(JournalError, match="away"):
         lease.require()
+
+
+def test_what_may_have_lapsed_is_claimed_anew_when_the_store_is_back(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """Not renewed: somebody may just have seen it lapse. What is lost is renewed no more."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    kept, lost = first.take("r"), first.take("s")
+    seen = claims.find("r")
+    clock.advance(CLOCK_S)
+    taken = second.take("s")
+    first.renew()
+
+    assert (kept.epoch, kept.is_sure, lost.is_sure) == (2, True, False)
+    assert not claims.swap("r", seen, Claim("other", 2, 1.0))
+    assert claims.find("s") == taken.claim
+    with pytest.raises(RunBusyError):
+        lost.require()
+    assert not first.rest()
+    kept.release()
+    assert first.rest()
+
+
+def test_a_claim_whose_answer_was_lost_is_no_burden(clock: ManualClock) -> None:
+    """It was written, and the store failed behind it."""
+
+    class Mute(SharedClaims):
+        is_mute = False
+
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """Written, once without an answer."""
+            done = super().swap(run_id, was, now)
+            if self.is_mute:
+                self.is_mute = False
+                raise JournalError("no answer")
+            return done
+
+    claims = Mute()
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    claims.is_mute = True
+    with pytest.raises(JournalError, match="no answer"):
+        first.take("r")
+    first.renew()
+    lease = second.take("r")
+    clock.advance(CLOCK_S)
+    claims.is_mute = True
+    with pytest.raises(JournalError, match="no answer"):
+        lease.require()
+    second.renew()
+
+    assert (lease.is_sure, claims.find("r")) == (True, lease.claim)
+    lease.release()
+    assert first.take("r").epoch > lease.epoch
+
+
+def test_a_lease_that_was_given_back_is_not_relied_on(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """A loop that goes on with it claims the run anew, or leaves it to whoever has it now."""
+    first, second = keeper(claims, clock), keeper(claims, clock)
+    lease = first.take("r")
+    lease.release()
+    was_sure = lease.is_sure
+    lease.require()
+    assert (was_sure, lease.is_sure, lease.epoch) == (False, True, 2)
+    lease.release()
+    taken = second.take("r")
+
+    with pytest.raises(RunBusyError):
+        lease.require()
+    taken.require()
+    taken.release()
+    assert claims.find("r") == evolve(taken.claim, owner="")
+
+
+def test_who_is_late_does_not_stop_who_was_faster(claims: SharedClaims, clock: ManualClock) -> None:
+    """In the same process, where both are of one owner."""
+    ours = keeper(claims, clock)
+    late = ours.take("r")
+    clock.advance(CLOCK_S)
+    faster = ours.take("r", take_over=True)
+
+    with pytest.raises(RunBusyError):
+        late.require()
+    assert (late.is_sure, faster.is_sure, ours.rest()) == (False, True, False)
+
+
+def test_a_run_that_is_just_being_claimed_is_not_taken_for_dropped(clock: ManualClock) -> None:
+    """By another handle of the same process, between the claim and the lease."""
+
+    class Watched(SharedClaims):
+        rival: Keeper | None = None
+
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """A rival looks at once."""
+            done, rival, self.rival = super().swap(run_id, was, now), self.rival, None
+            if rival is not None:
+                with pytest.raises(RunBusyError):
+                    rival.take(run_id)
+            return done
+
+    claims = Watched()
+    claims.rival = keeper(claims, clock)
+
+    assert keeper(claims, clock).take("r").is_sure
 
 
 def test_a_lease_that_was_dropped_is_given_back(claims: SharedClaims, clock: ManualClock) -> None:
@@ -284,22 +393,154 @@ def test_in_memory_no_claim_lapses(clock: ManualClock) -> None:
 
 
 def test_claims_are_renewed_while_a_run_is_driven() -> None:
-    """By a thread, which ends when nothing is driven any more."""
-    claims = SharedClaims()
-    ours = Keeper(claims, 0.03)
+    """By a thread, which no failure of the store ends, and which ends when nothing is driven."""
+
+    class Broken(SharedClaims):
+        def keep(self, owner: Owner) -> None:
+            """Fail in a way that no store should, once it is told to."""
+            if self.fails:
+                self.fails -= 1
+                raise RuntimeError("a bug of the store")
+            super().keep(owner)
+
+    claims = Broken()
+    ours = Keeper(claims, 0.06)
     lease = ours.take("r")
     first = claims.owner(lease.claim.owner)
-    assert first is not None
     thread = ours._thread
+    assert first is not None
     assert thread is not None
-    while (later := claims.owner(first.id)) is None or later.until <= first.until:
-        lease.require()
-        first = claims.owner(lease.claim.owner) or first
+    claims.fails = 1
+    while (later := claims.owner(lease.claim.owner)) is None or later.until <= first.until:
+        pass
     lease.release()
     thread.join(10)
 
-    assert not thread.is_alive()
+    assert (claims.fails, thread.is_alive()) == (0, False)
     assert ours.take("r") is not None
+    assert ours._thread is not thread
+
+
+def test_a_keeper_that_nobody_has_ends_its_thread() -> None:
+    """Or its store would stay open."""
+    ours = Keeper(SharedClaims(), 3600.0)
+    ours.take("r")
+    thread = ours._thread
+    assert thread is not None
+    del ours
+    gc.collect()
+    thread.join(10)
+
+    assert not thread.is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("kind", [DirectoryJournal, SQLiteJournal])
+def test_an_agent_from_before_a_fork_drives_runs_behind_it(
+    kind: type[SQLiteJournal | DirectoryJournal], tmp_path: Path
+) -> None:
+    """As in a server that loads its application before it forks its workers."""
+
+    @tool
+    def touch() -> str:
+        """Touch."""
+        return "touched"
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(*3 * (ToolCall("touch"), "done")),
+        tools=[touch],
+        journal=kind(tmp_path / "runs"),
+    )
+    agent.run("before", run_id="before")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if agent.run("behind", run_id="behind").text == "done" else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+
+    assert status == 0
+    assert agent.run("after", run_id="after").text == "done"
+
+
+def test_a_run_is_free_although_the_error_of_its_beginning_is_kept(tmp_path: Path) -> None:
+    """The frames of an error hold what was there when it was raised."""
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator("done"), journal=SQLiteJournal(tmp_path / "runs.db")
+    )
+    agent.begin("hi", run_id="r")
+    with pytest.raises(TypeError) as kept:
+        agent.resume("r", streaming_callback="no function")  # type: ignore[arg-type]  # on purpose
+
+    assert agent.resume("r").text == "done"
+    assert kept.value.__traceback__ is not None
+
+
+def test_a_session_without_its_handle_still_drives_the_run(tmp_path: Path) -> None:
+    """Whoever can write to the run has not dropped it."""
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator("done"), journal=SQLiteJournal(tmp_path / "runs.db")
+    )
+    session = agent.begin("hi", run_id="r").session
+    with pytest.raises(RunBusyError):
+        agent.resume("r")
+    del session
+
+    assert agent.resume("r").text == "done"
+
+
+def test_a_thread_that_ends_leaves_nothing_to_renew(claims: SharedClaims) -> None:
+    """A run that begins while it ends gets a thread of its own."""
+    ours = Keeper(claims, 3600.0)
+    ours.take("r").release()
+    first = ours._thread
+    assert ours.rest()
+    lease = ours.take("s")
+
+    assert not ours.rest()
+    assert ours._thread not in {None, first}
+    lease.release()
+
+
+def test_a_run_that_another_process_has_begun_exists(tmp_path: Path) -> None:
+    """Who begins it once more is told so, also while it is driven."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    agent = Agent(chat_generator=ScriptedChatGenerator("done"), journal=journal)
+    handle = agent.begin("hi", run_id="r")
+    with pytest.raises(RunExistsError):
+        agent.run("hi", run_id="r")
+    handle.result()
+    with pytest.raises(RunExistsError):
+        agent.run("hi", run_id="r")
+
+    assert agent.resume("r").text == "done"
+
+
+def test_a_name_of_a_process_that_is_cut_within_a_character_does_no_harm(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The kernel cuts names after fifteen bytes."""
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "stat").write_bytes(b"7 (worker)-\xc3) S " + b" ".join([b"5"] * 30))
+    monkeypatch.setattr(processes, "PROC", tmp_path)
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+
+    assert this_process("me", 0.0).started == "5"
+
+
+def test_a_full_disk_leaves_the_claim_that_was_there(tmp_path: Path) -> None:
+    """What was cut off in the middle was never written."""
+    claims = DirectoryJournal(tmp_path).claims
+    first, second = Claim("me", 7, 1.5), Claim("you", 8, 2.5)
+    claims.swap("r", None, first)
+    with (tmp_path / "claims" / "r.claim").open("ab") as file:
+        file.write(b'{"crc32":"0123')
+
+    assert claims.find("r") == first
+    assert claims.swap("r", first, second)
+    assert claims.find("r") == second
 
 
 @pytest.mark.parametrize("kind", [DirectoryJournal, SQLiteJournal])

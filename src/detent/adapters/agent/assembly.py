@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -22,16 +24,17 @@ from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.performers import NestedPerformers
-from detent.adapters.drivers.recording import Loaded, Recorder, loaded
+from detent.adapters.drivers.recording import Loaded, Recorder, RunExistsError, loaded
 from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Session
-from detent.adapters.drivers.tool_results import tool_result_chunks
+from detent.adapters.drivers.tool_results import telling_results
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
+from detent.core.control.claims import RunBusyError
 from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound
@@ -51,7 +54,7 @@ from detent.ports.chat import (
     require_chat_generator,
 )
 from detent.ports.clock import Clock
-from detent.ports.journal import Journal
+from detent.ports.journal import Journal, JournalConflictError
 from detent.ports.listing import Listing
 from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
@@ -72,7 +75,7 @@ def _chance(port: Chance | None) -> Chance:
     return SystemChance() if port is None else port
 
 
-def _keeper(assembly: Assembly[Any]) -> Keeper | None:
+def _keeper_of(assembly: Assembly[Any]) -> Keeper | None:
     return keeper_of(assembly.journal, assembly.claim_s)
 
 
@@ -101,7 +104,9 @@ class Assembly(Generic[S]):
     strategies: Mapping[str, Any] = field(factory=dict)
     name: str = ""
     claim_s: float = CLAIM_S
-    keeper: Keeper | None = field(init=False, repr=False, default=Factory(_keeper, takes_self=True))
+    _keeper: Keeper | None = field(
+        init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
+    )
     has_toolset: bool = field(
         init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
     )
@@ -142,7 +147,7 @@ class Assembly(Generic[S]):
                 **request.state,
             )
             at = self._stopped(spec, snapshot_from(request.snapshot), request.run_id)
-            return self._handle(spec, at, streaming_callback, request.break_point)
+            return self._begun(spec, at, streaming_callback, request.break_point)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
@@ -157,11 +162,8 @@ class Assembly(Generic[S]):
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self.clock.now() if spec.is_timed else None,
         )
-        begun = (Loaded(new, 0), streaming_callback, request.break_point)
-        handle = self._handle(spec, *begun, thread_id=thread_id or "")
-        if thread is not None and before is None:
-            thread.require_begun(new.id)
-        return handle
+        begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
+        return self._begun(spec, *begun, is_first=before is None)
 
     def resume(
         self,
@@ -181,14 +183,64 @@ class Assembly(Generic[S]):
         journal, keeper = self.required_journal, self.keeper
         if not (keeper is None or take_over):
             keeper.require_free(run_id)
-        at, lease = loaded(journal, spec, run_id), None
-        if not (keeper is None or _has_ended(at.run)):
-            lease = keeper.take(run_id, take_over=take_over)
+        at = loaded(journal, spec, run_id)
+        if _has_ended(at.run):
+            return self._handle(spec, at, streaming_callback, break_point, None)
+        with self._claimed(run_id, take_over=take_over) as lease:
             if any(True for _ in journal.read(run_id, at.length)):  # it was not ours when we read
                 at = loaded(journal, spec, run_id)
-        handle = self._handle(spec, at, streaming_callback, break_point, lease=lease)
-        handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
-        return handle
+            handle = self._handle(spec, at, streaming_callback, break_point, lease)
+            handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
+            return handle
+
+    def _begun(
+        self,
+        spec: AgentSpec[S],
+        at: Loaded[S],
+        streaming_callback: StreamingCallback | None,
+        break_point: BreakPoints | None,
+        thread: Thread | None = None,
+        *,
+        is_first: bool = False,
+    ) -> RunHandle[S]:
+        """A new run, of a conversation where there is a thread; it may be the first there."""
+        with self._claimed(at.run.id, is_new=True) as lease:
+            thread_id = "" if thread is None else thread.thread_id
+            handle = self._handle(spec, at, streaming_callback, break_point, lease, thread_id)
+            if thread is not None and is_first:
+                thread.require_begun(at.run.id)
+            return handle
+
+    @contextmanager
+    def _claimed(
+        self, run_id: str, *, is_new: bool = False, take_over: bool = False
+    ) -> Generator[Lease | None]:
+        """A claim on a run, which is given back at once if what follows fails.
+
+        Raises:
+            RunExistsError: a run that is to be new is there.
+            RunBusyError: another process drives the run.
+        """
+        try:
+            keeper = self.keeper
+            lease = None if keeper is None else keeper.take(run_id, take_over=take_over)
+        except RunBusyError:
+            found = sum(1 for _ in self.required_journal.read(run_id)) if is_new else 0
+            if found:
+                raise RunExistsError(JournalConflictError(run_id, 0, found)) from None
+            raise
+        try:
+            yield lease
+        except BaseException:  # or whoever keeps the error would keep the run
+            if lease is not None:
+                lease.release()
+            raise
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """Who claims runs for this process; a fork has one of its own."""
+        known = self._keeper
+        return known if known is None or known.pid == os.getpid() else _keeper_of(self)
 
     @property
     def current_spec(self) -> AgentSpec[S]:
@@ -216,14 +268,13 @@ class Assembly(Generic[S]):
             run = rebound(spec, run, run_id or self.chance.new_id())
         return Loaded(run, 0, stored.held)
 
-    def _handle(
+    def _handle(  # noqa: PLR0917 - what two ways to begin share
         self,
         spec: AgentSpec[S],
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
-        *,
-        lease: Lease | None = None,
+        lease: Lease | None,
         thread_id: str = "",
     ) -> RunHandle[S]:
         tell = self.streaming_callback
@@ -232,9 +283,7 @@ class Assembly(Generic[S]):
             tell = streaming_callback
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
-        recorder = self._recorder(spec, at, thread_id)
-        if not (at.length or self.keeper is None):  # a new run
-            lease = self.keeper.take(at.run.id)
+        recorder = self._recorder(spec, at, thread_id, lease)
         performer = self._performer(spec, tell, lease)
         session = Session(
             spec,
@@ -255,12 +304,14 @@ class Assembly(Generic[S]):
         )
         return RunHandle(session, performers, holds, recorder, rules, lease)
 
-    def _recorder(self, spec: AgentSpec[S], at: Loaded[S], thread_id: str) -> Recorder | None:
+    def _recorder(
+        self, spec: AgentSpec[S], at: Loaded[S], thread_id: str, lease: Lease | None
+    ) -> Recorder | None:
         """Who writes the run to the journal, if there is one. A new run is begun there."""
         if self.journal is None:
             return None
         listing = Listing(self.name, thread_id)
-        recorder = Recorder(self.journal, spec, self.clock.now, at, listing=listing)
+        recorder = Recorder(self.journal, spec, self.clock.now, at, listing=listing, holds=lease)
         if at.length == 0:
             recorder.begin(at.run)
         return recorder
@@ -284,7 +335,11 @@ class Assembly(Generic[S]):
     ) -> list[Observer]:
         """The observers of a run: policies that learn, the user's, and who tells of results."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
-        return [*learning, *self.observers, *([] if tell is None else [_telling(spec, tell)])]
+        return [
+            *learning,
+            *self.observers,
+            *([] if tell is None else [telling_results(spec, tell)]),
+        ]
 
 
 @frozen(init=False)
@@ -344,11 +399,3 @@ def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> 
 def _has_ended(run: Run[Any]) -> bool:
     """Whether there is nothing to drive, and so nothing to claim."""
     return run.outcome is not None and not has_no_answer(run)
-
-
-def _telling(spec: AgentSpec[Any], tell: CallbackDispatcher) -> Observer:
-    def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
-        for chunk in tool_result_chunks(spec, before, after):
-            tell(chunk)
-
-    return observe

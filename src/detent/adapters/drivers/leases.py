@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
 from typing import TypeVar
-from weakref import ReferenceType, WeakValueDictionary, ref
+from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -42,7 +43,8 @@ class Lease:
     def __init__(self, keeper: Keeper, run_id: str, claim: Claim) -> None:
         self._keeper = keeper
         self.run_id, self.claim = run_id, claim
-        _DRIVEN[claim.owner, run_id] = self
+        self.is_released = False
+        self.lock = RLock()
 
     @property
     def epoch(self) -> int:
@@ -51,11 +53,12 @@ class Lease:
 
     @property
     def is_sure(self) -> bool:
-        """Whether nobody can have taken up the run because its claim had lapsed."""
-        return self._keeper.is_sure_of(self.claim)
+        """Whether the run is ours, and nobody can have seen its claim lapse."""
+        is_ours = _DRIVEN.get((self.claim.owner, self.run_id)) is self
+        return is_ours and self._keeper.is_sure_of(self.claim)
 
     def require(self) -> None:
-        """Make sure of the claim: after a pause it may have lapsed, and is then claimed anew.
+        """Make sure of the claim: it may have lapsed, or been given back, and is then taken anew.
 
         Raises:
             RunBusyError: somebody has taken up the run in the meantime.
@@ -70,7 +73,8 @@ class Lease:
 
 
 _DRIVEN: WeakValueDictionary[tuple[str, str], Lease] = WeakValueDictionary()
-"""By owner and run, what this process drives: whoever has dropped a lease drives nothing."""
+"""By owner and run, what this process drives: whoever has dropped a lease drives nothing. A lease
+is here before its claim is in a store, so that nobody takes it for dropped."""
 
 
 class Keeper:
@@ -86,12 +90,11 @@ class Keeper:
         self._claims = claims
         self._time_s = time_s if claims.is_shared else FOREVER
         self._clock = SystemClock() if clock is None else clock
-        self._lock = RLock()
+        self._lock = RLock()  # nobody waits for it who is sure
         self._held: dict[str, tuple[ReferenceType[Lease] | None, Claim]] = {}
-        self._owner: Owner | None = None
-        self._renewed = (-FOREVER, -FOREVER)
+        self._known: tuple[Owner, float, float] | None = None  # who we are, and as of when
         self._thread: Thread | None = None
-        self._pid = os.getpid()
+        self.pid = os.getpid()
 
     def take(self, run_id: str, *, take_over: bool = False) -> Lease:
         """Claim a run, with `take_over` even from a process that lives.
@@ -100,16 +103,14 @@ class Keeper:
             RunBusyError: a process that lives drives it.
             JournalError: the store cannot be asked.
         """
-        with self._lock:
-            while True:
-                found = self._claims.find(run_id)
-                if not take_over:
-                    self._require_free(run_id, found)
-                claim = next_claim(found, self._sure_owner(), self._clock.now())
-                if self._claims.swap(run_id, found, claim):
-                    lease = Lease(self, run_id, claim)
-                    self._hold(lease)
-                    return lease
+        while True:
+            found = self._claims.find(run_id)
+            if not take_over:
+                self._require_free(run_id, found)
+            claim = next_claim(found, self._sure_owner(), self._clock.now())
+            lease = Lease(self, run_id, claim)
+            if self._swap(lease, found, claim):
+                return lease
 
     def require_free(self, run_id: str) -> None:
         """Look whether a run may be claimed.
@@ -118,14 +119,14 @@ class Keeper:
             RunBusyError: a process that lives drives it.
             JournalError: the store cannot be asked.
         """
-        with self._lock:
-            self._require_free(run_id, self._claims.find(run_id))
+        self._require_free(run_id, self._claims.find(run_id))
 
     def is_sure_of(self, claim: Claim) -> bool:
         """Whether nobody can have seen the claim lapse."""
-        owner = self._owner
-        is_ours = owner is not None and owner.id == claim.owner and self._pid == os.getpid()
-        return is_ours and self._is_sure
+        known = self._known
+        if known is None or known[0].id != claim.owner or self.pid != os.getpid():
+            return False
+        return self._is_sure(known)
 
     def claim_anew(self, lease: Lease) -> None:
         """As `Lease.require` says.
@@ -133,64 +134,120 @@ class Keeper:
         RULE: the claim changes, and does not only last longer. So whoever has seen the old one
         lapse, and is about to take its place, finds another there, or we find theirs.
         """
-        if self._pid != os.getpid():  # a fork, in which nobody gives back this lock
-            raise RunBusyError(lease.run_id, lease.claim, self._owner)
-        with self._lock:
-            was = lease.claim
-            if self.is_sure_of(was):  # another thread has been here
+        if self.pid != os.getpid():  # a fork, in which nobody gives back these locks
+            raise RunBusyError(lease.run_id, lease.claim, self._known and self._known[0])
+        with lease.lock:
+            if lease.is_sure:  # another thread has been here
                 return
+            was = given_back(lease.claim) if lease.is_released else lease.claim
             claim = next_claim(was, self._sure_owner(), was.since)
-            if not self._claims.swap(lease.run_id, was, claim):
-                self._held.pop(lease.run_id, None)
+            is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
+            if not (is_ours and self._swap(lease, was, claim)):
+                self._unhold(lease)
                 now = self._claims.find(lease.run_id) or was
                 raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
-            lease.claim = claim
-            _DRIVEN[claim.owner, lease.run_id] = lease
-            self._hold(lease)
 
     def release(self, lease: Lease) -> None:
         """As `Lease.release` says."""
-        if self._pid != os.getpid():
+        if self.pid != os.getpid():
             return
-        with self._lock:
-            held, _ = self._held.get(lease.run_id, (None, None))
-            if held is None or held() is not lease:
+        with lease.lock:
+            if lease.is_released:
                 return
-            self._held[lease.run_id] = (None, lease.claim)
-            _DRIVEN.pop((lease.claim.owner, lease.run_id), None)
+            lease.is_released = True
+            self._drop(lease)
+            with self._lock:
+                held, _ = self._held.get(lease.run_id, (None, None))
+                if held is None or held() is not lease:
+                    return
+                self._held[lease.run_id] = (None, lease.claim)
             with suppress(JournalError):  # the thread does it as soon as it can
                 self._give_back(lease.run_id, lease.claim)
 
-    def renew(self) -> bool:
-        """Renew the claims, and give back what nobody drives any more; whether any is left."""
+    def renew(self) -> None:
+        """Renew the claims, and give back what nobody drives any more.
+
+        Where they may have lapsed, each is claimed anew; it is lost where somebody was faster.
+
+        Raises:
+            JournalError: the store cannot be asked.
+        """
+        known = self._known
+        if self._held and known is not None and self._is_sure(known):
+            with self._lock:
+                self._keep(known[0].id)
+        for run_id, (held, claim) in list(self._held.items()):
+            lease = None if held is None else held()
+            if lease is None:
+                self._give_back(run_id, claim)
+            elif not lease.is_sure:
+                with suppress(RunBusyError):  # it is told right before its next tool
+                    self.claim_anew(lease)
+
+    def rest(self) -> bool:
+        """Whether there is nothing to renew; if so, the thread that asks ends, and nobody else."""
         with self._lock:
-            with suppress(JournalError):  # the next time, or they lapse
-                if self._held and self._owner is not None and self._is_sure:
-                    self._keep(self._owner.id)
-                for run_id, (lease, claim) in list(self._held.items()):
-                    if lease is None or lease() is None:
-                        self._give_back(run_id, claim)
-            return bool(self._held)
+            if not self._held:
+                self._thread = None
+            return not self._held
+
+    @property
+    def pause_s(self) -> float:
+        """How long after renewing claims they are to be renewed again."""
+        return RENEWED * self._time_s
+
+    def _swap(self, lease: Lease, was: Claim | None, now: Claim) -> bool:
+        """Put a claim into the store, as that of the lease. A lease that fails is driven no more.
+
+        Where nobody knows whether it was written, it is given back as soon as that can be done.
+        """
+        _DRIVEN[now.owner, lease.run_id] = lease
+        lease.claim, before = now, lease.claim
+        try:
+            is_ours = self._claims.swap(lease.run_id, was, now)
+            is_ours = is_ours or self._claims.find(lease.run_id) == now  # written, but not told
+        except BaseException:
+            self._drop(lease)
+            lease.claim = before
+            with self._lock:
+                self._held.setdefault(lease.run_id, (None, now))
+            raise
+        if is_ours:
+            lease.is_released = False
+            self._hold(lease)
+        else:
+            self._drop(lease)
+            lease.claim = before
+        return is_ours
+
+    def _drop(self, lease: Lease) -> None:
+        key = (lease.claim.owner, lease.run_id)
+        if _DRIVEN.get(key) is lease:
+            del _DRIVEN[key]
 
     def _hold(self, lease: Lease) -> None:
-        self._held[lease.run_id] = (ref(lease), lease.claim)
-        if self._thread is None and self._time_s < FOREVER:
-            self._thread = Thread(target=self._renew, name="detent claims", daemon=True)
-            self._thread.start()
+        with self._lock:
+            self._held[lease.run_id] = (ref(lease), lease.claim)
+            if self._time_s < FOREVER and self._thread is None:
+                wake = SimpleQueue[None]()  # whose `put` may be called in a finalizer
+                thread = Thread(
+                    target=_renew, args=(ref(self), wake), name="detent claims", daemon=True
+                )
+                thread.start()
+                self._thread = thread
+                finalize(self, wake.put, None)
 
-    def _renew(self) -> None:
-        """Renew the claims until there is none."""
-        pause = Event()
-        while True:
-            pause.wait(RENEWED * self._time_s)
-            with self._lock:
-                if not self.renew():
-                    self._thread = None
-                    return
+    def _unhold(self, lease: Lease) -> None:
+        with self._lock:
+            held, _ = self._held.get(lease.run_id, (None, None))
+            if held is not None and held() is lease:
+                del self._held[lease.run_id]
 
     def _give_back(self, run_id: str, claim: Claim) -> None:
         self._claims.swap(run_id, claim, given_back(claim))
-        del self._held[run_id]
+        with self._lock:
+            if self._held.get(run_id) == (None, claim) or not _is_driven(self._held.get(run_id)):
+                self._held.pop(run_id, None)
 
     def _require_free(self, run_id: str, found: Claim | None) -> None:
         owner = None if found is None else self._claims.owner(found.owner)
@@ -200,27 +257,48 @@ class Keeper:
         if not (is_dropped or has_ended(owner)):
             raise RunBusyError(run_id, found, owner)
 
-    @property
-    def _is_sure(self) -> bool:
-        clock, run_time = self._renewed
-        elapsed = max(self._clock.now() - clock, _run_time() - run_time)
-        return is_sure(elapsed, self._time_s)
+    def _is_sure(self, known: tuple[Owner, float, float]) -> bool:
+        _, at, run_time = known
+        return is_sure(max(self._clock.now() - at, _run_time() - run_time), self._time_s)
 
     def _sure_owner(self) -> Owner:
         """Who we are: somebody new where our claims may have lapsed."""
-        owner = self._owner
-        if owner is None or not self._is_sure:
-            owner = self._keep(SystemChance().new_id())
-        return owner
+        known = self._known
+        if known is not None and self._is_sure(known):
+            return known[0]
+        with self._lock:
+            known = self._known
+            if known is None or not self._is_sure(known):
+                return self._keep(SystemChance().new_id())
+            return known[0]
 
     def _keep(self, owner_id: str) -> Owner:
         """Renew our claims. Their time counts from before that is written, which may take long."""
-        before = (self._clock.now(), _run_time())
-        owner = this_process(owner_id, before[0] + self._time_s)
+        at, run_time = self._clock.now(), _run_time()
+        owner = this_process(owner_id, at + self._time_s)
         self._claims.keep(owner)
-        self._owner = owner  # first: without the lock, a lease may see the one without the other
-        self._renewed = before
+        self._known = owner, at, run_time
         return owner
+
+
+def _renew(keeper_ref: ReferenceType[Keeper], wake: SimpleQueue[None]) -> None:
+    """Renew claims until there is none, or the keeper is gone; after a failure again, and soon."""
+    keeper = keeper_ref()
+    pause_s = 0.0 if keeper is None else keeper.pause_s
+    while keeper is not None:
+        del keeper  # whoever drops the last agent closes the store, too
+        with suppress(Empty):
+            wake.get(timeout=pause_s)
+        keeper = keeper_ref()
+        if keeper is None:
+            return
+        pause_s = keeper.pause_s
+        try:
+            keeper.renew()
+        except Exception:  # noqa: BLE001 - of any store: the look before a tool says that it fails
+            pause_s /= 4
+        if keeper.rest():
+            return
 
 
 _KEEPERS: WeakValueDictionary[tuple[int, float, int], Keeper] = WeakValueDictionary()
@@ -234,6 +312,10 @@ def keeper_of(journal: Journal | None, time_s: float) -> Keeper | None:
     key = (id(claims), time_s, os.getpid())  # a fork begins anew
     keeper = _KEEPERS.get(key)  # it holds the store: no other has its id
     return _KEEPERS.setdefault(key, Keeper(claims, time_s)) if keeper is None else keeper
+
+
+def _is_driven(held: tuple[ReferenceType[Lease] | None, Claim] | None) -> bool:
+    return held is not None and held[0] is not None and held[0]() is not None
 
 
 def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:

@@ -109,6 +109,7 @@ class Recorder:
         every: int | None = None,
         *,
         listing: Listing = NO_LISTING,
+        holds: object = None,
     ) -> None:
         self._journal = journal
         self._spec = spec
@@ -116,6 +117,7 @@ class Recorder:
         self._length = at.length
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
+        self._holds = holds  # the lease: whoever can still write has not dropped the run
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
 

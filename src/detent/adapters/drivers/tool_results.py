@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCallResult
 from detent.core.chat.replies import StreamingChunk
+from detent.core.run.events import Event
 from detent.core.run.run import Acting, Delegated, Run, answer
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import masked
+from detent.ports.observer import Observer
 
 
 def tool_result_chunks(
@@ -55,3 +57,13 @@ def _results(before: Run[Any], after: Run[Any]) -> list[ToolCallResult | None]:
         return [answer(slot) for slot in after.slots]
     fresh = after.messages[len(before.messages) :]
     return [result for message in fresh for result in message.tool_call_results]
+
+
+def telling_results(spec: AgentSpec[Any], tell: Callable[[StreamingChunk], object]) -> Observer:
+    """An observer that tells of the results of tools, as they come."""
+
+    def observe(before: Run[Any], event: Event, after: Run[Any]) -> None:
+        for chunk in tool_result_chunks(spec, before, after):
+            tell(chunk)
+
+    return observe

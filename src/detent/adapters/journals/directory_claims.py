@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from attrs import asdict
 
-from detent.adapters.journals.lines import checksum_of, json_of, line_of, write, writing
+from detent.adapters.journals.lines import checksum_of, json_of, last_line, line_of, write, writing
 from detent.core.control.claims import Claim, Owner
 from detent.ports.claims import FORGOTTEN_S
 from detent.ports.journal import JournalError
@@ -40,10 +40,10 @@ class DirectoryClaims:
         try:
             self._path.mkdir(exist_ok=True)
             with writing(self._file(run_id, CLAIM), create=True) as file:
-                if _claim(_data(file.read())) != was:
+                end, line = last_line(file)  # behind it, what a full disk has cut off
+                if _claim(_data(line)) != was:
                     return False
-                file.truncate(0)
-                write(file, 0, line_of(asdict(now)))
+                write(file, end, line_of(asdict(now)))
                 return True
         except OSError as error:
             raise self._failed("written", error) from error
@@ -91,8 +91,10 @@ class DirectoryClaims:
         return JournalError(f"the claims in {self._path} could not be {done}: {error}")
 
 
-def _data(line: bytes) -> Mapping[str, Any]:
-    """What a file says; nothing where it was cut off, or is just being written."""
+def _data(text: bytes) -> Mapping[str, Any]:
+    """What the last whole line of a file says: another one may just be written behind it."""
+    line = text[: text.rfind(b"\n") + 1]
+    line = line[line.rfind(b"\n", 0, len(line) - 1) + 1 :]
     data = json_of(line) if checksum_of(line) else None
     return data if isinstance(data, dict) else {}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,10 +62,11 @@ class ConnectionPool:
             db = own.idle.pop() if own.idle else self.connect()
             try:
                 yield db
-            except BaseException:
-                db.close()
-                raise
-            own.idle.append(db)
+            finally:
+                if db.broken or db.info.transaction_status:  # anything but idle
+                    db.close()
+                else:
+                    own.idle.append(db)
 
     def connect(self) -> Connection[Any]:
         """A new connection, which is nobody else's.
@@ -128,8 +129,9 @@ class ConnectionPool:
     def close(self) -> None:
         """Close those that are idle. They are made again when they are needed."""
         idle = self._own().idle
-        while idle:
-            idle.pop().close()
+        with suppress(IndexError):  # others may take some at the same time
+            while True:
+                idle.pop().close()
 
     def place(self) -> str:
         """Where the database is, without users and passwords."""

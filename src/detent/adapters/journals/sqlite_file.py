@@ -56,6 +56,10 @@ TEXT = partial(str, encoding="utf-8", errors="replace")
 """What is no text any more is read as another one, and so found to be damaged."""
 
 
+_OF_PARENTS: list[object] = []
+"""Connections that came with a fork, which nobody here uses or closes."""
+
+
 class SQLiteFile:
     """The file at `path`, made when it is not there: one connection, for one caller at a time.
 
@@ -68,6 +72,7 @@ class SQLiteFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._pid = os.getpid()
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -76,6 +81,8 @@ class SQLiteFile:
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
+        if self._pid != os.getpid():
+            self._leave_to_parent()
         with self._lock:
             self._drop()
 
@@ -84,6 +91,8 @@ class SQLiteFile:
 
     def do(self, done: str, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do it with the connection, one caller at a time. A transaction that fails is undone."""
+        if self._pid != os.getpid():
+            self._leave_to_parent()
         with self._lock:
             try:
                 return work(self._connection())
@@ -97,6 +106,14 @@ class SQLiteFile:
                     self._db.execute("ROLLBACK")
                 if self._only_reads:  # others may write, or we soon: look anew each time
                     self._drop()
+
+    def _leave_to_parent(self) -> None:
+        """Go on with a connection of one's own after a fork: SQLite forbids to share one.
+
+        That of the parent is not closed here, which might take away what the parent relies on.
+        """
+        _OF_PARENTS.append(self._db)
+        self._db, self._lock, self._pid = None, Lock(), os.getpid()
 
     def _connection(self) -> sqlite3.Connection:
         """The connection, as long as the file is where it was: SQLite would go on elsewhere."""

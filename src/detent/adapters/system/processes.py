@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -40,8 +39,8 @@ def is_this_process(owner: Owner) -> bool:
 
 def has_ended(owner: Owner) -> bool:
     """Whether the owner's process is known to have ended. False when nothing is known of it."""
-    if owner.host != host() or sys.platform == "win32":  # whose os.kill ends a process
-        return False
+    if owner.host != host() or not PROC.exists():
+        return False  # without a boot id two machines may look alike
     try:
         os.kill(owner.pid, 0)
     except ProcessLookupError:
@@ -60,7 +59,7 @@ def _started(pid: int) -> str:
 def _stat(pid: int) -> list[str]:
     """What Linux says of a process, behind its name; nothing where it says nothing."""
     try:
-        text = (PROC / str(pid) / "stat").read_text()
+        text = (PROC / str(pid) / "stat").read_bytes()  # the name may be cut within a character
     except OSError:
         return []
-    return text[text.rindex(")") + 1 :].split()
+    return text.rpartition(b")")[2].decode("ascii").split()
