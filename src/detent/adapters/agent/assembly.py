@@ -163,7 +163,7 @@ class Assembly(Generic[S]):
             at=self.clock.now() if spec.is_timed else None,
         )
         begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
-        return self._begun(spec, *begun, is_first=before is None)
+        return self._begun(spec, *begun)
 
     def resume(
         self,
@@ -200,14 +200,12 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
         thread: Thread | None = None,
-        *,
-        is_first: bool = False,
     ) -> RunHandle[S]:
-        """A new run, of a conversation where there is a thread; it may be the first there."""
+        """A new run, of a conversation where there is a thread."""
+        thread_id = "" if thread is None else thread.thread_id
         with self._claimed(at.run.id, is_new=True) as lease:
-            thread_id = "" if thread is None else thread.thread_id
             handle = self._handle(spec, at, streaming_callback, break_point, lease, thread_id)
-            if thread is not None and is_first:
+            if thread is not None:
                 thread.require_begun(at.run.id)
             return handle
 
