@@ -13,7 +13,7 @@ import pytest
 from attrs import evolve
 
 from detent import Agent, ScriptedChatGenerator, ToolCall, tool
-from detent.adapters.drivers.leases import Keeper, keeper_of, when_free, when_free_async
+from detent.adapters.drivers.leases import Keeper, Lease, keeper_of, when_free, when_free_async
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
@@ -262,6 +262,30 @@ def test_a_lease_that_was_given_back_is_not_relied_on(
     taken.require()
     taken.release()
     assert claims.find("r") == evolve(taken.claim, owner="")
+
+
+def test_nobody_is_sure_of_a_claim_before_it_is_taken(clock: ManualClock) -> None:
+    """A driver may look while the thread claims its run anew, or another lease takes it again."""
+    looks = list[bool]()
+
+    class Watched(SharedClaims):
+        lease: Lease | None = None
+
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """The driver looks in the middle of it."""
+            if self.lease is not None:
+                looks.append(self.lease.is_sure)
+            return super().swap(run_id, was, now)
+
+    claims = Watched()
+    ours = keeper(claims, clock)
+    claims.lease = lease = ours.take("r")
+    clock.advance(CLOCK_S)
+    ours.renew()
+    lease.release()
+    lease.require()
+
+    assert (looks, lease.is_sure) == ([False, False, False], True)
 
 
 def test_who_is_late_does_not_stop_who_was_faster(claims: SharedClaims, clock: ManualClock) -> None:

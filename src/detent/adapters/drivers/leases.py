@@ -54,7 +54,7 @@ class Lease:
     @property
     def is_sure(self) -> bool:
         """Whether the run is ours, and nobody can have seen its claim lapse."""
-        is_ours = _DRIVEN.get((self.claim.owner, self.run_id)) is self
+        is_ours = _DRIVEN.get((self.claim.owner, self.run_id)) is self and not self.is_released
         return is_ours and self._keeper.is_sure_of(self.claim)
 
     def require(self) -> None:
@@ -155,7 +155,7 @@ class Keeper:
             if lease.is_released:
                 return
             lease.is_released = True
-            self._drop(lease)
+            _drop((lease.claim.owner, lease.run_id), lease)
             with self._lock:
                 held, _ = self._held.get(lease.run_id, (None, None))
                 if held is None or held() is not lease:
@@ -172,9 +172,9 @@ class Keeper:
         Raises:
             JournalError: the store cannot be asked.
         """
-        known = self._known
-        if self._held and known is not None and self._is_sure(known):
-            with self._lock:
+        with self._lock:
+            known = self._known
+            if self._held and known is not None and self._is_sure(known):
                 self._keep(known[0].id)
         for run_id, (held, claim) in list(self._held.items()):
             lease = None if held is None else held()
@@ -201,29 +201,22 @@ class Keeper:
 
         Where nobody knows whether it was written, it is given back as soon as that can be done.
         """
-        _DRIVEN[now.owner, lease.run_id] = lease
-        lease.claim, before = now, lease.claim
+        key = now.owner, lease.run_id
+        _DRIVEN[key] = lease
         try:
             is_ours = self._claims.swap(lease.run_id, was, now)
             is_ours = is_ours or self._claims.find(lease.run_id) == now  # written, but not told
         except BaseException:
-            self._drop(lease)
-            lease.claim = before
+            _drop(key, lease)
             with self._lock:
                 self._held.setdefault(lease.run_id, (None, now))
             raise
         if is_ours:
-            lease.is_released = False
+            lease.claim, lease.is_released = now, False  # only now may anybody be sure of it
             self._hold(lease)
         else:
-            self._drop(lease)
-            lease.claim = before
+            _drop(key, lease)
         return is_ours
-
-    def _drop(self, lease: Lease) -> None:
-        key = (lease.claim.owner, lease.run_id)
-        if _DRIVEN.get(key) is lease:
-            del _DRIVEN[key]
 
     def _hold(self, lease: Lease) -> None:
         with self._lock:
@@ -312,6 +305,11 @@ def keeper_of(journal: Journal | None, time_s: float) -> Keeper | None:
     key = (id(claims), time_s, os.getpid())  # a fork begins anew
     keeper = _KEEPERS.get(key)  # it holds the store: no other has its id
     return _KEEPERS.setdefault(key, Keeper(claims, time_s)) if keeper is None else keeper
+
+
+def _drop(key: tuple[str, str], lease: Lease) -> None:
+    if _DRIVEN.get(key) is lease:
+        del _DRIVEN[key]
 
 
 def _is_driven(held: tuple[ReferenceType[Lease] | None, Claim] | None) -> bool:
