@@ -12,15 +12,20 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from detent import Agent, ScriptedChatGenerator, ToolCall, tool
+from detent import Agent, ScriptedChatGenerator, State, ToolCall, tool
+from detent.adapters.drivers import leases
 from detent.adapters.drivers.leases import Keeper, Lease, keeper_of, when_free, when_free_async
+from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system import processes
 from detent.adapters.system.clocks import JumpingClock, ManualClock
 from detent.adapters.system.processes import has_ended, this_process
+from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.core.control.claims import Claim, Owner, RunBusyError
+from detent.core.run.effects import RunTool
+from detent.core.run.refs import CallRef
 from detent.journals import RunExistsError
 from detent.ports.journal import JournalError
 
@@ -232,6 +237,7 @@ def test_a_claim_whose_answer_was_lost_is_no_burden(clock: ManualClock) -> None:
     with pytest.raises(JournalError, match="no answer"):
         first.take("r")
     first.renew()
+    assert claims.find("r") == Claim("", 1, 1000.0)
     lease = second.take("r")
     clock.advance(CLOCK_S)
     claims.is_mute = True
@@ -499,6 +505,111 @@ def test_a_run_is_free_although_the_error_of_its_beginning_is_kept(tmp_path: Pat
         agent.resume("r", streaming_callback="no function")  # type: ignore[arg-type]  # on purpose
 
     assert agent.resume("r").text == "done"
+    assert kept.value.__traceback__ is not None
+
+
+def test_a_machine_that_has_slept_is_not_sure(
+    claims: SharedClaims, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time of day may stand where it stood."""
+    lease = keeper(claims, clock).take("r")
+    now = leases._run_time()
+    monkeypatch.setattr(leases, "_run_time", lambda: now + CLOCK_S)
+
+    assert not lease.is_sure
+
+
+def test_what_could_not_be_given_back_is_free_in_this_process(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """Whoever has released a lease does not drive, also where the store does not know it yet."""
+    lease = keeper(claims, clock).take("r")
+    claims.fails = 1
+    lease.release()
+
+    assert keeper(claims, clock).take("r").epoch == 2
+    assert not lease.is_sure
+
+
+def test_a_process_of_our_number_elsewhere_is_not_this_one(
+    claims: SharedClaims, clock: ManualClock
+) -> None:
+    """Numbers mean something on one machine only."""
+    claims.keep(Owner("other", "elsewhere", os.getpid(), "", 2000.0))
+    claims.swap("r", None, Claim("other", 1, 1000.0))
+
+    with pytest.raises(RunBusyError):
+        keeper(claims, clock).take("r")
+
+
+@pytest.mark.parametrize("colour", ["blocking", "asyncio"])
+def test_no_tool_is_called_under_a_claim_that_is_lost(
+    colour: str, claims: SharedClaims, clock: ManualClock
+) -> None:
+    """It is looked at right before, by both drivers."""
+    called = list[str]()
+
+    @tool
+    def touch() -> str:
+        """Touch."""
+        called.append("touch")
+        return "touched"
+
+    lease = keeper(claims, clock).take("r")
+    ports = EffectPerformer(ScriptedChatGenerator("-"), FunctionToolExecutor(), lease=lease)
+    call = RunTool(CallRef(1, 0), 1, ToolCall("touch"), touch, State({}))
+    ports.perform(call)
+    clock.advance(CLOCK_S)
+    keeper(claims, clock).take("r")
+
+    def perform() -> object:
+        is_blocking = colour == "blocking"
+        return ports.perform(call) if is_blocking else asyncio.run(ports.perform_async(call))
+
+    with pytest.raises(RunBusyError):
+        perform()
+    assert called == ["touch"]
+
+
+def test_a_run_that_went_on_before_it_was_claimed_is_read_again() -> None:
+    """Between the first look at it and the claim another process may have finished it."""
+    journal = MemoryJournal()
+
+    def agent() -> Agent[State]:
+        return Agent(chat_generator=ScriptedChatGenerator("done"), journal=journal)
+
+    class Late(MemoryClaims):
+        is_late = False
+
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """Somebody else is faster, and done."""
+            if self.is_late:
+                self.is_late = False
+                agent().resume(run_id)
+            return super().swap(run_id, was, now)
+
+    journal.claims = claims = Late()
+    agent().begin("hi", run_id="r")
+    claims.is_late = True
+    length = len(journal.read("r")) + 1
+
+    assert agent().resume("r").text == "done"
+    assert len(journal.read("r")) == length
+
+
+def test_a_run_whose_driving_fails_is_free_although_the_error_is_kept() -> None:
+    """What raises in the middle has the handle in its frames."""
+    journal = MemoryJournal()
+
+    def fail(before: object, event: object, after: object) -> None:
+        raise RuntimeError("an observer fails")
+
+    failing = Agent(chat_generator=ScriptedChatGenerator("done"), journal=journal, observers=[fail])
+    with pytest.raises(RuntimeError, match="an observer fails") as kept:
+        failing.run("hi", run_id="r")
+    other = Agent(chat_generator=ScriptedChatGenerator("done"), journal=journal)
+
+    assert other.resume("r").text == "done"
     assert kept.value.__traceback__ is not None
 
 

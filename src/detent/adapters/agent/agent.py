@@ -211,6 +211,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             ToolInvocationError: a tool failed, and `raise_on_tool_invocation_failure` is set.
             StreamingCallbackError: the streaming callback has raised; the run has gone on.
             RunExistsError: the journal already has a run called `run_id`.
+            RunBusyError: this process has fallen silent, and another one has taken up the run.
             JournalError: the journal could not be written; what is in it stands.
             StateError: `state`, or what `after` has, is an unknown key or a value of a wrong type.
             ValueError: `after` has not ended; or there is no journal to find `thread_id` in.

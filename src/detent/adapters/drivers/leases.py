@@ -330,7 +330,7 @@ def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
 
 
 async def when_free_async(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
-    """As `when_free`, without blocking the event loop while it waits."""
+    """As `when_free`. It gives up the event loop while it waits; each attempt is made in it."""
     for look in _looks(clock.now(), wait_s):
         with suppress(RunBusyError):
             return attempt()
