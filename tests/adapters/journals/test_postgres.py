@@ -173,6 +173,22 @@ class LosingPool(ConnectionPool):
             raise AssertionError("the connection is lost")
 
 
+class Taken(list[Any]):
+    """A list whose last item somebody else has just taken, whatever it said before."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def test_an_idle_connection_that_another_thread_takes_first_is_no_error(url: str) -> None:
+    """A new one is made."""
+    pool = ConnectionPool(url, 8, 30.0, 10.0)
+    pool._processes[os.getpid()] = evolve(pool._own(), idle=Taken())
+
+    assert pool.do("read", lambda db: db.execute("SELECT 1").fetchone()) == (1,)
+    pool.close()
+
+
 def losing(url: str) -> tuple[PostgresJournal, LosingPool]:
     """A journal, and its pool, which loses a connection when it is told to."""
     journal = PostgresJournal(url)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,6 +43,13 @@ class _Own:
     places: Semaphore
     idle: list[Connection[Any]] = field(factory=list)
 
+    def take_idle(self) -> Connection[Any] | None:
+        """One that is idle, if there is one: to look first would leave time for another thread."""
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return None
+
 
 class ConnectionPool:
     """Connections to the database at `url`, at most `size` in a process at a time."""
@@ -59,7 +66,7 @@ class ConnectionPool:
         """One for the caller alone; it is kept for the next, unless it has failed."""
         own = self._own()
         with own.places:
-            db = own.idle.pop() if own.idle else self.connect()
+            db = own.take_idle() or self.connect()
             try:
                 yield db
             finally:
@@ -128,10 +135,9 @@ class ConnectionPool:
 
     def close(self) -> None:
         """Close those that are idle. They are made again when they are needed."""
-        idle = self._own().idle
-        with suppress(IndexError):  # others may take some at the same time
-            while True:
-                idle.pop().close()
+        own = self._own()
+        while (db := own.take_idle()) is not None:
+            db.close()
 
     def place(self) -> str:
         """Where the database is, without users and passwords."""
