@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
     from detent.adapters.drivers.history import Runs as Runs
+    from detent.adapters.drivers.loading import RunNotFoundError as RunNotFoundError
     from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
-    from detent.adapters.drivers.recording import RunNotFoundError as RunNotFoundError
     from detent.adapters.journals.directory import DirectoryJournal as DirectoryJournal
     from detent.adapters.journals.encrypted import EncryptedJournal as EncryptedJournal
     from detent.adapters.journals.memory import MemoryJournal as MemoryJournal
@@ -42,7 +42,8 @@ else:
             "adapters.agent.continuation": "ThreadNotEndedError",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.progress": "Progress",
-            "adapters.drivers.recording": "RunExistsError RunNotFoundError",
+            "adapters.drivers.loading": "RunNotFoundError",
+            "adapters.drivers.recording": "RunExistsError",
             "adapters.journals.directory": "DirectoryJournal",
             "adapters.journals.encrypted": "EncryptedJournal",
             "adapters.journals.memory": "MemoryJournal",

@@ -7,10 +7,13 @@ nothing keeps two processes from driving the same run; each append is still refu
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from detent.core.control.claims import Claim, Owner
 from detent.ports.journal import Journal
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 FORGOTTEN_S = 86400.0
 """How long after its time has lapsed an owner may be forgotten: none of its claims holds."""
@@ -57,6 +60,19 @@ class Claims(Protocol):
             JournalError: it cannot be written.
         """
         ...
+
+
+class SubmitSwap(Protocol):
+    """Begins a swap; the future says whether `now` was put in the place of `was`."""
+
+    def __call__(self, run_id: str, was: Claim | None, now: Claim, /) -> Future[bool]:
+        """As `Claims.swap`, without waiting."""
+        ...
+
+
+def submit_swap_of(claims: Claims) -> SubmitSwap | None:
+    """How to swap a claim without waiting, which a store may offer as its method `submit_swap`."""
+    return cast("SubmitSwap | None", getattr(claims, "submit_swap", None))
 
 
 def claims_of(journal: Journal) -> Claims | None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from attrs import evolve, field, frozen
 
@@ -17,6 +17,9 @@ from detent.core.codec.json_text import encoded
 from detent.core.errors import DetentError
 from detent.core.values.fast_values import fast_init
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Body: TypeAlias = str | Mapping[str, Any]
 """What is kept: plain JSON, or its text.
@@ -121,6 +124,10 @@ class JournalConflictError(JournalError):
         self.run_id, self.expected, self.found = run_id, expected, found
 
 
+class JournalUnavailableError(JournalError):
+    """The store cannot be reached, or others hold it: a moment later it may be there again."""
+
+
 class JournalDamagedError(JournalError):
     """What is stored is not what was written: somebody, or a disk, has changed it.
 
@@ -192,6 +199,37 @@ class Journal(Protocol):
             JournalError: it cannot be deleted.
         """
         ...
+
+
+class SubmittingJournal(Journal, Protocol):
+    """A journal that can be written to without waiting, so that an event loop can do so.
+
+    One without it is called in the event loop itself: that suits a store in memory.
+    """
+
+    @property
+    def submit(self) -> Submit | None:
+        """Appends like `append`, and returns at once; None where the store it stands for cannot.
+
+        The future is done once the entries are safe, or has what `append` raises. Then nothing more
+        is written of them.
+        """
+        ...
+
+
+class Submit(Protocol):
+    """Begins an append."""
+
+    def __call__(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None, /
+    ) -> Future[None]:
+        """As `SubmittingJournal.submit` says."""
+        ...
+
+
+def submit_of(journal: Journal) -> Submit | None:
+    """How to write to a journal without waiting; None where that cannot be done."""
+    return cast("Submit | None", getattr(journal, "submit", None))
 
 
 def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, Any]]]:

@@ -29,7 +29,8 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.adapters.drivers.recording import RunExistsError, RunNotFoundError
+from detent.adapters.drivers.loading import RunNotFoundError
+from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.control.breakpoints import (

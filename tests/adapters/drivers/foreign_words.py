@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent import Agent
-from detent.adapters.drivers.recording import Recorder, loaded
+from detent.adapters.drivers.loading import loaded
+from detent.adapters.drivers.recording import Recorder
+from detent.adapters.system.clocks import ManualClock
 from detent.machine import Event, Run, step
 from detent.ports.journal import Checkpoint, Entry, Journal
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -87,7 +89,7 @@ def written(agent: Agent[Any, Any], *events: Event) -> Words:
         for event in events:
             run = step(agent.spec, run, event)
             happened.append((event, run))
-        Recorder(store, agent.spec, lambda: 0.0, at)(happened)
+        Recorder(store, agent.spec, ManualClock(0.0), at)(happened)
 
     return write
 

@@ -11,8 +11,11 @@ from attrs import evolve
 from detent import Agent, ChatMessage, Limits, ScriptedChatGenerator, StateError, ToolCall, tool
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.history import Runs
-from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError
+from detent.adapters.drivers.loading import Loaded, RunNotFoundError
+from detent.adapters.drivers.recording import Recorder
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.memory import MemoryJournal
+from detent.adapters.system.clocks import ManualClock
 from detent.approvals import Allow
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.approval import Verdict
@@ -88,8 +91,8 @@ def test_no_policy_is_asked_when_a_run_is_made_again() -> None:
     spec = evolve(agent_of().spec, policies=FrozenDict({"look": lambda *asked: verdicts.pop()}))
     journal = MemoryJournal()
     run = start(spec, [ChatMessage.from_user("look")], run_id="r")
-    recorder = Recorder(journal, spec, lambda: 0.0, Loaded(run, 0))
-    recorder.begin(run)
+    recorder = Recorder(journal, spec, ManualClock(0.0), Loaded(run, 0))
+    at_once(recorder.begin(run))
     session = Session(spec, run, record=recorder)
     performer = EffectPerformer(ScriptedChatGenerator(*[answer] * 9), FunctionToolExecutor())
 

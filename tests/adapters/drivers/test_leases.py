@@ -16,6 +16,7 @@ from detent import Agent, ScriptedChatGenerator, State, ToolCall, tool
 from detent.adapters.drivers import leases
 from detent.adapters.drivers.leases import Keeper, Lease, keeper_of, when_free, when_free_async
 from detent.adapters.drivers.performer import EffectPerformer
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
@@ -78,11 +79,11 @@ def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> Non
     with pytest.raises(RunBusyError) as busy:
         second.take("r")
     with pytest.raises(RunBusyError):
-        second.require_free("r")
+        at_once(second.require_free("r"))
     other = second.take("another run")
     lease.release()
     lease.release()
-    second.require_free("r")
+    at_once(second.require_free("r"))
     later = second.take("r")
 
     assert busy.value.owner == claims.owner(lease.claim.owner)
@@ -99,7 +100,7 @@ def test_one_process_does_not_drive_a_run_twice(claims: SharedClaims, clock: Man
     del lease
     gc.collect()
     other = keeper(claims, clock)  # another handle of the same process on the same store
-    other.require_free("r")
+    at_once(other.require_free("r"))
 
     assert ours.take("r").epoch == 2
 
@@ -708,6 +709,9 @@ def test_one_can_wait_for_a_run() -> None:
             raise RunBusyError("r", Claim("o", 1, 0.0), None)
         return "free"
 
+    async def attempt_async() -> str:
+        return attempt()
+
     with pytest.raises(RunBusyError):
         when_free(attempt, clock, 0)
     with pytest.raises(RunBusyError):
@@ -717,5 +721,5 @@ def test_one_can_wait_for_a_run() -> None:
     assert clock.now() < 1006
     clock = JumpingClock(1000.0)
     with pytest.raises(RunBusyError):
-        asyncio.run(when_free_async(attempt, clock, 4.5))
-    assert asyncio.run(when_free_async(attempt, clock, float("inf"))) == "free"
+        asyncio.run(when_free_async(attempt_async, clock, 4.5))
+    assert asyncio.run(when_free_async(attempt_async, clock, float("inf"))) == "free"

@@ -34,7 +34,7 @@ from detent import (
     ToolCall,
     tool,
 )
-from detent.adapters.drivers.mail import Halt
+from detent.adapters.drivers.session import Halt
 from detent.journals import Checkpoint, Entry, Journal, JournalError, RunNotFoundError
 from detent.machine import (
     CancelRequested,

@@ -27,7 +27,7 @@ from detent import (
     ToolCall,
     tool,
 )
-from detent.adapters.drivers.recording import FORGOTTEN
+from detent.adapters.drivers.loading import FORGOTTEN
 from detent.journals import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.machine import HumanDecided, ModelFailed, ToolStarted
 from detent.models import ModelFailure

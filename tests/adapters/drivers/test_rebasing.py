@@ -31,7 +31,7 @@ from detent import (
     on_exit,
 )
 from detent.adapters.drivers import recording
-from detent.adapters.drivers.recording import loaded
+from detent.adapters.drivers.loading import loaded
 from detent.approvals import AlwaysAskPolicy
 from detent.core.storage.checkpoints import joined
 from detent.journals import Journal, JournalConflictError, JournalError

@@ -29,7 +29,7 @@ from detent import (
     create_tool_from_function,
 )
 from detent.adapters.drivers import recording
-from detent.adapters.drivers.recording import loaded
+from detent.adapters.drivers.loading import loaded
 from detent.approvals import AlwaysAskPolicy
 from detent.journals import Journal
 from detent.machine import CancelRequested

@@ -24,7 +24,7 @@ from detent import (
     create_tool_from_function,
 )
 from detent.adapters.drivers import recording
-from detent.adapters.drivers.recording import loaded
+from detent.adapters.drivers.loading import loaded
 from detent.core.control.breakpoints import break_every_step
 from detent.journals import DirectoryJournal, Entry, Journal, JournalDamagedError
 from detent.machine import ManualClock

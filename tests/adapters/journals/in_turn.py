@@ -23,7 +23,7 @@ from detent import (
     ToolCall,
     create_tool_from_function,
 )
-from detent.adapters.drivers.recording import RunNotFoundError
+from detent.adapters.drivers.loading import RunNotFoundError
 from detent.journals import DirectoryJournal, Journal, PostgresJournal
 
 STORES: dict[str, Callable[[Path], Journal]] = {

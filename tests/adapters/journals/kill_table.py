@@ -36,7 +36,7 @@ from detent import (
 )
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.leases import CLAIM_S
-from detent.adapters.drivers.recording import RunNotFoundError
+from detent.adapters.drivers.loading import RunNotFoundError
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.postgres import PostgresJournal
 from detent.adapters.journals.sqlite import SQLiteJournal

@@ -24,7 +24,7 @@ from typing import Any
 from attrs import define, field
 
 from detent.adapters.drivers import recording
-from detent.adapters.drivers.recording import RunNotFoundError
+from detent.adapters.drivers.loading import RunNotFoundError
 from detent.core.control.claims import RunBusyError
 from detent.ports.journal import JournalConflictError
 from tests.adapters.journals import kill_table

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detent import Agent, AgentSnapshot, MemoryJournal, Reply, tool
-from detent.adapters.drivers.recording import loaded
+from detent.adapters.drivers.loading import loaded
 from detent.core.codec import open_values, own_values, values
 from detent.core.errors import DetentError, StoredDataError
 from detent.core.storage import checkpoints, snapshot

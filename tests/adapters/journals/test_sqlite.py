@@ -12,7 +12,7 @@ from zlib import compress
 
 import pytest
 
-from detent.adapters.journals import sqlite, sqlite_rows
+from detent.adapters.journals import sqlite, sqlite_tables
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.ports.journal import (
     Checkpoint,
@@ -54,9 +54,9 @@ def test_damaged_data_is_an_error(text: str, tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        entry_sum = sqlite_rows.entry_checksum("a", 0, 100.0, "Kind0", "running", text)
+        entry_sum = sqlite_tables.entry_checksum("a", 0, 100.0, "Kind0", "running", text)
         db.execute("UPDATE entries SET data = ?, crc32 = ?", (text, entry_sum))
-        kept_sum = sqlite_rows.checkpoint_checksum("a", 1, text)
+        kept_sum = sqlite_tables.checkpoint_checksum("a", 1, text)
         db.execute("UPDATE snapshots SET data = ?, crc32 = ?", (text, kept_sum))
     db.close()
 
@@ -72,9 +72,9 @@ def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {}))
     with sqlite3.connect(tmp_path / "x.db") as db:
-        entry_sum = sqlite_rows.entry_checksum("a", 0, 100.0, "Kind0", "running", b"\0")
+        entry_sum = sqlite_tables.entry_checksum("a", 0, 100.0, "Kind0", "running", b"\0")
         db.execute("UPDATE entries SET data = x'00', crc32 = ?", (entry_sum,))
-        kept_sum = sqlite_rows.checkpoint_checksum("a", 1, None)
+        kept_sum = sqlite_tables.checkpoint_checksum("a", 1, None)
         db.execute("UPDATE snapshots SET data = x'00', crc32 = ?", (kept_sum,))
     db.close()
 
@@ -188,7 +188,7 @@ def test_a_checkpoint_that_cannot_be_unpacked_is_damaged(data: bytes, tmp_path: 
     """Or would be larger than any that is packed."""
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {"n": 1}))
-    checksum = sqlite_rows.checkpoint_checksum("a", 1, None)
+    checksum = sqlite_tables.checkpoint_checksum("a", 1, None)
     with sqlite3.connect(tmp_path / "x.db") as db:
         db.execute("UPDATE snapshots SET data = ?, crc32 = ?", (data, checksum))
     db.close()
@@ -201,7 +201,7 @@ def test_a_checkpoint_too_long_to_be_packed_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it is."""
-    monkeypatch.setattr(sqlite_rows, "PACKED_MAX", 10)
+    monkeypatch.setattr(sqlite_tables, "PACKED_MAX", 10)
     journal = SQLiteJournal(tmp_path / "x.db")
     journal.append("a", entries(0, 1), Checkpoint(1, {"said": "much more"}))
 

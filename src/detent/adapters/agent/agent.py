@@ -224,7 +224,9 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        handle = self._assembly.begin(request, streaming_callback, after, thread_id)
+        from detent.adapters.drivers.steps import at_once
+
+        handle = at_once(self._assembly.begin(request, streaming_callback, after, thread_id))
         return handle.go(inbox, raises=raise_at_break_point)
 
     async def run_async(
@@ -245,6 +247,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
+        from detent.adapters.drivers.steps import in_event_loop, is_slow
+
         if inbox is not None:
             from detent.adapters.agent.inputs import require_async_inbox
 
@@ -252,7 +256,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        handle = self._assembly.begin(request, streaming_callback, after, thread_id)
+        begin = self._assembly.begin(request, streaming_callback, after, thread_id)
+        handle = await in_event_loop(begin, is_paced=is_slow(self._assembly.journal))
         return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
@@ -274,7 +279,9 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        return self._assembly.begin(request, streaming_callback, after, thread_id)
+        from detent.adapters.drivers.steps import at_once
+
+        return at_once(self._assembly.begin(request, streaming_callback, after, thread_id))
 
     def resume(
         self,
@@ -314,11 +321,12 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         """
         from detent.adapters.agent.inputs import require_inbox
         from detent.adapters.drivers.leases import when_free
+        from detent.adapters.drivers.steps import at_once
 
         require_inbox(inbox)
         parts = (run_id, streaming_callback, break_point, tools)
         begin = partial(self._assembly.resume, *parts, take_over=take_over)
-        handle = when_free(begin, self._assembly.clock, wait)
+        handle = when_free(lambda: at_once(begin()), self._assembly.clock, wait)
         return handle.go(inbox, raises=raise_at_break_point)
 
     async def resume_async(
@@ -336,9 +344,10 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         """As `resume`, in the running event loop."""
         from detent.adapters.agent.inputs import require_async_inbox
         from detent.adapters.drivers.leases import when_free_async
+        from detent.adapters.drivers.steps import in_event_loop
 
         require_async_inbox(inbox)
         parts = (run_id, streaming_callback, break_point, tools)
         begin = partial(self._assembly.resume, *parts, take_over=take_over)
-        handle = await when_free_async(begin, self._assembly.clock, wait)
+        handle = await when_free_async(lambda: in_event_loop(begin()), self._assembly.clock, wait)
         return await handle.go_async(inbox, raises=raise_at_break_point)

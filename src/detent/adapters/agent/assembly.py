@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -20,13 +19,16 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
+from detent.adapters.drivers.claiming import claim, claim_new, given_back_on_failure
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
+from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.performers import NestedPerformers
-from detent.adapters.drivers.recording import Loaded, Recorder, RunExistsError, loaded
+from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.steps import Steps, answer
 from detent.adapters.drivers.tool_results import telling_results
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
@@ -34,7 +36,6 @@ from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
-from detent.core.control.claims import RunBusyError
 from detent.core.control.hooks import Hook
 from detent.core.control.pending import decided_run
 from detent.core.machine.recovery import rebound
@@ -54,7 +55,7 @@ from detent.ports.chat import (
     require_chat_generator,
 )
 from detent.ports.clock import Clock
-from detent.ports.journal import Journal, JournalConflictError
+from detent.ports.journal import Journal
 from detent.ports.listing import Listing
 from detent.ports.observer import Observer
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
@@ -133,7 +134,7 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         after: AgentResult[S, Any] | None = None,
         thread_id: str | None = None,
-    ) -> RunHandle[S]:
+    ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
         spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
@@ -147,12 +148,14 @@ class Assembly(Generic[S]):
                 **request.state,
             )
             at = self._stopped(spec, snapshot_from(request.snapshot), request.run_id)
-            return self._begun(spec, at, streaming_callback, request.break_point)
+            return (yield from self._begun(spec, at, streaming_callback, request.break_point))
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
         thread = None if thread_id is None else Thread(self.journal, thread_id)
-        before = after if thread is None else thread.end(spec, after)
+        before = after
+        if thread is not None:
+            before = yield from answer(self.journal, partial(thread.end, spec, after))
         opening, messages = continued(spec, before, conversation_of(request.messages))
         new = start(
             opening,
@@ -163,7 +166,7 @@ class Assembly(Generic[S]):
             at=self.clock.now() if spec.is_timed else None,
         )
         begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
-        return self._begun(spec, *begun)
+        return (yield from self._begun(spec, *begun))
 
     def resume(
         self,
@@ -173,7 +176,7 @@ class Assembly(Generic[S]):
         tools: Tools[S] | None,
         *,
         take_over: bool = False,
-    ) -> RunHandle[S]:
+    ) -> Steps[RunHandle[S]]:
         """A run of the journal, which goes on in this process.
 
         Raises:
@@ -182,16 +185,17 @@ class Assembly(Generic[S]):
         spec, _ = self._chosen(tools)
         journal, keeper = self.required_journal, self.keeper
         if not (keeper is None or take_over):
-            keeper.require_free(run_id)
-        at = loaded(journal, spec, run_id)
+            yield from keeper.require_free(run_id)
+        at = yield from answer(journal, partial(loaded, journal, spec, run_id))
         if _has_ended(at.run):
             return self._handle(spec, at, streaming_callback, break_point, None)
-        with self._claimed(run_id, take_over=take_over) as lease:
-            if any(True for _ in journal.read(run_id, at.length)):  # it was not ours when we read
-                at = loaded(journal, spec, run_id)
+        lease = yield from claim(keeper, run_id, take_over=take_over)
+        with given_back_on_failure(lease):
+            entries = yield from answer(journal, lambda: list(journal.read(run_id, at.length)))
+            if entries:  # it was not ours when we read
+                at = yield from answer(journal, partial(loaded, journal, spec, run_id))
             handle = self._handle(spec, at, streaming_callback, break_point, lease)
-            handle.session.feed(Resumed(self.chance.new_id(), self.clock.now()))
-            return handle
+            return evolve(handle, opening=(Resumed(self.chance.new_id(), self.clock.now()),))
 
     def _begun(
         self,
@@ -200,39 +204,17 @@ class Assembly(Generic[S]):
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
         thread: Thread | None = None,
-    ) -> RunHandle[S]:
+    ) -> Steps[RunHandle[S]]:
         """A new run, of a conversation where there is a thread."""
         thread_id = "" if thread is None else thread.thread_id
-        with self._claimed(at.run.id, is_new=True) as lease:
+        lease = yield from claim_new(self.keeper, self.journal, at.run.id)
+        with given_back_on_failure(lease):
             handle = self._handle(spec, at, streaming_callback, break_point, lease, thread_id)
+            if handle.recorder is not None:
+                yield from handle.recorder.begin(at.run)
             if thread is not None:
-                thread.require_begun(at.run.id)
+                yield from answer(self.journal, partial(thread.require_begun, at.run.id))
             return handle
-
-    @contextmanager
-    def _claimed(
-        self, run_id: str, *, is_new: bool = False, take_over: bool = False
-    ) -> Generator[Lease | None]:
-        """A claim on a run, which is given back at once if what follows fails.
-
-        Raises:
-            RunExistsError: a run that is to be new is there.
-            RunBusyError: another process drives the run.
-        """
-        try:
-            keeper = self.keeper
-            lease = None if keeper is None else keeper.take(run_id, take_over=take_over)
-        except RunBusyError:
-            found = sum(1 for _ in self.required_journal.read(run_id)) if is_new else 0
-            if found:
-                raise RunExistsError(JournalConflictError(run_id, 0, found)) from None
-            raise
-        try:
-            yield lease
-        except BaseException:  # or whoever keeps the error would keep the run
-            if lease is not None:
-                lease.release()
-            raise
 
     @property
     def keeper(self) -> Keeper | None:
@@ -305,14 +287,11 @@ class Assembly(Generic[S]):
     def _recorder(
         self, spec: AgentSpec[S], at: Loaded[S], thread_id: str, lease: Lease | None
     ) -> Recorder | None:
-        """Who writes the run to the journal, if there is one. A new run is begun there."""
+        """Who writes the run to the journal, if there is one."""
         if self.journal is None:
             return None
         listing = Listing(self.name, thread_id)
-        recorder = Recorder(self.journal, spec, self.clock.now, at, listing=listing, holds=lease)
-        if at.length == 0:
-            recorder.begin(at.run)
-        return recorder
+        return Recorder(self.journal, spec, self.clock, at, listing=listing, holds=lease)
 
     def _performer(
         self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None

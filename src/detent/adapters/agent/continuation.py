@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from detent.adapters.drivers.recording import loaded
+from detent.adapters.drivers.loading import loaded
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult

@@ -102,14 +102,15 @@ class RunDecisions:
         self._write(run_id, revoke)
 
     def _load(self, run_id: str) -> tuple[AgentSpec[Any], Run[Any]]:
-        from detent.adapters.drivers.recording import loaded
+        from detent.adapters.drivers.loading import loaded
 
         spec = self._assembly.current_spec
         return spec, loaded(self._assembly.required_journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:
         """Read, change and append, again where somebody was faster."""
-        from detent.adapters.drivers.recording import Recorder, loaded
+        from detent.adapters.drivers.loading import loaded
+        from detent.adapters.drivers.recording import Recorder
         from detent.ports.journal import JournalConflictError
 
         assembly = self._assembly
@@ -120,7 +121,7 @@ class RunDecisions:
             try:
                 if events:
                     happened = [(event, run) for event in events]  # one mark, of the last, for all
-                    Recorder(journal, spec, assembly.clock.now, at)(happened)
+                    Recorder(journal, spec, assembly.clock, at)(happened)
             except JournalConflictError:
                 if not left:
                     raise

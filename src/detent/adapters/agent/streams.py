@@ -142,7 +142,9 @@ class RunStreams(Generic[S, T]):
         thread_id: str | None,
         tell: Tell,
     ) -> RunHandle[S]:
-        return self._assembly.with_listener(tell).begin(request, tell, after, thread_id)
+        from detent.adapters.drivers.steps import at_once
+
+        return at_once(self._assembly.with_listener(tell).begin(request, tell, after, thread_id))
 
     def _resume_watched(
         self,
@@ -154,4 +156,6 @@ class RunStreams(Generic[S, T]):
         take_over: bool,
     ) -> RunHandle[S]:
         parts = (run_id, tell, break_point, tools)
-        return self._assembly.with_listener(tell).resume(*parts, take_over=take_over)
+        from detent.adapters.drivers.steps import at_once
+
+        return at_once(self._assembly.with_listener(tell).resume(*parts, take_over=take_over))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
-from detent.adapters.drivers.mail import Halt, Landed
-from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.session import Halt, Landed, Session
+from detent.adapters.drivers.steps import in_event_loop
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.run import Run
@@ -32,25 +32,28 @@ async def drive_async(
     try:
         while True:
             if mail is not None:
-                session.hear(_arrived(mail, flights))
-            fresh = session.take()
+                await in_event_loop(session.hear_steps(_arrived(mail, flights)))
+            fresh = await in_event_loop(session.take_steps())
             if inbox is None and len(fresh) == len(session.under_way) == 1:
                 try:
                     came: Event | Exception | None = await pay(fresh[0])
                 except Exception as error:  # noqa: BLE001 - the session raises it
                     came = error
-                session.land(fresh[0], came)
-                del came  # an error in it holds this frame
-                _require_uncancelled(session, task, cancelled)
+                steps = session.land_steps(fresh[0], came)
+                await in_event_loop(steps, is_paced=session.waits)
+                del came, steps  # an error in it holds this frame
+                if task is not None and task.cancelling() > cancelled:
+                    await _end_cancelled(session)
                 continue
             if not session.under_way:
+                await in_event_loop(session.settle_steps())
                 return session.close()
             if mail is None:  # most runs never need one
                 mail = asyncio.Queue()
             flights |= _begun(pay, fresh, mail)
-            for flight in _working_on(session.void(), flights):
-                flight.cancel()
-            session.hear(_arrived(mail, flights, await mail.get()))
+            _cancel(_working_on(session.void(), flights))
+            arrived = _arrived(mail, flights, await mail.get())
+            await in_event_loop(session.hear_steps(arrived), is_paced=session.waits)
     except Exception:
         await asyncio.gather(*_working_on(session.running(), flights), return_exceptions=True)
         raise
@@ -61,21 +64,24 @@ async def drive_async(
 
 async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
     """Cancel what is still under way, wait for its end, and hear it."""
-    for flight in flights:
-        flight.cancel()
+    _cancel(flights)
     await asyncio.gather(*flights, return_exceptions=True)
     for flight in list(flights):
         with suppress(Exception):  # the first one is on its way
-            session.hear(_came(flight, flights))
+            await in_event_loop(session.hear_steps(_came(flight, flights)))
     with suppress(Exception):  # as above
-        session.feed()  # nothing, but what was heard is recorded
+        await in_event_loop(session.settle_steps())  # what was heard is recorded
 
 
-def _require_uncancelled(session: Session[Any], task: asyncio.Task[Any] | None, was: int) -> None:
-    """Raise if the task was cancelled in the meantime: what was at work may have swallowed that."""
-    if task is not None and task.cancelling() > was:
-        session.feed()  # nothing, but what it gave is recorded
-        raise asyncio.CancelledError
+async def _end_cancelled(session: Session[Any]) -> NoReturn:
+    """Raise as the task was cancelled: what was at work may have swallowed that."""
+    await in_event_loop(session.settle_steps())  # what it gave is recorded
+    raise asyncio.CancelledError
+
+
+def _cancel(flights: Iterable[Flight]) -> None:
+    for flight in flights:
+        flight.cancel()
 
 
 def _begun(pay: PayAsync, effects: Iterable[Effect], mail: AsyncInbox) -> dict[Flight, Effect]:

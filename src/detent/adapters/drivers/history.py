@@ -8,8 +8,8 @@ from typing import Generic
 
 from attrs import field, frozen
 
+from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, Progress, Watch
-from detent.adapters.drivers.recording import FORGOTTEN, loaded
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage

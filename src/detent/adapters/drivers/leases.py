@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
 from typing import TypeVar
 from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
+from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.processes import has_ended, is_this_process, this_process
@@ -24,7 +26,7 @@ from detent.core.control.claims import (
     is_sure,
     next_claim,
 )
-from detent.ports.claims import Claims, claims_of
+from detent.ports.claims import Claims, claims_of, submit_swap_of
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
 
@@ -68,8 +70,12 @@ class Lease:
             self._keeper.claim_anew(self)
 
     def release(self) -> None:
+        """As `release_steps`, blocking."""
+        at_once(self.release_steps())
+
+    def release_steps(self) -> Steps[None]:
         """Give the run back: it is not driven any more. The second time, this does nothing."""
-        self._keeper.release(self)
+        return self._keeper.release_steps(self)
 
 
 _DRIVEN: WeakValueDictionary[tuple[str, str], Lease] = WeakValueDictionary()
@@ -88,6 +94,7 @@ class Keeper:
 
     def __init__(self, claims: Claims, time_s: float = CLAIM_S, clock: Clock | None = None) -> None:
         self._claims = claims
+        self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
         self._clock = SystemClock() if clock is None else clock
         self._lock = RLock()  # nobody waits for it who is sure
@@ -97,36 +104,56 @@ class Keeper:
         self.pid = os.getpid()
 
     def take(self, run_id: str, *, take_over: bool = False) -> Lease:
+        """As `take_steps`, blocking."""
+        return at_once(self.take_steps(run_id, take_over=take_over))
+
+    def take_steps(
+        self, run_id: str, *, take_over: bool = False, is_new: bool = False
+    ) -> Steps[Lease]:
         """Claim a run, with `take_over` even from a process that lives.
+
+        Of one that `is_new` nobody is expected to have heard.
 
         Raises:
             RunBusyError: a process that lives drives it.
             JournalError: the store cannot be asked.
         """
+        found = None if is_new else (yield from self._ask(partial(self._claims.find, run_id)))
         while True:
-            found = self._claims.find(run_id)
-            if not take_over:
-                self._require_free(run_id, found)
-            claim = next_claim(found, self._sure_owner(), self._clock.now())
+            if not (found is None or take_over):
+                yield from self._ask(partial(self._require_free, run_id, found))
+            owner = yield from self._sure_owner_steps()
+            claim = next_claim(found, owner, self._clock.now())
             lease = Lease(self, run_id, claim)
-            if self._swap(lease, found, claim):
+            if (yield from self._swap(lease, found, claim)):
                 return lease
+            found = yield from self._ask(partial(self._claims.find, run_id))
 
-    def require_free(self, run_id: str) -> None:
+    def require_free(self, run_id: str) -> Steps[None]:
         """Look whether a run may be claimed.
 
         Raises:
             RunBusyError: a process that lives drives it.
             JournalError: the store cannot be asked.
         """
-        self._require_free(run_id, self._claims.find(run_id))
+        return self._ask(lambda: self._require_free(run_id, self._claims.find(run_id)))
+
+    def _ask(self, call: Callable[[], T]) -> Steps[T]:
+        """What the store says; nobody waits for one in memory."""
+        return (yield Wait(call)) if self.is_shared else call()
+
+    def _sure_owner_steps(self) -> Steps[Owner]:
+        known = self._known
+        if known is not None and self._is_sure(known):
+            return known[0]
+        return (yield from self._ask(self._sure_owner))
 
     def is_sure_of(self, claim: Claim) -> bool:
         """Whether nobody can have seen the claim lapse."""
         known = self._known
         if known is None or known[0].id != claim.owner or self.pid != os.getpid():
             return False
-        return self._is_sure(known)
+        return not self.is_shared or self._is_sure(known)  # in memory, nothing lapses
 
     def claim_anew(self, lease: Lease) -> None:
         """As `Lease.require` says.
@@ -142,13 +169,13 @@ class Keeper:
             was = given_back(lease.claim) if lease.is_released else lease.claim
             claim = next_claim(was, self._sure_owner(), was.since)
             is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
-            if not (is_ours and self._swap(lease, was, claim)):
+            if not (is_ours and at_once(self._swap(lease, was, claim))):
                 self._unhold(lease)
                 now = self._claims.find(lease.run_id) or was
                 raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
 
-    def release(self, lease: Lease) -> None:
-        """As `Lease.release` says."""
+    def release_steps(self, lease: Lease) -> Steps[None]:
+        """As `Lease.release_steps` says."""
         if self.pid != os.getpid():
             return
         with lease.lock:
@@ -161,8 +188,8 @@ class Keeper:
                 if held is None or held() is not lease:
                     return
                 self._held[lease.run_id] = (None, lease.claim)
-            with suppress(JournalError):  # the thread does it as soon as it can
-                self._give_back(lease.run_id, lease.claim)
+        with suppress(JournalError):  # the thread does it as soon as it can
+            yield from self._give_back(lease.run_id, lease.claim)
 
     def renew(self) -> None:
         """Renew the claims, and give back what nobody drives any more.
@@ -179,7 +206,7 @@ class Keeper:
         for run_id, (held, claim) in list(self._held.items()):
             lease = None if held is None else held()
             if lease is None:
-                self._give_back(run_id, claim)
+                at_once(self._give_back(run_id, claim))
             elif not lease.is_sure:
                 with suppress(RunBusyError):  # it is told right before its next tool
                     self.claim_anew(lease)
@@ -196,7 +223,7 @@ class Keeper:
         """How long after renewing claims they are to be renewed again."""
         return RENEWED * self._time_s
 
-    def _swap(self, lease: Lease, was: Claim | None, now: Claim) -> bool:
+    def _swap(self, lease: Lease, was: Claim | None, now: Claim) -> Steps[bool]:
         """Put a claim into the store, as that of the lease. A lease that fails is driven no more.
 
         Where nobody knows whether it was written, it is given back as soon as that can be done.
@@ -204,8 +231,10 @@ class Keeper:
         key = now.owner, lease.run_id
         _DRIVEN[key] = lease
         try:
-            is_ours = self._claims.swap(lease.run_id, was, now)
-            is_ours = is_ours or self._claims.find(lease.run_id) == now  # written, but not told
+            is_ours = yield from self._put(lease.run_id, was, now)
+            if not is_ours:
+                found = yield from self._ask(partial(self._claims.find, lease.run_id))
+                is_ours = found == now  # written, but not told
         except BaseException:
             _drop(key, lease)
             with self._lock:
@@ -236,8 +265,17 @@ class Keeper:
             if held is not None and held() is lease:
                 del self._held[lease.run_id]
 
-    def _give_back(self, run_id: str, claim: Claim) -> None:
-        self._claims.swap(run_id, claim, given_back(claim))
+    def _put(self, run_id: str, was: Claim | None, now: Claim) -> Steps[bool]:
+        swap: tuple[str, Claim | None, Claim] = (run_id, was, now)
+        if not self.is_shared:
+            return self._claims.swap(*swap)
+        submit = submit_swap_of(self._claims)
+        begin = None if submit is None else partial(submit, *swap)
+        is_put: bool = yield Wait(partial(self._claims.swap, *swap), begin)
+        return is_put
+
+    def _give_back(self, run_id: str, claim: Claim) -> Steps[None]:
+        yield from self._put(run_id, claim, given_back(claim))
         with self._lock:
             if self._held.get(run_id) == (None, claim) or not _is_driven(self._held.get(run_id)):
                 self._held.pop(run_id, None)
@@ -329,13 +367,13 @@ def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
     return attempt()
 
 
-async def when_free_async(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
-    """As `when_free`. It gives up the event loop while it waits; each attempt is made in it."""
+async def when_free_async(attempt: Callable[[], Awaitable[T]], clock: Clock, wait_s: float) -> T:
+    """As `when_free`, in the running event loop."""
     for look in _looks(clock.now(), wait_s):
         with suppress(RunBusyError):
-            return attempt()
+            return await attempt()
         await clock.wait_async(look)
-    return attempt()
+    return await attempt()
 
 
 def _looks(now: float, wait_s: float) -> Iterator[float]:

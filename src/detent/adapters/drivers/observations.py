@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeAlias, cast
 from attrs import frozen
 
 from detent.adapters.drivers.asyncio import AsyncInbox
-from detent.adapters.drivers.mail import Halt
 from detent.adapters.drivers.run_handle import RunHandle
+from detent.adapters.drivers.session import Halt
 from detent.adapters.drivers.threads import Inbox
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.chat.replies import StreamingChunk

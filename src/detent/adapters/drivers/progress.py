@@ -10,7 +10,7 @@ from typing import Generic
 
 from attrs import field, frozen
 
-from detent.adapters.drivers.recording import (
+from detent.adapters.drivers.loading import (
     FORGOTTEN,
     STOPPED,
     RunNotFoundError,

@@ -1,68 +1,64 @@
-"""Recording: the events of a run go to a journal before they count, and come back as the run."""
+"""Recording: the events of a run go to a journal before they count."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
+from threading import Event as Flag
 from types import MappingProxyType
-from typing import Any, Generic
+from typing import Any, TypeAlias, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from detent.adapters.drivers.listing import BEGIN_NO_WAIT, listing_of
+from detent.adapters.drivers.loading import (
+    STARTED,
+    STOPPED,
+    Loaded,
+    event_and_run,
+    require_position,
+)
+from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, at_once
 from detent.core.codec.own_values import data_of
-from detent.core.control.breakpoints import describe_effects, key_from_json, place_of
+from detent.core.control.breakpoints import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_people
-from detent.core.errors import DetentError, StoredDataError
-from detent.core.machine.step import step
-from detent.core.run.effects import Effect, EffectKey
-from detent.core.run.events import Event, ModelReplied, ToolStarted
-from detent.core.run.run import Run, is_settled
+from detent.core.machine.due import due
+from detent.core.run.effects import AskHuman, Effect, WaitUntil
+from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
+from detent.core.run.run import AwaitingDecision, BackingOff, Delegated, Pausing, Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
-from detent.core.storage.checkpoints import (
-    NO_CHECKPOINT,
-    Known,
-    checkpoint_data,
-    joined,
-)
-from detent.core.storage.journal import (
-    KINDS,
-    event_of_kind,
-    progress_mark,
-    start_data,
-    status_of,
-)
-from detent.core.storage.snapshot import (
-    SnapshotMismatchError,
-    passing_snapshot,
-    run_of,
-)
+from detent.core.storage.checkpoints import Known, checkpoint_data
+from detent.core.storage.journal import KINDS, progress_mark, start_data, status_of
+from detent.ports.clock import Clock
 from detent.ports.journal import (
     Checkpoint,
     Entry,
     Journal,
     JournalConflictError,
-    JournalDamagedError,
+    JournalUnavailableError,
+    submit_of,
     with_data,
 )
 from detent.ports.listing import NO_LISTING, Listing
 
-STARTED = "Started"
-STOPPED = "Stopped"
-FORGOTTEN = "Forgotten"
-"""The last entry of a run that is just being deleted."""
+T = TypeVar("T")
+Append: TypeAlias = tuple[str, list[Entry], Checkpoint | None]
+"""What a journal is given."""
+_Knowledge: TypeAlias = tuple[int, Listing | None, Known, int]
+
 ENTRIES = 32
 """After how many entries a run gets a checkpoint, where a turn has just ended."""
 CHARACTERS = 128
 """The characters that a checkpoint may say again for each entry behind the last one."""
-
-Now = Callable[[], float]
-
-
-class RunNotFoundError(DetentError, LookupError):
-    """The journal has no such run."""
+RETRY_S = 10.0
+"""For how long an append is begun again when the store cannot be reached."""
+FIRST_PAUSE_S = 0.05
+"""How long after the first try the next one is; each pause is twice as long as the one before."""
+BEGIN_NO_WAIT = frozenset({ModelReplied, ToolStarted, ToolReturned})
+"""Events with which no wait begins: most turns have no others, and need not be looked at."""
 
 
 class RunExistsError(JournalConflictError):
@@ -78,19 +74,6 @@ class RunExistsError(JournalConflictError):
         )
 
 
-@frozen
-class Loaded(Generic[S]):
-    """A run from a journal, how many entries it has, and the places where it had stopped.
-
-    `known` is its last checkpoint.
-    """
-
-    run: Run[S]
-    length: int
-    passed: tuple[EffectKey, ...] = ()
-    known: Known = NO_CHECKPOINT
-
-
 class Recorder:
     """Writes what happens to one run to a journal, from where it stands there.
 
@@ -104,7 +87,7 @@ class Recorder:
         self,
         journal: Journal,
         spec: AgentSpec[Any],
-        now: Now,
+        clock: Clock,
         at: Loaded[Any],
         every: int | None = None,
         *,
@@ -112,8 +95,10 @@ class Recorder:
         holds: object = None,
     ) -> None:
         self._journal = journal
+        self._submit = submit_of(journal)
+        self.waits = self._submit is not None
         self._spec = spec
-        self._now = now
+        self._clock = clock
         self._length = at.length
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
@@ -121,7 +106,7 @@ class Recorder:
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
 
-    def begin(self, run: Run[Any]) -> None:
+    def begin(self, run: Run[Any]) -> Steps[None]:
         """Write down a run to which nothing has happened yet.
 
         Raises:
@@ -131,11 +116,16 @@ class Recorder:
             quiet = self._quiet
             names = {"name": quiet.agent, "thread_id": quiet.thread_id}
             said = {what: name for what, name in names.items() if name}
-            self._append(run, [(STARTED, {**start_data(self._spec, run), **said})])
+            start = {**start_data(self._spec, run), **said}
+            yield from self._write(run, [(STARTED, start)])
         except JournalConflictError as conflict:
             raise RunExistsError(conflict) from None
 
     def __call__(self, happened: Sequence[tuple[Event, Run[Any]]]) -> None:
+        """As `recording`, blocking."""
+        at_once(self.recording(happened))
+
+    def recording(self, happened: Sequence[tuple[Event, Run[Any]]]) -> Steps[None]:
         """Write down events, and, now and then, the whole run after them."""
         run = happened[-1][1]
         new: list[tuple[str, dict[str, Any]]] = []
@@ -156,15 +146,13 @@ class Recorder:
         is_early = count < self._enough or (run.slots and count < 2 * self._enough)
         if is_early and not (self._quiet.thread_id and run.outcome is not None):
             # between turns a run is small: that is waited for
-            self._append(run, new, may_wait=may_wait)
-            return
+            return self._write(run, new, may_wait=may_wait)
         data, rest = checkpoint_data(self._spec, run, self._known)
         whole = Checkpoint(position, MappingProxyType(data))
-        self._append(run, new, whole, may_wait=may_wait)
-        self._known = Known(position, lists_in(run.state))
-        self._enough = max(self._every, rest // CHARACTERS)
+        known = Known(position, lists_in(run.state)), max(self._every, rest // CHARACTERS)
+        return self._write(run, new, whole, known, may_wait=may_wait)
 
-    def missed(self, run: Run[S]) -> list[Folded[S]]:
+    def missed(self, run: Run[S]) -> Steps[list[Folded[S]]]:
         """What people have said in other processes to `run`, which is as this recorder has left it.
 
         Each event comes with the run before and after it, and from now on is written behind. It is
@@ -176,7 +164,8 @@ class Recorder:
             StoredDataError: what is stored is damaged, or this agent gives another run of it.
         """
         start, folded = self._length, list[Folded[S]]()
-        for entry, data in with_data(self._journal.read(run.id, start)):
+        entries = yield from self._store(lambda: list(self._journal.read(run.id, start)))
+        for entry, data in with_data(entries):
             require_position(run, entry, start + len(folded))
             if entry.kind not in KINDS:
                 return []
@@ -185,7 +174,10 @@ class Recorder:
                 return []
             folded.append((run, event, after))
             run = after
-        for one in self._journal.checkpoints(run.id) if folded else ():
+        chain: Iterable[Checkpoint] = ()
+        if folded:
+            chain = yield from self._store(lambda: list(self._journal.checkpoints(run.id)))
+        for one in chain:
             # theirs are known from now on: one of ours that builds on an older one says nothing
             if 0 < (count := one.position - start) <= len(folded):
                 self._known = Known(one.position, lists_in(folded[count - 1][2].state))
@@ -193,21 +185,23 @@ class Recorder:
         self._listed = None  # theirs may say something else
         return folded
 
-    def stop(self, run: Run[Any], held: Sequence[Effect]) -> None:
+    def stop(self, run: Run[Any], held: Sequence[Effect]) -> Steps[None]:
         """Write down that a breakpoint keeps `held` from happening."""
         places = [list(place_of(effect)) for effect in held]
         data = {"held": places, "about_to": describe_effects(held)}
-        self._append(run, [(STOPPED, data)])
+        return self._write(run, [(STOPPED, data)])
 
-    def _append(
+    def _write(
         self,
         run: Run[Any],
         new: Sequence[tuple[str, Mapping[str, Any]]],
         checkpoint: Checkpoint | None = None,
+        known: tuple[Known, int] | None = None,
         *,
         may_wait: bool = False,
-    ) -> None:
-        status, at, length = status_of(run), self._now(), self._length
+    ) -> Steps[None]:
+        """Write entries; then this recorder knows that they are there, and `known` as well."""
+        status, at, length = status_of(run), self._clock.now(), self._length
         entries: list[Entry] = []
         for kind, data in new:
             entries.append(Entry(length, at, kind, status, MappingProxyType(data)))
@@ -217,136 +211,71 @@ class Recorder:
             listing = listing_of(self._spec, run, self._quiet)
             if listing != self._listed:
                 entries[-1] = evolve(entries[-1], listing=listing)
-        self._journal.append(run.id, entries, checkpoint)
-        self._length, self._listed = length, listing
+        append: Append = (run.id, entries, checkpoint)
+        after = length, listing, *(known or (self._known, self._enough))
+        if self._submit is None:
+            try:
+                self._journal.append(*append)
+            except JournalUnavailableError:  # it is tried again
+                return self._write_steps(append, after)
+            self._length, self._listed, self._known, self._enough = after
+            return NO_STEPS
+        return self._write_steps(append, after)
+
+    def _write_steps(self, append: Append, after: _Knowledge) -> Steps[None]:
+        """As `_write`; again, for a while, where the store cannot be reached.
+
+        RULE: what is written twice is written once: the second time it conflicts with itself.
+        """
+        submit, clock = self._submit, self._clock
+        begin = None if submit is None else partial(submit, *append)
+        write = Wait(partial(self._journal.append, *append), begin)
+        end, pause_s, is_repeated = time.monotonic() + RETRY_S, FIRST_PAUSE_S, submit is None
+        while True:
+            try:
+                yield write
+                break
+            except JournalUnavailableError:
+                if time.monotonic() + pause_s > end:
+                    raise
+            except JournalConflictError:
+                if is_repeated and (yield from self._store(partial(self._has, append))):
+                    break
+                raise
+            until, is_repeated = clock.now() + pause_s, True
+            yield Wait(partial(clock.wait, until, Flag()), partial(clock.wait_async, until))
+            pause_s *= 2
+        self._length, self._listed, self._known, self._enough = after
+
+    def _has(self, append: Append) -> bool:
+        """Whether the journal has these entries at their place."""
+        run_id, entries, _ = append
+        found = self._journal.read(run_id, entries[0].position)
+        return list(islice(found, len(entries))) == entries
+
+    def _store(self, call: Callable[[], T]) -> Steps[T]:
+        """What a call of the store gives. Nobody waits for one that does not say it is slow."""
+        return call() if self._submit is None else (yield Wait(call))
 
 
-def loaded(
-    journal: Journal,
-    spec: AgentSpec[S],
-    run_id: str,
-    until: int | None = None,
-    *,
-    from_start: bool = False,
-) -> Loaded[S]:
-    """The run of this id as it was after its first `until` entries; None is all.
-
-    A checkpoint saves reading all of them, unless it is to be made `from_start`.
-
-    Raises:
-        RunNotFoundError: there is no such run.
-        StoredDataError: what is stored is damaged, or this agent gives another run of it.
-        SnapshotMismatchError: a call that is still open needs a tool that this agent has not got.
-        JournalError: it cannot be read.
-    """
-    found = None if from_start else _last_checkpoint(journal, run_id, until)
-    entries = iter(journal.read(run_id, 0 if found is None else found[0]))
-    now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
-    if found is not None:
-        now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
-    more = islice(entries, None if until is None else max(0, until - now.length))
-    now = _followed(spec, now, more)
-    open_calls = (slot.call.tool_name for slot in now.run.slots if not is_settled(slot))
-    if missing := sorted(set(open_calls) - spec.tools.keys()):
-        raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
-    return now
+def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:
+    """What a list says of `run`; `quiet` itself while it waits for nobody and for no time."""
+    if not _waits(run):
+        return quiet
+    owed = due(spec, run)
+    # A tool's deadline is no wait of the run: who drives it is there, or the tool is lost.
+    times = [one.at for one in owed if isinstance(one, WaitUntil) and one.reason != "deadline"]
+    asked = tuple(one.tool.name for one in owed if isinstance(one, AskHuman))
+    return evolve(quiet, wake_at=min(times, default=None), pending=asked)
 
 
-def _last_checkpoint(
-    journal: Journal, run_id: str, until: int | None
-) -> tuple[int, Mapping[str, Any]] | None:
-    chain = journal.checkpoints(run_id)
-    return joined(
-        (one.position, one.data) for one in chain if until is None or one.position <= until
-    )
-
-
-def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loaded[S]:
-    """The run in a checkpoint, or in the first entry; `position` entries led to it."""
-    snapshot = passing_snapshot(data)
-    run = run_of(spec, snapshot)
-    return Loaded(run, position, snapshot.held)
-
-
-def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
-    first = next(entries, None)
-    if first is None:
-        raise RunNotFoundError(f"the journal has no run {run_id!r}")
-    if first.position != 0 or first.kind != STARTED:
-        raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
-    return 1, first.data
-
-
-def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Loaded[S]:
-    """The run after more entries."""
-    run, length, passed = now.run, now.length, now.passed
-    for entry, data in with_data(more):
-        require_position(run, entry, length)
-        length += 1
-        if entry.kind == FORGOTTEN:
-            raise RunNotFoundError(f"the journal has no run {run.id!r} any more: it is forgotten")
-        if entry.kind == STOPPED:
-            passed = tuple(map(key_from_json, _held(data)))
-        else:
-            passed = ()
-            _, run = event_and_run(spec, run, entry, data)
-    return Loaded(run, length, passed, now.known)
-
-
-def require_position(run: Run[Any], entry: Entry, position: int) -> None:
-    """Raise JournalDamagedError unless the entry stands at `position`."""
-    if entry.position != position:
-        raise JournalDamagedError(
-            f"the journal of run {run.id!r} is damaged: entry {position} is not there"
-        )
-
-
-def event_and_run(
-    spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]
-) -> tuple[Event, Run[S]]:
-    """The event in an entry, and the run after it.
-
-    Raises:
-        StoredDataError: it is damaged, or this agent makes another run of it.
-    """
-    try:
-        event, mark = marked_event(spec, entry.kind, data)
-        after = step(spec, run, event)
-    except DetentError as error:
-        raise StoredDataError(
-            f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) cannot be followed: "
-            f"{error}"
-        ) from error
-    is_same = after is not run if mark is None else mark == progress_mark(after)
-    if not is_same:
-        raise StoredDataError(
-            f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
-            f"{mark or 'another place'!r:.200}, and with this agent at "
-            f"{progress_mark(after)!r}: the agent's rules have "
-            f"changed since{_lack(spec, event)}"
-        )
-    return event, after
-
-
-def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tuple[Event, object]:
-    """The event in an entry's data, and the mark behind it, or None.
-
-    Raises:
-        StoredDataError: there is none, or it names what this agent does not have.
-    """
-    rest = dict(data)
-    mark = rest.pop("mark", None)
-    return event_of_kind(spec, kind, rest), mark
-
-
-def _lack(spec: AgentSpec[Any], event: Event) -> str:
-    """Which of the tools that the model has called this agent has not got, to end a sentence."""
-    calls = event.reply.message.tool_calls if isinstance(event, ModelReplied) else ()
-    own = spec.tools if spec.output is None else {*spec.tools, spec.output.name}
-    names = dict.fromkeys(call.tool_name for call in calls if call.tool_name not in own)
-    return f"; it has no tool {', '.join(map(repr, names))}" if names else ""
-
-
-def _held(data: Mapping[str, Any]) -> Iterable[object]:
-    held: object = data.get("held")
-    return held if isinstance(held, list) else [held]
+def _waits(run: Run[Any]) -> bool:
+    """Whether a call waits for a human, or anything for a time."""
+    for slot in run.slots:
+        status = slot.status
+        kind = type(status)
+        if kind is AwaitingDecision or kind is BackingOff:
+            return True
+        if isinstance(status, Delegated) and _waits(status.run):
+            return True
+    return type(run.phase) is Pausing

@@ -14,6 +14,7 @@ from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.performers import NestedPerformers
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
 from detent.core.chat.replies import ModelFailure
 from detent.core.control.breakpoints import Holds
 from detent.core.errors import StateError
@@ -25,6 +26,7 @@ from detent.core.result import (
     ToolInvocationError,
 )
 from detent.core.run.effects import Effect
+from detent.core.run.events import Event
 from detent.core.run.outcomes import Failed
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
@@ -47,6 +49,8 @@ Errors = Mapping[ModelFailure, BaseException]
 class RunHandle(Generic[S]):
     """A session, the ports that perform its effects, its breakpoints, its recorder and its lease.
 
+    `opening` is what happens to the run before anything else does.
+
     For a loop of one's own: `take` from the session, `perform`, `land` in the session,
     until nothing is under way; then `result`. Until then other processes cannot resume the run.
     """
@@ -57,6 +61,7 @@ class RunHandle(Generic[S]):
     recorder: Recorder | None = None
     confirmation: Rules = field(factory=Rules)
     lease: Lease | None = None
+    opening: tuple[Event, ...] = ()
 
     def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """Drive the run, blocking, once. `raises` says whether a breakpoint raises."""
@@ -64,6 +69,7 @@ class RunHandle(Generic[S]):
 
         performer = self.performer if self.performer.agents else self.performer.own
         try:
+            self.session.feed(*self.opening)
             drive(self.session, performer.perform, drop=performer.drop, inbox=inbox)
             return self.result(raises=raises)
         finally:
@@ -78,11 +84,14 @@ class RunHandle(Generic[S]):
             dispatcher.loop = asyncio.get_running_loop()
         performer = self.performer if self.performer.agents else self.performer.own
         try:
+            await in_event_loop(self.session.feed_steps(*self.opening))
             await drive_async(self.session, performer.perform_async, inbox=inbox)
             if dispatcher is not None:
                 await dispatcher.told()
-            return self.result(raises=raises)
+            return await in_event_loop(self._result_steps(raises=raises))
         finally:
+            if self.lease is not None:
+                await in_event_loop(self.lease.release_steps())
             self._leave()
 
     def _leave(self) -> None:
@@ -92,10 +101,6 @@ class RunHandle(Generic[S]):
         self.performer.own.errors.clear()
         if self.performer.own.dispatcher is not None:
             self.performer.own.dispatcher.error = None
-
-    def _give_back(self) -> None:
-        if self.lease is not None:
-            self.lease.release()
 
     def result(self, *, raises: bool = True) -> AgentResult[S, Any]:
         """What the run has come to, when it is no longer driven.
@@ -111,26 +116,31 @@ class RunHandle(Generic[S]):
             StreamingCallbackError: the streaming callback has raised.
         """
         try:
-            result = self._come_to(raises=raises)
+            return at_once(self._result_steps(raises=raises))
         finally:
             self._give_back()
-        if (
-            self.performer.own.dispatcher is not None
-            and self.performer.own.dispatcher.error is not None
-        ):
-            raise StreamingCallbackError(result) from self.performer.own.dispatcher.error
+
+    def _give_back(self) -> None:
+        if self.lease is not None:
+            self.lease.release()
+
+    def _result_steps(self, *, raises: bool) -> Steps[AgentResult[S, Any]]:
+        result = yield from self._come_to(raises=raises)
+        dispatcher = self.performer.own.dispatcher
+        if dispatcher is not None and dispatcher.error is not None:
+            raise StreamingCallbackError(result) from dispatcher.error
         return result
 
-    def _come_to(self, *, raises: bool) -> AgentResult[S, Any]:
+    def _come_to(self, *, raises: bool) -> Steps[AgentResult[S, Any]]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
             return _ended(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
             try:
-                self.recorder.stop(run, held)
+                yield from self.recorder.stop(run, held)
             except JournalConflictError:
                 # What people say ends a stop. If they have been faster, it is as if it had been so.
-                if not self.recorder.missed(run):
+                if not (yield from self.recorder.missed(run)):
                     raise
         at = self.performer.own.clock.now()
         result = _stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)

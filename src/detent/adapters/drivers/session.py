@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeAlias
 
-from detent.adapters.drivers.mail import Halt, Landed
+from attrs import frozen
+
+from detent.adapters.drivers.fold import Fold, Missed, Record
+from detent.adapters.drivers.steps import Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
-from detent.core.control.hooks import Hook, HookError, incoming, outgoing, sent_back
-from detent.core.control.rebase import Folded, rebased
-from detent.core.errors import DetentError
+from detent.core.control.hooks import Hook, HookError, incoming, outgoing
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
-from detent.core.machine.step import step
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
 from detent.core.run.events import Event, ToolStarted
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
 from detent.ports.clock import Clock
-from detent.ports.journal import JournalConflictError
 from detent.ports.observer import Observer
-
-Record: TypeAlias = Callable[[Sequence[tuple[Event, Run[Any]]]], object]
-"""Keeps events that have happened; it is given each with the run after it."""
-Missed: TypeAlias = Callable[[Run[S]], Sequence[Folded[S]]]
-"""What people have said elsewhere to a run that could not be recorded; nothing if it was others."""
 
 REPEATABLE = (AskModel, Judge)
 """What may be done again without harm if a process ends before it is recorded what came of it."""
@@ -36,8 +28,17 @@ WAITS = (AskHuman, WaitUntil)
 """What does no work: whoever goes on with the run waits for the same human, or the same time."""
 
 
-class SessionLeftError(DetentError, RuntimeError):
-    """A session is asked for its run after it was left."""
+Landed: TypeAlias = tuple[Effect, Event | BaseException | None]
+"""What came of an effect."""
+
+
+@frozen
+class Halt:
+    """Put into an inbox: begin nothing more, and hear out what is at work. It is no event.
+
+    The run does not know of it, and whoever resumes it goes on as if nothing had been. What only
+    waits, for a human or a time, is dropped when nothing else is under way.
+    """
 
 
 class Session(Generic[S]):
@@ -82,32 +83,21 @@ class Session(Generic[S]):
         inner_hooks: Mapping[tuple[str, ...], Sequence[Hook]] | None = None,
     ) -> None:
         self.spec = spec
-        self._run = run
-        self._folded: list[Folded[S]] = []
+        self._fold = Fold(spec, run, observers=observers, record=record, missed=missed, hooks=hooks)
+        self.waits = bool(getattr(record, "waits", False))
         self._clock = SystemClock() if clock is None else clock
-        self._observers = tuple(observers)
         self._hold = hold
         self._passed = tuple(passed)
-        self._record = record
-        self._missed = missed
         self._hooks = tuple(hooks)
         self._inner_hooks = dict(inner_hooks or {})
         self._has_hooks = bool(self._hooks or self._inner_hooks)
         self.open()
 
-    @cached_property
-    def _run(self) -> Run[S]:
-        """The run with all that was folded in. Without a value, `leave` has taken it away."""
-        raise SessionLeftError(
-            "this session holds its run no longer: whoever drove it has given its result, or "
-            "raised; go on with that result's run, or with Agent.resume, in another session"
-        )
-
     @property
     def run(self) -> Run[S]:
         """The run, as it is recorded."""
-        self._settle()
-        return self._run
+        at_once(self._fold.settle_steps())
+        return self._fold.run
 
     def open(self) -> None:
         """Begin a loop: nothing is under way, and what an earlier one left is offered again."""
@@ -118,11 +108,14 @@ class Session(Generic[S]):
         self._raised: tuple[BaseException, ...] = ()
         self._answers: tuple[Event, ...] = ()
         self._void: tuple[Effect, ...] = ()
-        self._is_behind = False  # people have spoken since it was found out what is owed
-        self._is_undone = False  # the last that was folded in could not be recorded
+        self._fold.is_behind = False
         self._is_halted = False  # nothing new is begun in this loop
 
     def take(self) -> list[Effect]:
+        """As `take_steps`, blocking."""
+        return at_once(self.take_steps())
+
+    def take_steps(self) -> Steps[list[Effect]]:
         """The effects that are owed and not under way yet; from now on they are.
 
         Tools are recorded as started first, with the time if they may only take so long; of a tool
@@ -132,11 +125,11 @@ class Session(Generic[S]):
         """
         known = tuple(self.under_way)
         try:
-            fresh = self._begun()
+            fresh = yield from self._begun()
             while self._answers:
                 answers, self._answers = self._answers, ()
-                self.feed(*answers)
-                fresh |= self._begun()
+                yield from self.feed_steps(*answers)
+                fresh |= yield from self._begun()
                 fresh = {key: one for key, one in fresh.items() if key in self.under_way}
         except BaseException:  # nobody is given what has been begun
             self.under_way = {key: self.under_way[key] for key in known if key in self.under_way}
@@ -153,9 +146,10 @@ class Session(Generic[S]):
             self._void += tuple(one for key, one in self.under_way.items() if key not in kept)
         self.under_way = kept
 
-    def _begun(self) -> dict[EffectKey, Effect]:
+    def _begun(self) -> Steps[dict[EffectKey, Effect]]:
         if self._has_hooks or self._hold is not NO_HOLD:
-            self._settle()  # they are asked about what is owed to the run as it is recorded
+            # they are asked about what is owed to the run as it is recorded
+            yield from self._fold.settle_steps()
         fresh = self._fresh()
         if self._has_hooks:
             sent = {key: self._sent(key, effect) for key, effect in fresh.items()}
@@ -164,12 +158,12 @@ class Session(Generic[S]):
         for effect in fresh.values():
             if isinstance(effect, RunTool):
                 is_more_owed |= self._start(effect)
-        self._settle()
-        if not (is_more_owed or self._is_behind):
+        yield from self._fold.settle_steps()
+        if not (is_more_owed or self._fold.is_behind):
             self.under_way |= fresh
             return fresh
-        if self._is_behind:  # a tool whose start came too late must not run
-            owed = {effect.key for effect in due(self.spec, self._run)}
+        if self._fold.is_behind:  # a tool whose start came too late must not run
+            owed = {effect.key for effect in due(self.spec, self._fold.run)}
             fresh = {key: effect for key, effect in fresh.items() if key in owed}
         fresh = {  # in the place of a call of an agent stands what that owes
             key: effect
@@ -177,7 +171,7 @@ class Session(Generic[S]):
             if not (isinstance(effect, RunTool) and isinstance(effect.tool, Delegate))
         }
         self.under_way |= fresh
-        fresh |= self._begun()  # in the course of which people may speak as well
+        fresh |= yield from self._begun()  # in the course of which people may speak as well
         return {key: effect for key, effect in fresh.items() if key in self.under_way}
 
     def _sent(self, key: EffectKey, effect: Effect) -> Effect | None:
@@ -197,25 +191,26 @@ class Session(Generic[S]):
     def _hooks_of(self, effect: Effect) -> tuple[Sequence[Hook], Run[Any]]:
         """The hooks of the agent that the effect is for, and that agent's run."""
         if not effect.path:
-            return self._hooks, self.run
+            return self._hooks, self._fold.run
         hooks = self._inner_hooks.get(tuple(at.tool_name for at in effect.path))
         try:
-            return (hooks, nested_run(self.run, effect.path)) if hooks else ((), self.run)
+            run = self._fold.run
+            return (hooks, nested_run(run, effect.path)) if hooks else ((), run)
         except LookupError:  # the agent has ended, or the whole run: what comes is not heard
-            return (), self.run
+            return (), self._fold.run
 
     def _start(self, effect: RunTool) -> bool:
         """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
         is_timed = effect.tool.timeout_s is not None or isinstance(effect.tool, Delegate)
         at = self._clock.now() if is_timed else None
         started = ToolStarted(effect.ref, effect.attempt, at)
-        self._fold(wrap_event(effect.path, started) if effect.path else started)
+        self._fold.add(wrap_event(effect.path, started) if effect.path else started)
         return is_timed
 
     def _fresh(self) -> dict[EffectKey, Effect]:
-        self._is_behind = False
+        self._fold.is_behind = False
         owed = {}
-        for effect in due(self.spec, self._run):
+        for effect in due(self.spec, self._fold.run):
             owed[effect.key] = effect
         if self.under_way:
             self._keep(owed)
@@ -243,7 +238,7 @@ class Session(Generic[S]):
 
         Whoever goes on with the run, as its journal could not be written, would run them again.
         """
-        owed = {effect.key for effect in due(self.spec, self.run)}
+        owed = {effect.key for effect in due(self.spec, self._fold.run)}
         begun = self.under_way.values()
         return [one for one in begun if isinstance(one, RunTool) and one.key in owed]
 
@@ -252,136 +247,77 @@ class Session(Generic[S]):
         del self.under_way[effect.key]
 
     def land(self, effect: Effect, came: Event | BaseException | None) -> None:
+        """As `land_steps`, blocking."""
+        at_once(self.land_steps(effect, came))
+
+    def land_steps(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         """Fold in what came of `effect`, unless it is no longer under way.
 
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
+        if self._has_hooks:  # they are told of the run as it is recorded
+            yield from self._fold.settle_steps()
         self._land(effect, came)
         if self.under_way or not isinstance(effect, REPEATABLE):
-            self._settle()
+            yield from self._fold.settle_steps()
 
     def hear(self, items: Iterable[Event | Landed | Halt]) -> None:
+        """As `hear_steps`, blocking."""
+        at_once(self.hear_steps(items))
+
+    def hear_steps(self, items: Iterable[Event | Landed | Halt]) -> Steps[None]:
         """Fold in events from outside and what came of effects; together they are recorded."""
-        may_wait = False
+        may_wait = True
         try:
-            heard = [self._hear(item) for item in items]
-            may_wait = all(heard)
-        finally:
-            if self.under_way or not may_wait:
-                self._settle_each()
+            for item in items:
+                if isinstance(item, Halt):
+                    self._is_halted = True
+                elif isinstance(item, tuple):
+                    may_wait = may_wait and isinstance(item[0], REPEATABLE)
+                    if self._has_hooks:  # as above
+                        yield from self._fold.settle_steps()
+                    self._land(*item)
+                else:
+                    may_wait = False
+                    self._fold.add(item)
+        except BaseException:
+            yield from self._fold.settle_each_steps()
+            raise
+        if self.under_way or not may_wait:
+            yield from self._fold.settle_each_steps()
 
     def feed(self, *events: Event) -> None:
-        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
-        run, before = self._run, len(self._folded)
-        try:
-            for event in events:
-                self._fold(event)
-        except BaseException:
-            self._run = run
-            del self._folded[before:]
-            raise
-        self._settle()
+        """As `feed_steps`, blocking."""
+        at_once(self.feed_steps(*events))
 
-    def _hear(self, item: Event | Landed | Halt) -> bool:
-        """Fold it in; whether it may be recorded later."""
-        if isinstance(item, Halt):
-            self._is_halted = True
-            return True
-        if isinstance(item, tuple):
-            self._land(*item)
-            return isinstance(item[0], REPEATABLE)
-        self._fold(item)
-        return False
+    def feed_steps(self, *events: Event) -> Steps[None]:
+        """Fold in events from anywhere: all of them, or, when they cannot be recorded, none."""
+        self._fold.add_all(events)
+        yield from self._fold.settle_steps()
 
     def _land(self, effect: Effect, came: Event | BaseException | None) -> None:
-        key, before = effect.key, self._run
+        key = effect.key
         if self.under_way.get(key) is not effect:
             return
         del self.under_way[key]
+        before = self._fold.run
         try:
             if isinstance(came, BaseException):
                 self._raised += (came,)
             elif came is not None:
                 if self._has_hooks:
                     hooks, run = self._hooks_of(effect)
-                    before = self._run  # people may have been heard just now
                     came = incoming(hooks, effect, came, run)
-                self._fold(wrap_event(effect.path, came) if effect.path else came)
+                self._fold.add(wrap_event(effect.path, came) if effect.path else came)
         except HookError as error:
             self._raised += (error,)
-        if self._run is before:
+        if self._fold.run is before:
             self._left += (key,)
 
-    def _fold(self, event: Event) -> None:
-        before = self._run
-        run = step(self.spec, before, event)
-        back = sent_back(self._hooks, run) if self._hooks and run is not before else None
-        self._folded.append((before, event, run))
-        if back is not None:
-            before, run = run, step(self.spec, run, back)
-            self._folded.append((before, back, run))
-        self._run = run
-
-    def _settle(self) -> None:
-        """Record what has been folded in, and tell the observers; or it has not happened."""
-        if not self._folded:
-            return
-        folded, self._folded = self._folded, []
-        if self._record is not None:
-            changes = [(event, after) for before, event, after in folded if after is not before]
-            missed: Sequence[Folded[S]] = ()
-            try:
-                if changes:
-                    self._record(changes)
-            except JournalConflictError:
-                self._undo(folded[0][0])
-                missed = () if self._missed is None else self._missed(self._run)
-                if not missed:
-                    raise
-            except BaseException:
-                self._undo(folded[0][0])
-                raise
-            if missed:
-                self._rebase(folded, missed)
-                return
-        self._tell(folded)
-
-    def _tell(self, folded: Sequence[Folded[S]]) -> None:
-        if self._observers:  # most runs have none
-            for one in folded:
-                for observe in self._observers:
-                    observe(*one)
-
-    def _undo(self, run: Run[S]) -> None:
-        """Nothing has happened since `run`."""
-        self._run, self._is_undone = run, True
-
-    def _rebase(self, folded: Sequence[Folded[S]], missed: Sequence[Folded[S]]) -> None:
-        """Fold in once more what could not be recorded, behind what people have said, and settle.
-
-        RULE: whatever an observer raises about the one, the other is recorded.
-        """
-        self._run, self._is_behind = missed[-1][2], True
-        try:
-            self._tell(missed)
-        finally:
-            events = [event for _, event, _ in folded]
-            self._folded = rebased(self.spec, self._run, events, self._hooks)
-            self._run, self._is_undone = self._folded[-1][2], False
-            self._settle()
-
-    def _settle_each(self) -> None:
-        """As `_settle`. What cannot be recorded takes nothing with it that has come beside it."""
-        folded, self._is_undone = self._folded, False
-        try:
-            self._settle()
-        except Exception:
-            were_undone = len(folded) > 1 and self._is_undone
-            for _, event, _ in folded if were_undone else ():
-                with suppress(Exception):  # the first one is on its way
-                    self.feed(event)
-            raise
+    def settle_steps(self) -> Steps[None]:
+        """Record what was left to be recorded with the next tools."""
+        return self._fold.settle_steps()
 
     def close(self) -> Run[S]:
         """End a loop: the run as it is. The first exception that landed is raised."""
@@ -393,8 +329,7 @@ class Session(Generic[S]):
     def leave(self) -> None:
         """Hold the run no longer: nothing more is asked of this session."""
         self.open()
-        self._folded = []
-        vars(self).pop("_run", None)  # gone already, if it was left before
+        self._fold.leave()
 
     def _must_wait(self, effect: Effect) -> bool:
-        return place_of(effect) not in self._passed and self._hold(self.run, effect)
+        return place_of(effect) not in self._passed and self._hold(self._fold.run, effect)

@@ -8,8 +8,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from detent.adapters.drivers.mail import Halt, Landed
-from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.session import Halt, Landed, Session
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.run.effects import AskHuman, Effect
 from detent.core.run.events import Event

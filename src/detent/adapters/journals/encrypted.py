@@ -15,6 +15,8 @@ from detent.ports.journal import (
     Entry,
     Journal,
     JournalDamagedError,
+    Submit,
+    submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
@@ -43,11 +45,22 @@ class EncryptedJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
+        self.journal.append(*self._all_sealed(run_id, entries, checkpoint))
+
+    @property
+    def submit(self) -> Submit | None:
+        """As the port says, where the other store can."""
+        submit = submit_of(self.journal)
+        return submit and (lambda *new: submit(*self._all_sealed(*new)))
+
+    def _all_sealed(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> tuple[str, Sequence[Entry], Checkpoint | None]:
         sealed = [evolve(one, data=self._sealed(_of(run_id, one), one.text)) for one in entries]
         if checkpoint is not None:
             data = self._sealed(_of(run_id, checkpoint), checkpoint.text)
             checkpoint = evolve(checkpoint, data=data)
-        self.journal.append(run_id, sealed, checkpoint)
+        return run_id, sealed, checkpoint
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 from attrs import evolve, field, frozen
 
 from detent.ports.claims import Claims, claims_of
-from detent.ports.journal import Checkpoint, Entry, Journal
+from detent.ports.journal import Checkpoint, Entry, Journal, Submit, submit_of
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
 Redact = Callable[[str], str]
@@ -38,10 +38,21 @@ class RedactedJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says."""
+        self.journal.append(*self._all_redacted(run_id, entries, checkpoint))
+
+    @property
+    def submit(self) -> Submit | None:
+        """As the port says, where the other store can."""
+        submit = submit_of(self.journal)
+        return submit and (lambda *new: submit(*self._all_redacted(*new)))
+
+    def _all_redacted(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> tuple[str, Sequence[Entry], Checkpoint | None]:
         kept = [evolve(entry, data=self._redacted(entry.data)) for entry in entries]
         if checkpoint is not None:
             checkpoint = evolve(checkpoint, data=self._redacted(checkpoint.data))
-        self.journal.append(run_id, kept, checkpoint)
+        return run_id, kept, checkpoint
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
         """As the port says."""

@@ -8,28 +8,34 @@ is the index of lists as well.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import frozen
 
 from detent.adapters.journals.lines import sync_directory
 from detent.adapters.journals.polling import wait_for_change
 from detent.adapters.journals.sqlite_claims import SQLiteClaims
 from detent.adapters.journals.sqlite_file import SQLiteFile, reader
-from detent.adapters.journals.sqlite_rows import (
+from detent.adapters.journals.sqlite_tables import (
+    LENGTHEN,
     checkpoint_checksum,
     checkpoint_row,
     entry_checksum,
     entry_row,
     full_row,
     is_whole,
+    list_anew,
+    listed_runs,
+    open_run,
     text_of,
     unpack,
 )
-from detent.adapters.journals.sqlite_runs import LENGTHEN, list_anew, listed_runs, open_run
+from detent.adapters.journals.writer import Done, Writer
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -40,6 +46,9 @@ from detent.ports.journal import (
     texts_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -75,38 +84,25 @@ class SQLiteJournal:
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
         self._file = SQLiteFile(self._path)
-        self.claims = SQLiteClaims(self._file)
+        self._writer = Writer(partial(_together, self._file))
+        self.claims = SQLiteClaims(self._file, self._writer)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
-        """As the port says."""
-        start = entries[0].position if entries else 0
-        require_next(run_id, entries, start)
-        pairs = zip(entries, texts_of(entries), strict=True)
-        rows = [entry_row(run_id, entry, text) for entry, text in pairs]
-        snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
-        is_plain = start and snapshot is None and all(one.listing is None for one in entries)
+        """As the port says. Where others are just writing, it goes with the next of theirs."""
+        rows = _Rows.of(run_id, entries, checkpoint)
+        if self._writer.is_at_work:
+            self._writer.submit(partial(rows.write, path=self._path)).result()
+        elif not (rows.is_plain and self._file.do("written", rows.are_inserted)):
+            self._file.do("written", partial(_alone, partial(rows.write, path=self._path)))
 
-        def write(db: sqlite3.Connection) -> None:
-            if is_plain and _is_inserted(db, rows):
-                return
-            db.execute("BEGIN IMMEDIATE")
-            length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
-            self._require_all(run_id, length, known)
-            if length != start:
-                raise JournalConflictError(run_id, start, length)
-            if start:
-                db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
-                list_anew(db, run_id, entries)
-            else:
-                open_run(db, run_id, entries)
-            db.executemany(INSERT[1], rows)
-            if snapshot is not None:
-                db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", snapshot)
-            db.execute("COMMIT")
-
-        self._file.do("written", write)
+    def submit(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """As the port `SubmittingJournal` says; what many submit is on the disk by one wait."""
+        rows = _Rows.of(run_id, entries, checkpoint)
+        return self._writer.submit(partial(rows.write, path=self._path))
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
@@ -114,7 +110,7 @@ class SQLiteJournal:
         damage: JournalDamagedError | None = None
         try:
             known = self._file.do("read", partial(_rows, rows, run_id, start))
-            self._require_all(run_id, len(rows), known, start)
+            _require_all(self._path, run_id, len(rows), known, start)
         except JournalDamagedError as error:
             damage = error
         for place, row in enumerate(map(full_row, rows), start):
@@ -125,17 +121,6 @@ class SQLiteJournal:
             yield Entry(position, at, kind, status, text_of(run_id, data))
         if damage is not None:
             raise JournalDamagedError(str(damage), run_id, start + len(rows))
-
-    def _require_all(self, run_id: str, count: int, known: object, start: int = 0) -> None:
-        """Raise when a run, of which `count` entries are there from `start` on, was once longer."""
-        if known is None and not count:
-            return
-        if not isinstance(known, int) or start + count < known:
-            had = "an unknown number of" if known is None else known
-            raise JournalDamagedError(
-                f"the journal {self._path} is damaged: run {run_id!r} had {had} entries, and "
-                f"{start + count} are left"
-            )
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """As the port says."""
@@ -205,17 +190,99 @@ class SQLiteJournal:
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
         self._file.close()
+        self.claims.close()
 
 
-def _is_inserted(db: sqlite3.Connection, rows: Sequence[tuple[object, ...]]) -> bool:
-    """Whether some rows could be inserted as the next ones of a run, by one statement."""
-    if len(rows) > AT_ONCE:
-        return False
+@frozen
+class _Rows:
+    """The rows of an append."""
+
+    run_id: str
+    entries: Sequence[Entry]
+    rows: Sequence[tuple[object, ...]]
+    snapshot: tuple[object, ...] | None
+    is_plain: bool
+
+    @classmethod
+    def of(cls, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None) -> _Rows:
+        """Makes them. It raises what there is to say against the entries by themselves."""
+        start = entries[0].position if entries else 0
+        require_next(run_id, entries, start)
+        pairs = zip(entries, texts_of(entries), strict=True)
+        rows = [entry_row(run_id, entry, text) for entry, text in pairs]
+        snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
+        is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
+        is_plain = is_few and all(one.listing is None for one in entries)
+        return cls(run_id, entries, rows, snapshot, is_plain)
+
+    def are_inserted(self, db: sqlite3.Connection) -> bool:
+        """Whether they could be inserted as the next ones of a run, by one statement."""
+        try:
+            db.execute(INSERT[len(self.rows)], [*chain(*self.rows)])
+        except sqlite3.IntegrityError:
+            return False
+        return True
+
+    def write(self, db: sqlite3.Connection, path: str) -> None:
+        """Write them in the transaction that has begun."""
+        if self.is_plain and self.are_inserted(db):
+            return
+        run_id, start = self.run_id, self.entries[0].position
+        length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
+        _require_all(path, run_id, length, known)
+        if length != start:
+            raise JournalConflictError(run_id, start, length)
+        if start:
+            db.execute(LENGTHEN, (length, run_id))  # damage may have made it shorter
+            list_anew(db, run_id, self.entries)
+        else:
+            open_run(db, run_id, self.entries)
+        db.executemany(INSERT[1], self.rows)
+        if self.snapshot is not None:
+            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
+
+
+def _alone(job: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+    """Do a job in a transaction of its own."""
+    db.execute("BEGIN IMMEDIATE")
+    result = job(db)
+    db.execute("COMMIT")
+    return result
+
+
+def _together(
+    file: SQLiteFile, jobs: Sequence[Callable[[sqlite3.Connection], object]]
+) -> list[Done]:
+    """Do jobs in one transaction, each in a part of it that can be undone by itself."""
+    return file.do("written", partial(_alone, lambda db: [_done(file, job, db) for job in jobs]))
+
+
+def _done(
+    file: SQLiteFile, job: Callable[[sqlite3.Connection], object], db: sqlite3.Connection
+) -> Done:
+    db.execute("SAVEPOINT job")
     try:
-        db.execute(INSERT[len(rows)], [*chain(*rows)])
-    except sqlite3.IntegrityError:
-        return False
-    return True
+        return job(db), None
+    except Exception as error:
+        if not db.in_transaction or isinstance(error, sqlite3.OperationalError):
+            raise  # it is the file's fault, and none of them can be done
+        db.execute("ROLLBACK TO job")
+        return None, file.fault("written", error) if isinstance(error, sqlite3.Error) else error
+    finally:
+        if db.in_transaction:
+            db.execute("RELEASE job")
+
+
+def _require_all(path: str, run_id: str, count: int, known: object, start: int = 0) -> None:
+    """Raise when a run, of which `count` entries are there from `start` on, was once longer."""
+    if known is None and not count:
+        return
+    if not isinstance(known, int) or start + count < known:
+        had = "an unknown number of" if known is None else known
+        raise JournalDamagedError(
+            f"the journal {path} is damaged: run {run_id!r} had {had} entries, and "
+            f"{start + count} are left"
+        )
 
 
 def _rows(rows: list[Any], run_id: str, start: int, db: sqlite3.Connection) -> object:

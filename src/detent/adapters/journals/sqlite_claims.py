@@ -7,11 +7,17 @@ process which the same cut has ended.
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from detent.adapters.journals.sqlite_file import SQLiteFile
+from detent.adapters.journals.writer import Writer
 from detent.core.control.claims import Claim, Owner
 from detent.ports.claims import FORGOTTEN_S
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 
 FIND = "SELECT owner, epoch, since FROM claims WHERE run_id = ?"
 FIRST = "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)"
@@ -28,24 +34,32 @@ class SQLiteClaims:
 
     is_shared = True
 
-    def __init__(self, file: SQLiteFile) -> None:
+    def __init__(self, file: SQLiteFile, writer: Writer[sqlite3.Connection]) -> None:
         self._file = file
+        self._writer = writer
+        self._reader = file.twin()  # which need not wait until others have written
+
+    def close(self) -> None:
+        """Close what is read by. It is opened again when it is needed."""
+        self._reader.close()
 
     def find(self, run_id: str) -> Claim | None:
         """As the port says."""
-        row = self._file.do("read", lambda db: db.execute(FIND, (run_id,)).fetchone())
+        row = self._reader.do("read", lambda db: db.execute(FIND, (run_id,)).fetchone())
         return None if row is None else Claim(*row)
 
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
         """As the port says."""
-        new = (now.owner, now.epoch, now.since)
-        if was is None:
-            return self._written([(FIRST, (run_id, *new))]) == 1
-        return self._written([(NEXT, (*new, run_id, was.owner, was.epoch))]) == 1
+        return self._written([_swap(run_id, was, now)]) == 1
+
+    def submit_swap(self, run_id: str, was: Claim | None, now: Claim) -> Future[bool]:
+        """As `swap`, without waiting."""
+        swap = _swap(run_id, was, now)
+        return self._writer.submit(lambda db: db.execute(*swap).rowcount == 1)
 
     def owner(self, owner_id: str) -> Owner | None:
         """As the port says."""
-        row = self._file.do("read", lambda db: db.execute(OWNER, (owner_id,)).fetchone())
+        row = self._reader.do("read", lambda db: db.execute(OWNER, (owner_id,)).fetchone())
         return None if row is None else Owner(*row)
 
     def keep(self, owner: Owner) -> None:
@@ -53,14 +67,26 @@ class SQLiteClaims:
         row = (owner.id, owner.host, owner.pid, owner.started, owner.until)
         self._written([(FORGET, (owner.until - FORGOTTEN_S,)), (KEEP, row)])
 
-    def _written(self, statements: list[tuple[str, tuple[Any, ...]]]) -> int:
-        """Carry out statements, each by itself; how many rows the last one has changed."""
+    def _written(self, statements: list[Statement]) -> int:
+        """Carry out statements, and give how many rows the last one has changed."""
 
         def write(db: sqlite3.Connection) -> int:
+            return [db.execute(*one).rowcount for one in statements][-1]
+
+        def write_soon(db: sqlite3.Connection) -> int:
             db.execute("PRAGMA synchronous = NORMAL")
             try:
-                return [db.execute(*one).rowcount for one in statements][-1]
+                return write(db)
             finally:
                 db.execute("PRAGMA synchronous = FULL")
 
-        return self._file.do("written", write)
+        if self._writer.is_at_work:
+            return self._writer.submit(write).result()
+        return self._file.do("written", write_soon)
+
+
+def _swap(run_id: str, was: Claim | None, now: Claim) -> Statement:
+    new = (now.owner, now.epoch, now.since)
+    if was is None:
+        return FIRST, (run_id, *new)
+    return NEXT, (*new, run_id, was.owner, was.epoch)

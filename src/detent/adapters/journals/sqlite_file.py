@@ -10,8 +10,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from detent.adapters.journals.sqlite_runs import RUNS_SCHEMA
-from detent.ports.journal import JournalDamagedError, JournalError
+from detent.adapters.journals.sqlite_tables import RUNS_SCHEMA
+from detent.ports.journal import (
+    JournalDamagedError,
+    JournalError,
+    JournalUnavailableError,
+)
 
 T = TypeVar("T")
 
@@ -70,14 +74,19 @@ class SQLiteFile:
         JournalError: the file cannot be opened, or is no SQLite database of this layout.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_twin: bool = False) -> None:
         self._path = path
         self._pid = os.getpid()
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._only_reads = False
-        self.do("opened", lambda db: None)
+        if not is_twin:
+            self.do("opened", lambda db: None)
+
+    def twin(self) -> SQLiteFile:
+        """The same file by a connection of its own, which is opened when it is needed."""
+        return SQLiteFile(self._path, is_twin=True)
 
     def close(self) -> None:
         """Close the file. It is opened again when it is needed."""
@@ -98,14 +107,22 @@ class SQLiteFile:
                 return work(self._connection())
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._drop()
-                kind = JournalDamagedError if _is_damage(error) else JournalError
-                why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
-                raise kind(f"the journal {self._path} could not be {done}: {why}") from error
+                raise self.fault(done, error) from error
             finally:
                 if self._db is not None and self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 if self._only_reads:  # others may write, or we soon: look anew each time
                     self._drop()
+
+    def fault(self, done: str, error: Exception) -> JournalError:
+        """What an error of SQLite means for a journal."""
+        kind: type[JournalError] = JournalError
+        if _is_damage(error):
+            kind = JournalDamagedError
+        elif _is_locked(error):
+            kind = JournalUnavailableError
+        why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
+        return kind(f"the journal {self._path} could not be {done}: {why}")
 
     def _leave_to_parent(self) -> None:
         """Go on with a connection of one's own after a fork: SQLite forbids to share one.
@@ -237,6 +254,11 @@ def _is_read_only(error: Exception) -> bool:
     """Whether something may not be written: the file, or those that SQLite wants beside it."""
     code = getattr(error, "sqlite_errorname", "")
     return code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
+
+
+def _is_locked(error: Exception) -> bool:
+    """Whether others have held the file for as long as we wait for them."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _is_damage(error: Exception) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from attrs import field, frozen
 
-from detent.adapters.drivers.recording import FORGOTTEN, STOPPED, loaded, marked_event
+from detent.adapters.drivers.loading import FORGOTTEN, STOPPED, loaded, marked_event
 from detent.adapters.testing.doubles.transcripts import transcript
 from detent.adapters.testing.simulation.trace import told
 from detent.core.machine.step import step

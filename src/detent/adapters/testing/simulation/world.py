@@ -12,7 +12,8 @@ from typing import Any
 
 from attrs import define, frozen
 
-from detent.adapters.drivers.recording import Loaded, Recorder, RunNotFoundError, loaded
+from detent.adapters.drivers.loading import Loaded, RunNotFoundError, loaded
+from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.system.clocks import JumpingClock
 from detent.adapters.testing.simulation.drawing import dice
@@ -232,7 +233,7 @@ class World:
         try:
             journal = self._journal()
             at = self._load(journal, number)
-            recorder = Recorder(journal, self._spec, self.clock.now, at, CHECKPOINT_ENTRIES)
+            recorder = Recorder(journal, self._spec, self.clock, at, CHECKPOINT_ENTRIES)
             if at.length == 0:
                 recorder.begin(at.run)
                 self._run = at.run

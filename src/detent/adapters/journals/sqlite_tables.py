@@ -1,23 +1,39 @@
-"""The index of an SQLite journal: what lists say of each run, kept in one transaction with entries.
+"""The tables of an SQLite journal: the rows of entries and checkpoints, and the index of the runs.
 
-A row of it is checked against the run's last entry, which has a checksum of its own, so that most
-appends need no further one; what a `Listing` says, which changes seldom, has one.
+Rows are short where most are alike, and each has a CRC-32 of the rest of it. What lists say of a
+run is kept in one transaction with its entries. A row of the index is checked against the run's
+last entry, so that most appends need no further checksum; what a `Listing` says, which changes
+seldom, has one.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any
 
-from detent.adapters.journals.sqlite_rows import CODES, NAMES, entry_checksum, full_row, is_whole
-from detent.ports.journal import Entry, listing_after
+from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, listing_after
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun, page_of
 
+CODES: Mapping[str, bytes] = {
+    "ModelReplied": b"M",
+    "ToolStarted": b"S",
+    "ToolReturned": b"R",
+    "Judged": b"J",
+    "HappenedInside": b"I",
+    "running": b"r",
+}
+"""The kinds and the status that stand in most rows. A blob is no text: nothing else looks so."""
+NAMES: Mapping[object, str] = {code: name for name, code in CODES.items()}
+NUMBERS = struct.Struct("<qd")
+"""The position and the time of an entry, for its checksum."""
+PACKED_MAX = 2**26
+"""Longer texts are kept as they are: what a file can make of little is bounded."""
 RUNS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL, at REAL NOT NULL,
@@ -49,6 +65,75 @@ WITH RECURSIVE each(status) AS (
 LOST = """
 SELECT run_id, MAX(at) FROM entries WHERE run_id NOT IN (SELECT run_id FROM runs) GROUP BY run_id
 """
+
+
+def entry_row(run_id: str, entry: Entry, text: str) -> tuple[object, ...]:
+    """An entry as it is kept."""
+    at, kind, status = float(entry.at), entry.kind, entry.status
+    checksum = entry_checksum(run_id, entry.position, at, kind, status, text)
+    code, short = CODES.get(kind, kind), CODES.get(status, status)
+    return run_id, entry.position, at, code, short, text, checksum
+
+
+def checkpoint_row(run_id: str, checkpoint: Checkpoint) -> tuple[object, ...]:
+    """A checkpoint as it is kept."""
+    place, text = checkpoint.position, checkpoint.text
+    return run_id, place, pack(text), checkpoint_checksum(run_id, place, text)
+
+
+def full_row(row: Any) -> tuple[Any, ...]:
+    """A row of an entry with its kind and status in full."""
+    position, at, kind, status, data, checksum = row
+    return position, at, NAMES.get(kind, kind), NAMES.get(status, status), data, checksum
+
+
+def entry_checksum(run_id: str, *entry: Any) -> int:
+    """Of an entry."""
+    position, at, kind, status, text = entry
+    numbers = zlib.crc32(NUMBERS.pack(position, at))
+    return zlib.crc32(f"{run_id}\n{kind}\n{status}\n{text}".encode(), numbers)
+
+
+def checkpoint_checksum(run_id: str, position: int, text: object) -> int:
+    """Of a checkpoint."""
+    return zlib.crc32(f"{json.dumps([run_id, position])}{text}".encode())
+
+
+def is_whole(run_id: str, row: Any, checksum_of: Callable[..., int]) -> bool:
+    """Whether its checksum is right."""
+    *columns, checksum = row
+    try:
+        return bool(checksum == checksum_of(run_id, *columns))
+    except (TypeError, ValueError, struct.error):  # what is in a column is not of its type
+        return False
+
+
+def pack(text: str) -> str | bytes:
+    """A checkpoint says again what entries say: of English it then takes 40 % of the room."""
+    return zlib.compress(text.encode(), 1) if len(text) <= PACKED_MAX else text
+
+
+def unpack(data: object) -> object:
+    """The text, or what is none. One that was too long to be packed is there as it is."""
+    if not isinstance(data, bytes):
+        return data
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(data, PACKED_MAX)
+        return text.decode() if unpacking.eof else None
+    except (zlib.error, ValueError):
+        return None
+
+
+def text_of(run_id: str, data: object) -> str:
+    """The data in a row.
+
+    Raises:
+        JournalDamagedError: it is no text.
+    """
+    if not isinstance(data, str):
+        raise JournalDamagedError(f"the journal of run {run_id!r} is damaged: an entry is no text")
+    return data
 
 
 def open_run(db: sqlite3.Connection, run_id: str, entries: Sequence[Entry]) -> None:

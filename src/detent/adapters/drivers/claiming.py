@@ -1,0 +1,52 @@
+"""Claiming: a run is taken for this process before it is begun or gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from detent.adapters.drivers.leases import Keeper, Lease
+from detent.adapters.drivers.recording import RunExistsError
+from detent.adapters.drivers.steps import Steps, answer
+from detent.core.control.claims import RunBusyError
+from detent.ports.journal import Journal, JournalConflictError
+
+
+def claim(keeper: Keeper | None, run_id: str, *, take_over: bool) -> Steps[Lease | None]:
+    """A claim on a run that is there; None where the journal has no claims.
+
+    Raises:
+        RunBusyError: another process drives it, and it is not to be taken over.
+        JournalError: the store cannot be asked.
+    """
+    return None if keeper is None else (yield from keeper.take_steps(run_id, take_over=take_over))
+
+
+def claim_new(keeper: Keeper | None, journal: Journal | None, run_id: str) -> Steps[Lease | None]:
+    """A claim on a run that is to be begun.
+
+    Raises:
+        RunExistsError: it is there.
+        RunBusyError: another process is about to begin it.
+        JournalError: the store cannot be asked.
+    """
+    if keeper is None or journal is None:
+        return None
+    try:
+        return (yield from keeper.take_steps(run_id, is_new=True))
+    except RunBusyError:
+        entries = yield from answer(journal, lambda: list(journal.read(run_id)))
+        if entries:
+            raise RunExistsError(JournalConflictError(run_id, 0, len(entries))) from None
+        raise
+
+
+@contextmanager
+def given_back_on_failure(lease: Lease | None) -> Generator[None]:
+    """Give a claim back if what follows fails: or whoever keeps the error would keep the run."""
+    try:
+        yield
+    except BaseException:
+        if lease is not None:
+            lease.release()
+        raise

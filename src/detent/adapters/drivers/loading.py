@@ -1,0 +1,176 @@
+"""Loading: a run comes back from what a journal has of it, as far as this agent can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Generic
+
+from attrs import evolve, frozen
+
+from detent.core.control.breakpoints import key_from_json
+from detent.core.errors import DetentError, StoredDataError
+from detent.core.machine.step import step
+from detent.core.run.effects import EffectKey
+from detent.core.run.events import Event, ModelReplied
+from detent.core.run.run import Run, is_settled
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import lists_in
+from detent.core.state.typevars import S
+from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, joined
+from detent.core.storage.journal import event_of_kind, progress_mark
+from detent.core.storage.snapshot import SnapshotMismatchError, passing_snapshot, run_of
+from detent.ports.journal import Entry, Journal, JournalDamagedError, with_data
+
+STARTED = "Started"
+STOPPED = "Stopped"
+FORGOTTEN = "Forgotten"
+"""The last entry of a run that is just being deleted."""
+
+
+class RunNotFoundError(DetentError, LookupError):
+    """The journal has no such run."""
+
+
+@frozen
+class Loaded(Generic[S]):
+    """A run from a journal, how many entries it has, and the places where it had stopped.
+
+    `known` is its last checkpoint.
+    """
+
+    run: Run[S]
+    length: int
+    passed: tuple[EffectKey, ...] = ()
+    known: Known = NO_CHECKPOINT
+
+
+def loaded(
+    journal: Journal,
+    spec: AgentSpec[S],
+    run_id: str,
+    until: int | None = None,
+    *,
+    from_start: bool = False,
+) -> Loaded[S]:
+    """The run of this id as it was after its first `until` entries; None is all.
+
+    A checkpoint saves reading all of them, unless it is to be made `from_start`.
+
+    Raises:
+        RunNotFoundError: there is no such run.
+        StoredDataError: what is stored is damaged, or this agent gives another run of it.
+        SnapshotMismatchError: a call that is still open needs a tool that this agent has not got.
+        JournalError: it cannot be read.
+    """
+    found = None if from_start else _last_checkpoint(journal, run_id, until)
+    entries = iter(journal.read(run_id, 0 if found is None else found[0]))
+    now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
+    if found is not None:
+        now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
+    more = islice(entries, None if until is None else max(0, until - now.length))
+    now = _followed(spec, now, more)
+    open_calls = (slot.call.tool_name for slot in now.run.slots if not is_settled(slot))
+    if missing := sorted(set(open_calls) - spec.tools.keys()):
+        raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
+    return now
+
+
+def _last_checkpoint(
+    journal: Journal, run_id: str, until: int | None
+) -> tuple[int, Mapping[str, Any]] | None:
+    chain = journal.checkpoints(run_id)
+    return joined(
+        (one.position, one.data) for one in chain if until is None or one.position <= until
+    )
+
+
+def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loaded[S]:
+    """The run in a checkpoint, or in the first entry; `position` entries led to it."""
+    snapshot = passing_snapshot(data)
+    run = run_of(spec, snapshot)
+    return Loaded(run, position, snapshot.held)
+
+
+def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
+    first = next(entries, None)
+    if first is None:
+        raise RunNotFoundError(f"the journal has no run {run_id!r}")
+    if first.position != 0 or first.kind != STARTED:
+        raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
+    return 1, first.data
+
+
+def _followed(spec: AgentSpec[S], now: Loaded[S], more: Iterable[Entry]) -> Loaded[S]:
+    """The run after more entries."""
+    run, length, passed = now.run, now.length, now.passed
+    for entry, data in with_data(more):
+        require_position(run, entry, length)
+        length += 1
+        if entry.kind == FORGOTTEN:
+            raise RunNotFoundError(f"the journal has no run {run.id!r} any more: it is forgotten")
+        if entry.kind == STOPPED:
+            passed = tuple(map(key_from_json, _held(data)))
+        else:
+            passed = ()
+            _, run = event_and_run(spec, run, entry, data)
+    return Loaded(run, length, passed, now.known)
+
+
+def require_position(run: Run[Any], entry: Entry, position: int) -> None:
+    """Raise JournalDamagedError unless the entry stands at `position`."""
+    if entry.position != position:
+        raise JournalDamagedError(
+            f"the journal of run {run.id!r} is damaged: entry {position} is not there"
+        )
+
+
+def event_and_run(
+    spec: AgentSpec[S], run: Run[S], entry: Entry, data: Mapping[str, Any]
+) -> tuple[Event, Run[S]]:
+    """The event in an entry, and the run after it.
+
+    Raises:
+        StoredDataError: it is damaged, or this agent makes another run of it.
+    """
+    try:
+        event, mark = marked_event(spec, entry.kind, data)
+        after = step(spec, run, event)
+    except DetentError as error:
+        raise StoredDataError(
+            f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) cannot be followed: "
+            f"{error}"
+        ) from error
+    is_same = after is not run if mark is None else mark == progress_mark(after)
+    if not is_same:
+        raise StoredDataError(
+            f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
+            f"{mark or 'another place'!r:.200}, and with this agent at "
+            f"{progress_mark(after)!r}: the agent's rules have "
+            f"changed since{_lack(spec, event)}"
+        )
+    return event, after
+
+
+def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tuple[Event, object]:
+    """The event in an entry's data, and the mark behind it, or None.
+
+    Raises:
+        StoredDataError: there is none, or it names what this agent does not have.
+    """
+    rest = dict(data)
+    mark = rest.pop("mark", None)
+    return event_of_kind(spec, kind, rest), mark
+
+
+def _lack(spec: AgentSpec[Any], event: Event) -> str:
+    """Which of the tools that the model has called this agent has not got, to end a sentence."""
+    calls = event.reply.message.tool_calls if isinstance(event, ModelReplied) else ()
+    own = spec.tools if spec.output is None else {*spec.tools, spec.output.name}
+    names = dict.fromkeys(call.tool_name for call in calls if call.tool_name not in own)
+    return f"; it has no tool {', '.join(map(repr, names))}" if names else ""
+
+
+def _held(data: Mapping[str, Any]) -> Iterable[object]:
+    held: object = data.get("held")
+    return held if isinstance(held, list) else [held]
