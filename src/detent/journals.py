@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalConflictError as JournalConflictError
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
+    from detent.ports.journal import JournalUnavailableError as JournalUnavailableError
+    from detent.ports.journal import Submit as Submit
+    from detent.ports.journal import SubmittingJournal as SubmittingJournal
     from detent.ports.journal import listing_after as listing_after
     from detent.ports.journal import require_next as require_next
     from detent.ports.listing import Listing as Listing
@@ -41,8 +44,8 @@ else:
         {
             "adapters.agent.continuation": "ThreadNotEndedError",
             "adapters.drivers.history": "Runs",
-            "adapters.drivers.progress": "Progress",
             "adapters.drivers.loading": "RunNotFoundError",
+            "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError",
             "adapters.journals.directory": "DirectoryJournal",
             "adapters.journals.encrypted": "EncryptedJournal",
@@ -54,7 +57,7 @@ else:
             "ports.claims": "Claims",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-                "listing_after require_next"
+                "JournalUnavailableError Submit SubmittingJournal listing_after require_next"
             ),
             "ports.listing": "Listing RunQuery StoredRun page_of",
             "ports.notices": "Notices",

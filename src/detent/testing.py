@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from detent.ports.laws import check_journal as check_journal
     from detent.ports.laws import check_notices as check_notices
     from detent.ports.laws import check_observer as check_observer
+    from detent.ports.laws import check_submissions as check_submissions
     from detent.ports.laws import check_tool_executor as check_tool_executor
     from detent.ports.real_models import RealModelForbiddenError as RealModelForbiddenError
     from detent.ports.real_models import allow_real_models as allow_real_models
@@ -135,7 +136,8 @@ else:
             "adapters.testing.simulation.trace": "Folded Opened Performed Rested Said Trace",
             "ports.laws": (
                 "check_chance check_chat_generator check_claims check_clock check_confirmation_ui "
-                "check_handler check_journal check_notices check_observer check_tool_executor"
+                "check_handler check_journal check_notices check_observer check_submissions "
+                "check_tool_executor"
             ),
             "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
         },

@@ -19,9 +19,16 @@ from detent.adapters.journals.postgres import PostgresJournal
 from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.journals import Entry
 from detent.machine import ManualClock
-from detent.ports.journal import Checkpoint, JournalConflictError, JournalDamagedError, JournalError
+from detent.ports.journal import (
+    Checkpoint,
+    JournalConflictError,
+    JournalDamagedError,
+    JournalError,
+    JournalUnavailableError,
+)
 from detent.ports.laws.journal import check_journal, entries
 from detent.ports.laws.notices import check_notices
+from detent.ports.laws.submissions import check_submissions
 
 
 class Backwards(ManualClock):
@@ -266,6 +273,23 @@ def test_a_journal_that_is_made_before_a_fork_serves_both(connections: str, url:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     assert (done.stdout, done.returncode) == ("both 0\n", 0), done.stderr
+
+
+def test_appends_can_be_submitted(url: str) -> None:
+    """Many are written in one transaction."""
+    check_submissions(lambda: PostgresJournal(url))
+
+
+def test_a_run_that_another_process_writes_to_holds_up_no_other(url: str) -> None:
+    """It is not to be had at the moment, and is tried again."""
+    journal = PostgresJournal(url)
+    with psycopg.connect(url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtextextended('a', 0))")
+        held = journal.submit("a", entries(0, 1))
+        journal.submit("b", entries(0, 1)).result(10)
+        with pytest.raises(JournalUnavailableError, match="another process is writing to run 'a'"):
+            held.result(10)
+    journal.submit("a", entries(0, 1)).result(10)
 
 
 def test_an_append_is_noticed(url: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
+from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure
 from detent.adapters.agent.continuation import Thread, continued
 from detent.adapters.agent.inputs import (
     conversation_of,
@@ -19,7 +20,6 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
-from detent.adapters.drivers.claiming import claim, claim_new, given_back_on_failure
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing

@@ -9,11 +9,11 @@ checksum of the one before.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from attrs import asdict, evolve, fields_dict
@@ -33,6 +33,7 @@ from detent.adapters.journals.lines import (
     writing,
 )
 from detent.adapters.journals.polling import wait_for_change
+from detent.adapters.journals.writer import Done, Writer
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -50,6 +51,9 @@ from detent.ports.listing import (
     StoredRun,
     page_of,
 )
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 LINES = ".jsonl"
 CHECKPOINTS = ".checkpoints"
@@ -83,6 +87,7 @@ class DirectoryJournal:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._places: dict[str, _Place] = {}
+        self._writer = Writer(self._together)
         self.claims = DirectoryClaims(self._path / "claims")
         with _told("made", self._path):
             make_directory(self._path)
@@ -107,6 +112,21 @@ class DirectoryJournal:
                 write(file, 0, _head(offset))
                 if checkpoint is not None:
                     self._keep(run_id, checkpoint, offset, line)
+
+    def submit(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """As the port `SubmittingJournal` says. Each run has a file, and waits for it by itself."""
+        return self._writer.submit(lambda journal: journal.append(run_id, entries, checkpoint))
+
+    def _together(self, jobs: Sequence[Callable[[DirectoryJournal], object]]) -> list[Done]:
+        return [self._done(job) for job in jobs]
+
+    def _done(self, job: Callable[[DirectoryJournal], object]) -> Done:
+        try:
+            return job(self), None
+        except Exception as error:  # noqa: BLE001 - whoever submitted it is told
+            return None, error
 
     @contextmanager
     def _writing(self, run_id: str, position: int) -> Generator[tuple[FileIO, Path], None, None]:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, PostgresClaims
 from detent.adapters.journals.postgres_pool import ConnectionPool
+from detent.adapters.journals.writer import Done, Writer
 from detent.ports.journal import (
     Checkpoint,
     Entry,
     JournalError,
+    JournalUnavailableError,
     listing_after,
     require_next,
 )
 from detent.ports.listing import ALL_RUNS, NO_LISTING, Listing, RunQuery, StoredRun
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from psycopg import Connection
 
 T = TypeVar("T")
@@ -58,6 +62,11 @@ SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)),
     pg_notify('detent', left(%s, {NOTICE_MAX}))
 """
 """Each writer begins with it, and whoever listens is told once all is written."""
+ALONE_AT_ONCE = f"""
+SELECT is_alone, CASE WHEN is_alone THEN pg_notify('detent', left(%s, {NOTICE_MAX})) END
+FROM pg_try_advisory_xact_lock(hashtextextended(%s, 0)) AS is_alone
+"""  # noqa: S608 - a number of ours
+"""The same where nobody may wait; says whether it is alone."""
 RUN = """
 SELECT length, agent, thread_id, wake_at, pending FROM detent_runs WHERE run_id = %s
 """
@@ -105,6 +114,7 @@ class PostgresJournal:
         connect_s: float = 10.0,
     ) -> None:
         self._pool = ConnectionPool(url, connections, statement_s, connect_s)
+        self._writer = Writer(partial(_together, self._pool))
         self.claims = PostgresClaims(self._pool)
         self._pool.do("opened", _make)
 
@@ -112,26 +122,35 @@ class PostgresJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says; whoever listens to the channel "detent" is told the run's id."""
-        rows = [_row(entry) for entry in entries]
+        rows = _Rows.of(run_id, entries, checkpoint)
 
         def write(db: Connection[Any], *, is_repeated: bool = False) -> None:
             db.execute(ALONE.encode(), (run_id, run_id))
-            length, listing = _known(db.execute(RUN, (run_id,)).fetchone())
-            if is_repeated and _are_there(db, run_id, rows):
-                return
-            require_next(run_id, entries, length)
-            db.cursor().executemany(
-                "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)",
-                [(run_id, *row) for row in rows],
-            )
-            listed = (length + len(entries), *_listed(listing_after(listing, entries), entries))
-            db.execute(LISTED, (run_id, *listed))
-            if checkpoint is not None:
-                kept = (run_id, checkpoint.position, checkpoint.text)
-                db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", kept)
+            rows.write(db, is_repeated=is_repeated)
 
         # The lock tells: once it is ours again, what was sent before is written, or never will be.
         self._pool.do("written", write, partial(write, is_repeated=True))
+
+    def submit(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """As the port `SubmittingJournal` says; many are written in one transaction.
+
+        A run to which another process is just writing holds up none of the others: it is refused,
+        as not to be had at the moment.
+        """
+        rows = _Rows.of(run_id, entries, checkpoint)
+
+        def write(db: Connection[Any]) -> None:
+            (is_alone, _) = db.execute(ALONE_AT_ONCE.encode(), (run_id, run_id)).fetchone() or (
+                0,
+                0,
+            )
+            if not is_alone:
+                raise JournalUnavailableError(f"another process is writing to run {run_id!r}")
+            rows.write(db)
+
+        return self._writer.submit(write)
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As the port says."""
@@ -186,10 +205,6 @@ class PostgresJournal:
         """Close the connections of this process. They are made again when they are needed."""
         self._pool.close()
 
-    def __del__(self) -> None:
-        if "_pool" in vars(self):
-            self.close()
-
     def _read(self, statement: str, *values: object) -> list[Any]:
         def read(db: Connection[Any]) -> list[Any]:
             return db.execute(statement.encode(), values).fetchall()
@@ -202,14 +217,71 @@ def _payload(run_id: str) -> str:
     return run_id[:NOTICE_MAX]
 
 
-def _are_there(db: Connection[Any], run_id: str, rows: Sequence[tuple[object, ...]]) -> bool:
-    """Whether entries have been written: at their place stand all of them, as they are."""
-    found = db.execute(ENTRIES, (run_id, rows[0][0])).fetchmany(len(rows))
-    return found == list(rows)
+@frozen
+class _Rows:
+    """The rows of an append."""
+
+    run_id: str
+    entries: Sequence[Entry]
+    rows: Sequence[tuple[object, ...]]
+    snapshot: tuple[object, ...] | None
+
+    @classmethod
+    def of(cls, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None) -> _Rows:
+        """Makes them. It raises what there is to say against the entries by themselves."""
+        rows = [(one.position, one.at, one.kind, one.status, one.text) for one in entries]
+        snapshot = None
+        if checkpoint is not None:
+            snapshot = run_id, checkpoint.position, checkpoint.text
+        return cls(run_id, entries, rows, snapshot)
+
+    def write(self, db: Connection[Any], *, is_repeated: bool = False) -> None:
+        """Write them, alone, in the transaction that has begun; once, if it may be repeated."""
+        run_id, entries = self.run_id, self.entries
+        length, listing = _known(db.execute(RUN, (run_id,)).fetchone())
+        if is_repeated and self._are_there(db):
+            return
+        require_next(run_id, entries, length)
+        db.cursor().executemany(
+            "INSERT INTO detent_entries VALUES (%s, %s, %s, %s, %s, %s)",
+            [(run_id, *row) for row in self.rows],
+        )
+        listed = (length + len(entries), *_listed(listing_after(listing, entries), entries))
+        db.execute(LISTED, (run_id, *listed))
+        if self.snapshot is not None:
+            db.execute("INSERT INTO detent_snapshots VALUES (%s, %s, %s)", self.snapshot)
+
+    def _are_there(self, db: Connection[Any]) -> bool:
+        """Whether they have been written: at their place stand all of them, as they are."""
+        found = db.execute(ENTRIES, (self.run_id, self.rows[0][0])).fetchmany(len(self.rows))
+        return found == list(self.rows)
 
 
-def _row(entry: Entry) -> tuple[int, float, str, str, str]:
-    return entry.position, entry.at, entry.kind, entry.status, entry.text
+def _together(
+    pool: ConnectionPool, jobs: Sequence[Callable[[Connection[Any]], object]]
+) -> list[Done]:
+    """Do jobs in one transaction, each in a part of it that can be undone by itself."""
+
+    def do(db: Connection[Any]) -> list[Done]:
+        return [_done(pool, job, db) for job in jobs]
+
+    return pool.do("written", do)
+
+
+def _done(
+    pool: ConnectionPool, job: Callable[[Connection[Any]], object], db: Connection[Any]
+) -> Done:
+    import psycopg
+
+    try:
+        with db.transaction():
+            return job(db), None
+    except psycopg.OperationalError:
+        raise  # it is the server's fault, and none of them can be done
+    except psycopg.Error as error:
+        return None, pool.fault("written", error)
+    except Exception as error:  # noqa: BLE001 - whoever submitted it is told
+        return None, error
 
 
 def _known(row: Any) -> tuple[int, Listing]:

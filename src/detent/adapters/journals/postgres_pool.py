@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import field, frozen
 
-from detent.ports.journal import JournalError
+from detent.ports.journal import JournalError, JournalUnavailableError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -29,6 +29,8 @@ KEEP_ALIVE: Mapping[str, int] = {
     "tcp_user_timeout": 60_000,
 }
 """A server that is gone without a word is missed after a minute. What the URL says comes first."""
+READ_ONLY = "25006"
+"""The state of a server that takes no writes at the moment, as another one is taking its place."""
 UNREADABLE = "an address that cannot be read"
 SETTINGS = """
 SELECT set_config('statement_timeout', %s, false),
@@ -60,6 +62,10 @@ class ConnectionPool:
         self._statement_s = statement_s
         self._connect_s = connect_s
         self._processes: dict[int, _Own] = {}
+
+    def __del__(self) -> None:
+        """Whoever has written last closes what they have written by."""
+        self.close()
 
     @contextmanager
     def connection(self) -> Generator[Connection[Any]]:
@@ -128,10 +134,17 @@ class ConnectionPool:
         try:
             return work()
         except psycopg.Error as error:
-            place, reason = self.place(), self.reason(error)
-            raise JournalError(
-                f"the journal in PostgreSQL at {place} could not be {done}: {reason}"
-            ) from None
+            raise self.fault(done, error) from None
+
+    def fault(self, done: str, error: Exception) -> JournalError:
+        """What an error of PostgreSQL means for a journal."""
+        import psycopg
+
+        is_passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        is_passing |= getattr(error, "sqlstate", "") == READ_ONLY
+        kind = JournalUnavailableError if is_passing else JournalError
+        place, reason = self.place(), self.reason(error)
+        return kind(f"the journal in PostgreSQL at {place} could not be {done}: {reason}")
 
     def close(self) -> None:
         """Close those that are idle. They are made again when they are needed."""

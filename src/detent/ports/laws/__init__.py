@@ -9,4 +9,5 @@ from detent.ports.laws.handlers import check_handler as check_handler
 from detent.ports.laws.journal import check_journal as check_journal
 from detent.ports.laws.notices import check_notices as check_notices
 from detent.ports.laws.observer import check_observer as check_observer
+from detent.ports.laws.submissions import check_submissions as check_submissions
 from detent.ports.laws.tool_execution import check_tool_executor as check_tool_executor

@@ -1,0 +1,265 @@
+"""Steps: what is to be recorded is waited for, by threads and event loops; it holds up no other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from detent import Agent, ChatMessage, ScriptedChatGenerator, State, ToolCall, tool
+from detent.adapters.drivers.steps import Steps, Wait, at_once, in_event_loop
+from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
+from detent.journals import Entry, JournalError, JournalUnavailableError, MemoryJournal
+from detent.ports.journal import Checkpoint
+from detent.testing import JumpingClock
+
+
+def in_event_loop_of_its_own(
+    test: Callable[[], Coroutine[Any, Any, None]],
+) -> Callable[[], None]:
+    """A test that is a coroutine."""
+
+    @wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
+class SlowJournal(MemoryJournal):
+    """Writes what is submitted when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[tuple[tuple[str, Sequence[Entry], Checkpoint | None], Future[None]]] = []
+        self.is_open = False
+
+    def submit(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """Keeps it until `write`."""
+        future = Future[None]()
+        self.waiting.append(((run_id, entries, checkpoint), future))
+        if self.is_open:
+            self.write()
+        return future
+
+    def write(self) -> list[str]:
+        """Write what waits; gives the kinds of entries."""
+        waiting, self.waiting = self.waiting, []
+        for append, future in waiting:
+            self.append(*append)
+            future.set_result(None)
+        return [entry.kind for (_, entries, _), _ in waiting for entry in entries]
+
+
+class FlakyJournal(MemoryJournal):
+    """Cannot be reached a few times; perhaps it has written by then."""
+
+    def __init__(self, failures: int, *, writes: bool) -> None:
+        super().__init__()
+        self.failures, self.writes = failures, writes
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the other, where it is reached."""
+        is_failure = self.failures > 0 and entries[0].kind != "Started"
+        if not is_failure or self.writes:
+            super().append(run_id, entries, checkpoint)
+        if is_failure:
+            self.failures -= 1
+            raise JournalUnavailableError("the server restarts")
+
+
+class FlakySubmittingJournal(FlakyJournal):
+    """The same for event loops."""
+
+    def submit(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """Done at once."""
+        future = Future[None]()
+        try:
+            self.append(run_id, entries, checkpoint)
+        except JournalError as error:
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+        return future
+
+
+def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
+    @tool
+    async def pay(amount: int) -> str:
+        """Pay."""
+        calls.append(amount)
+        await asyncio.sleep(0)
+        return "paid"
+
+    call = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 5})])
+    chat = ScriptedChatGenerator(call, "Done.")
+    return Agent(chat_generator=chat, tools=[pay], journal=journal, clock=JumpingClock())
+
+
+async def until(holds: object) -> None:
+    """Give others their turns until it holds."""
+    for _ in range(1000):
+        if callable(holds) and holds():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came to that")
+
+
+@in_event_loop_of_its_own
+async def test_an_event_loop_goes_on_while_a_store_writes() -> None:
+    """And no tool begins before it is safe that it will."""
+    journal, calls = SlowJournal(), list[int]()
+    run = asyncio.create_task(agent_with(journal, calls).run_async("Pay Ann."))
+    await until(lambda: journal.waiting)
+    assert journal.write() == ["Started"]
+    await until(lambda: journal.waiting)
+    assert not calls
+    assert journal.write() == ["ModelReplied", "ToolStarted"]
+    await until(lambda: calls)
+    await until(lambda: journal.waiting)
+    assert journal.write() == ["ToolReturned"]
+    await until(lambda: journal.waiting)
+    journal.is_open = True
+    journal.write()
+    assert (await run).text == "Done."
+
+
+@in_event_loop_of_its_own
+async def test_who_is_cancelled_knows_first_what_was_written() -> None:
+    """What a tool has given is recorded, and then the run is cancelled."""
+    journal, calls = SlowJournal(), list[int]()
+    agent = agent_with(journal, calls)
+    run = asyncio.create_task(agent.run_async("Pay Ann.", run_id="r"))
+    for _ in range(2):
+        await until(lambda: journal.waiting)
+        journal.write()
+    await until(lambda: journal.waiting)
+    run.cancel("enough")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not run.done()
+    assert journal.write() == ["ToolReturned"]
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert [entry.kind for entry in journal.read("r")][-1] == "ToolReturned"
+    journal.is_open = True
+    assert (await agent.resume_async("r")).text == "Done."
+    assert calls == [5]
+
+
+@in_event_loop_of_its_own
+async def test_a_time_limit_around_a_run_is_told_of() -> None:
+    """A cancellation that comes late counts once."""
+    journal = SlowJournal()
+    agent = agent_with(journal, [])
+
+    async def write_late() -> None:
+        await asyncio.sleep(0.05)
+        journal.is_open = True
+        journal.write()
+
+    writing = asyncio.create_task(write_late())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await agent.run_async("Pay Ann.")
+    await writing
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("failures", [1, 3])
+def test_an_append_that_fails_in_passing_is_tried_again(failures: int, *, writes: bool) -> None:
+    """It counts once, whether it was written or not, and the tool runs once."""
+    for kind in (FlakyJournal, FlakySubmittingJournal):
+        journal, calls = kind(failures, writes=writes), list[int]()
+        assert agent_with(journal, calls).run("Pay Ann.", run_id="r").text == "Done."
+        assert calls == [5]
+        assert [entry.position for entry in journal.read("r")] == list(range(5))
+
+        journal, calls = kind(failures, writes=writes), []
+        agent = agent_with(journal, calls)
+        assert asyncio.run(agent.run_async("Pay Ann.", run_id="r")).text == "Done."
+        assert calls == [5]
+        assert [entry.position for entry in journal.read("r")] == list(range(5))
+
+
+def test_it_is_not_tried_for_ever() -> None:
+    """After some ten seconds, which this clock skips, the run ends; what is stored stands."""
+    journal = FlakyJournal(10_000, writes=False)
+    with pytest.raises(JournalUnavailableError, match="the server restarts"):
+        agent_with(journal, []).run("Pay Ann.", run_id="r")
+    assert journal.failures > 9_980
+    assert [entry.kind for entry in journal.read("r")] == ["Started"]
+
+
+def test_what_a_wait_raises_is_raised_in_the_steps() -> None:
+    """In both kinds of loops, and they may go on."""
+
+    def failing() -> object:
+        raise ValueError("no")
+
+    def steps() -> Steps[str]:
+        try:
+            yield Wait(failing)
+        except ValueError as error:
+            return f"heard {error}"
+        return "nothing"
+
+    assert at_once(steps()) == "heard no"
+    assert asyncio.run(in_event_loop(steps())) == "heard no"
+
+
+@in_event_loop_of_its_own
+async def test_few_are_woken_in_one_round() -> None:
+    """Whoever else is due has a turn between them."""
+    order: list[str] = []
+    done = Future[None]()
+
+    async def wait() -> None:
+        await woken_by(done)
+        order.append("woken")
+
+    async def other() -> None:
+        while order.count("woken") < 3 * AT_ONCE:
+            order.append("other")
+            await asyncio.sleep(0)
+
+    waits = [asyncio.create_task(wait()) for _ in range(3 * AT_ONCE)]
+    await asyncio.sleep(0)
+    done.set_result(None)
+    await asyncio.gather(other(), *waits)
+    runs = "".join("w" if item == "woken" else " " for item in order).split()
+    assert max(map(len, runs)) == AT_ONCE
+
+
+@in_event_loop_of_its_own
+async def test_few_take_their_turn_in_one_round() -> None:
+    """The first ones at once."""
+    order: list[str] = []
+
+    async def turn() -> None:
+        await own_turn()
+        order.append("turn")
+
+    async def other() -> None:
+        while order.count("turn") < 3 * AT_ONCE:
+            order.append("other")
+            await asyncio.sleep(0)
+
+    turns = [asyncio.create_task(turn()) for _ in range(3 * AT_ONCE)]
+    await asyncio.gather(other(), *turns)
+    runs = "".join("t" if item == "turn" else " " for item in order).split()
+    assert max(map(len, runs)) <= AT_ONCE
+    assert len(runs[0]) == AT_ONCE
