@@ -24,9 +24,8 @@ from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
 from detent.adapters.drivers.performer import EffectPerformer
-from detent.adapters.drivers.performers import NestedPerformers
 from detent.adapters.drivers.recording import Recorder
-from detent.adapters.drivers.run_handle import RunHandle
+from detent.adapters.drivers.run_handle import NestedPerformers, RunHandle
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import Steps, answer
 from detent.adapters.drivers.tool_results import telling_results

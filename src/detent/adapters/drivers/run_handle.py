@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.leases import Lease
-from detent.adapters.drivers.performers import NestedPerformers
+from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
@@ -43,6 +43,32 @@ if TYPE_CHECKING:
 
 Errors = Mapping[ModelFailure, BaseException]
 """What the ports raised, by the failure that the run knows."""
+
+
+@frozen
+class NestedPerformers:
+    """An agent's own ports, and by name those of the agents that work for it."""
+
+    own: EffectPerformer
+    agents: Mapping[str, NestedPerformers] = field(factory=dict)
+
+    def perform(self, effect: Effect) -> Event | None:
+        """As `EffectPerformer.perform`."""
+        return self._of(effect).perform(effect)
+
+    def perform_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
+        """As `perform`, without blocking the event loop."""
+        return self._of(effect).perform_async(effect)
+
+    def drop(self, effect: Effect) -> None:
+        """As `EffectPerformer.drop`."""
+        self._of(effect).drop(effect)
+
+    def _of(self, effect: Effect) -> EffectPerformer:
+        performers = self
+        for at in effect.path:
+            performers = performers.agents[at.tool_name]
+        return performers.own
 
 
 @frozen

@@ -24,7 +24,7 @@ from detent import (
     TypedState,
     create_tool_from_function,
 )
-from detent.adapters.drivers import recording
+from detent.adapters.drivers import loading, recording
 from detent.journals import Journal
 from detent.machine import Effect, Run
 from detent.models import ChatReply, Usage
@@ -158,5 +158,5 @@ def test_taken_up_from_a_journal_at_every_point_it_ends_the_same(
 
     assert_same(result, whole)
     spec = agent_of(script).spec
-    again = recording.loaded(journal, spec, "r", from_start=True).run
-    assert again == recording.loaded(journal, spec, "r").run == result.run
+    again = loading.loaded(journal, spec, "r", from_start=True).run
+    assert again == loading.loaded(journal, spec, "r").run == result.run

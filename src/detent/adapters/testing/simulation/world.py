@@ -15,6 +15,7 @@ from attrs import define, frozen
 from detent.adapters.drivers.loading import Loaded, RunNotFoundError, loaded
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.system.clocks import JumpingClock
 from detent.adapters.testing.simulation.drawing import dice
 from detent.adapters.testing.simulation.invariants import waits_for_a_human
@@ -235,7 +236,7 @@ class World:
             at = self._load(journal, number)
             recorder = Recorder(journal, self._spec, self.clock, at, CHECKPOINT_ENTRIES)
             if at.length == 0:
-                recorder.begin(at.run)
+                at_once(recorder.begin(at.run))
                 self._run = at.run
             session = Session(
                 self._spec,
