@@ -166,23 +166,24 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "AwaitingDecision(bound(first, why[0]), why[1], attempt + 1)",
-            "AwaitingDecision(first, why[1], attempt + 1)",
+            "return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
+            "return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
         ),
     ),
     Bug(
         "what a human has changed about a call is not what runs",
         Edit(
-            "core/machine/calls.py",
-            "evolve(slot, call=call, status=Ready(attempt), note=note)",
-            "evolve(slot, status=Ready(attempt), note=note)",
+            "core/machine/questions.py",
+            "return Slot(slot.ref, call, Ready(asked.attempt), clear)",
+            "return Slot(slot.ref, slot.call, Ready(asked.attempt), "
+            "attrs.evolve(clear, binding=asked.binding))",
         ),
     ),
     Bug(
         "an agent's calls have the keys of the calls around it",
         Edit(
             "core/machine/step.py",
-            'run_id=f"{run.id}/{slot.ref.turn}.{slot.ref.place}"',
+            "run_id=inner_name(run.id, slot.ref)",
             "run_id=run.id",
         ),
     ),

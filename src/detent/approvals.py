@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from detent.adapters.confirmation.call_rules import CallRule as CallRule
+    from detent.adapters.confirmation.call_rules import RuleList as RuleList
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
     from detent.adapters.confirmation.policies import AllOf as AllOf
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
     from detent.core.machine.calls import Refusal as Refusal
     from detent.core.run.approval import Allow as Allow
     from detent.core.run.approval import Answered as Answered
+    from detent.core.run.approval import Answers as Answers
     from detent.core.run.approval import Ask as Ask
+    from detent.core.run.approval import Binding as Binding
     from detent.core.run.approval import Confirmed as Confirmed
     from detent.core.run.approval import Decision as Decision
     from detent.core.run.approval import DecisionRecord as DecisionRecord
+    from detent.core.run.approval import Deny as Deny
     from detent.core.run.approval import Grant as Grant
     from detent.core.run.approval import Modified as Modified
     from detent.core.run.approval import Rejected as Rejected
@@ -54,6 +59,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "adapters.confirmation.call_rules": "CallRule RuleList",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.policies": (
                 "AllOf AlwaysAskPolicy AnyOf AskAbove AskAfter AskOncePolicy AskOverBudget "
@@ -66,8 +72,8 @@ else:
             "core.control.pending": "PendingCall ToolExecutionDecision pending",
             "core.machine.calls": "DecisionRefusedError Refusal",
             "core.run.approval": (
-                "Allow Answered Ask Confirmed Decision DecisionRecord Grant Modified Rejected "
-                "Scope Verdict"
+                "Allow Answered Answers Ask Binding Confirmed Decision DecisionRecord "
+                "Deny Grant Modified Rejected Scope Verdict"
             ),
             "core.run.effects": "Policy",
             "core.tools.wording": "Wording",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from detent.core.run.effects import RunTool as RunTool
     from detent.core.run.effects import WaitUntil as WaitUntil
     from detent.core.run.events import AnswerRejected as AnswerRejected
+    from detent.core.run.events import CallRewritten as CallRewritten
     from detent.core.run.events import CancelRequested as CancelRequested
     from detent.core.run.events import ClockTicked as ClockTicked
     from detent.core.run.events import Event as Event
@@ -108,7 +109,8 @@ else:
                 "AskHuman AskModel Effect EffectKey Judge Reconcile RunTool WaitUntil"
             ),
             "core.run.events": (
-                "AnswerRejected CancelRequested ClockTicked Event GrantRevoked HappenedInside "
+                "AnswerRejected CallRewritten CancelRequested ClockTicked Event GrantRevoked "
+                "HappenedInside "
                 "HumanDecided Judged ModelFailed ModelReplied Resumed ToolNeverRan ToolRaised "
                 "ToolReturned ToolStarted"
             ),

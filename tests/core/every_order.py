@@ -22,9 +22,9 @@ from detent import (
     create_tool_from_function,
 )
 from detent.approvals import Allow, Ask, judge
-from detent.core.machine.delegation import ANSWER, PARAMETERS, runs_in
-from detent.core.machine.recovery import bound
-from detent.core.run.approval import Verdict, digest
+from detent.core.machine.binding import binding_of
+from detent.core.machine.delegation import ANSWER, PARAMETERS, nested_run, runs_in
+from detent.core.run.approval import Verdict
 from detent.core.run.refs import AgentRef, Path
 from detent.core.run.run import AwaitingPolicy, Ready, Running, Thinking
 from detent.core.run.spec import Delegate
@@ -144,7 +144,8 @@ def _events_of(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[Event]:
         if not isinstance(slot.status, AwaitingPolicy):
             yield Judged(slot.ref, Allow())  # too late
         for attempt in range(1, 5):
-            yield ToolStarted(slot.ref, attempt)
+            yield ToolStarted(slot.ref, attempt, at=NOW)
+            yield ToolStarted(slot.ref, attempt, at=LATE)
             yield ToolReturned(slot.ref, attempt, result_of(PAY, "paid"))
             fault = ToolFault("raised", "broke off", retryable=True)
             yield ToolRaised(slot.ref, attempt, fault)
@@ -157,8 +158,8 @@ def _events_of(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[Event]:
 
 def _digests(run: Run[Any], ref: CallRef, call: ToolCall) -> list[str]:
     """All that a question about a call may ever have: whoever knows the run can make them."""
-    first = digest(run.id, *ref, call, PAY)
-    return [first, *(bound(first, by) for by in CRASHES)]
+    now = binding_of(run, call, PAY)
+    return [now.digest(ref, call.id, after) for after in ("", *CRASHES)]
 
 
 def learned(
@@ -171,7 +172,7 @@ def learned(
     if isinstance(said, Resumed):
         now = _after_a_crash(run, was)
     else:
-        now = _begun(path, said, _approved(spec, run, path, said, was))
+        now = _begun(path, said, _approved(spec, run, path, said, was), after)
     now = _released(run, after, now)
     owed = due(spec, after)
     digests = [one.digest for one in owed if isinstance(one, AskHuman)]
@@ -230,9 +231,13 @@ def _after_a_crash(run: Run[Any], was: Known) -> Known:
     return evolve(was, permits=permits, unknown=was.unknown | lost, crashes=was.crashes + 1)
 
 
-def _begun(path: Path, said: Event, was: Known) -> Known:
+def _begun(path: Path, said: Event, was: Known, after: Run[Any]) -> Known:
     if not isinstance(said, ToolStarted):
         return was
+    if isinstance(nested_run(after, path).slots[said.ref.place].status, AwaitingPolicy):
+        # the yes has lapsed: nothing has begun, and nothing may
+        kept = {one for one in was.permits if one[:2] != (path, said.ref)}
+        return evolve(was, permits=frozenset(kept))
     attempt = (path, said.ref, said.attempt)
     wrong = f"{attempt} begins twice" if attempt in was.begun else was.wrong
     return evolve(was, begun=was.begun | {attempt}, wrong=wrong)

@@ -37,7 +37,7 @@ from detent import (
     tool,
 )
 from detent.adapters.confirmation.rules import Rules
-from detent.approvals import Ask, DecisionRefusedError, WithQuestionOptions
+from detent.approvals import Ask, DecisionRefusedError, Rejected, WithQuestionOptions
 from detent.machine import AgentRef
 
 SCRIPT = Path(__file__).parent / "approve_from_anywhere.py"
@@ -269,10 +269,14 @@ def test_a_strategy_that_fails_decides_nothing(colour: str) -> None:
     assert bench.done == ["note 1"]
 
 
-def test_who_confirms_too_late_is_told_and_asked_again() -> None:
-    """Also who changes the call; to reject it is never too late."""
-    ui = Says(ConfirmationUIResult("confirm"), ConfirmationUIResult("modify", None, {"n": 7}),
-              ConfirmationUIResult("reject"))  # fmt: skip
+@pytest.mark.parametrize(
+    "late",
+    [ConfirmationUIResult("confirm"), ConfirmationUIResult("modify", None, {"n": 7})],
+    ids=["confirmed", "changed"],
+)
+def test_a_yes_that_comes_too_late_is_a_no(late: ConfirmationUIResult) -> None:
+    """The model is told, and nobody is asked again."""
+    ui = Says(late)
     strategy = BlockingConfirmationStrategy(
         WithQuestionOptions(AlwaysAskPolicy(), expires_s=-1), ui
     )
@@ -280,8 +284,12 @@ def test_who_confirms_too_late_is_told_and_asked_again() -> None:
 
     result = bench.agent.run("go")
 
-    assert ["too late to confirm it" in text for text in ui.told] == [False, True, True]
-    assert (bench.done, result.messages[-2].tool_call_results[0].error) == ([], True)
+    (told,) = result.messages[-2].tool_call_results
+    assert (bench.done, len(ui.told), told.error) == ([], 1, True)
+    assert told.text == (
+        "Tool 'pay' was not run: it had to be confirmed, and nobody did so in time"
+    )
+    assert [(one.by, type(one.decision)) for one in result.run.decisions] == [("expiry", Rejected)]
 
 
 def test_a_ui_without_another_answer_is_a_mistake() -> None:

@@ -141,8 +141,9 @@ def test_what_is_written_is_seen_as_it_is_written(read: Reader) -> None:
     assert seen[-1].run.outcome is not None
 
 
-WHOLE = list(journal_with().read("r"))
-EVERY = list(runs_of(journal_with()).watch("r"))
+JOURNAL = journal_with()
+WHOLE = list(JOURNAL.read("r"))
+EVERY = list(runs_of(JOURNAL).watch("r"))
 
 
 @given(sizes=st.lists(st.integers(1, 4)), cuts=st.lists(st.integers(0, len(WHOLE) - 1)))

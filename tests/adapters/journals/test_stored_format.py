@@ -142,7 +142,7 @@ def assert_whole(result: AgentResult[Any]) -> None:
     assert result.text == "done"
 
 
-VARYING = frozenset({"at", "crc32", "after", "offset", "end", "id"})
+VARYING = frozenset({"at", "crc32", "after", "offset", "end", "id", "nonce"})
 """What follows from the time, or from chance."""
 
 

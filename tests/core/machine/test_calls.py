@@ -9,8 +9,8 @@ from attrs import evolve
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
-from detent.core.machine.calls import remembered
 from detent.core.machine.due import due
+from detent.core.machine.questions import remembered
 from detent.core.machine.step import replay, start, step
 from detent.core.run.approval import Confirmed
 from detent.core.run.effects import Effect, RunTool, WaitUntil

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from detent import AlwaysAskPolicy, ChatMessage, Confirmed, Modified, State, Tool, ToolCall
 from detent.approvals import pending
 from detent.core.control.pending import decided_run
+from detent.core.machine.binding import binding_of
 from detent.core.machine.recovery import rebound, unconfirmed
-from detent.core.run.approval import covered
 from detent.core.run.effects import Reconcile
 from detent.core.run.events import ModelFailed, Resumed, ToolNeverRan
 from detent.core.run.run import AwaitingPolicy
@@ -251,12 +251,12 @@ def test_a_copy_of_a_run_has_questions_of_its_own() -> None:
     (question,) = due(spec, asked)
     assert isinstance(question, AskHuman)
 
-    copied = rebound(spec, asked, "copy")
-    other = rebound(spec, asked, "other")
+    copied = rebound(spec, asked, "copy", "n-copy")
+    other = rebound(spec, asked, "other", "n-other")
 
     digests = [one.digest for copy in (copied, other) for one in pending(spec, copy)]
     assert len({question.digest, *digests}) == 3
-    assert rebound(spec, run, "copy") == evolve(run, id="copy")
+    assert rebound(spec, run, "copy", "n-copy") == evolve(run, id="copy", nonce="n-copy")
 
 
 def test_what_is_remembered_goes_along_with_a_copy() -> None:
@@ -268,11 +268,14 @@ def test_what_is_remembered_goes_along_with_a_copy() -> None:
     other = evolve(PAY, parameters={**PAY.parameters, "description": "another"})
     another = evolve(spec, tools=FrozenDict({"pay": other}))
 
-    (grant,) = rebound(spec, run, "copy").grants
+    (grant,) = rebound(spec, run, "copy", "n-copy").grants
     again = unconfirmed(spec, run)
 
-    assert grant == evolve(run.grants[0], covers=covered("copy", "tool", grant.call, PAY))
-    assert rebound(another, run, "copy").grants == ()
+    copy = rebound(spec, run, "copy", "n-copy")
+    call = run.slots[1].call
+    assert grant.covers(binding_of(copy, call, PAY), 1.0)
+    assert not grant.covers(binding_of(copy, call, another.tools["pay"]), 1.0)
+    assert rebound(spec, evolve(copy, nonce="edited"), "next", "n").grants == ()
     assert (again.grants, [slot.status for slot in again.slots]) == ((), [AwaitingPolicy()] * 2)
     assert [slot.call for slot in again.slots] == [slot.call for slot in run.slots]
 
@@ -283,9 +286,11 @@ def test_what_is_remembered_for_some_arguments_goes_along_with_them() -> None:
     run = waiting(spec, {"to": "Ann", "amount": 5}, {"to": "Bob", "amount": 6})
     run, _ = decided_run(spec, run, [pending(spec, run)[0].confirm(remember="arguments")], 1.0)
 
-    (grant,) = rebound(spec, run, "copy").grants
+    (grant,) = rebound(spec, run, "copy", "n-copy").grants
 
-    assert grant.covers == covered("copy", "arguments", run.grants[0].call, PAY)
+    copy = rebound(spec, run, "copy", "n-copy")
+    covers = [grant.covers(binding_of(copy, slot.call, PAY), 1.0) for slot in run.slots]
+    assert covers == [True, False]
 
 
 def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
@@ -301,7 +306,7 @@ def test_only_open_calls_have_decisions_to_bind() -> None:
     """A copy of a run that thinks is in the same phase."""
     spec, _ = in_flight("ask")
     run = start(spec, [ChatMessage.from_user("go")], run_id="r")
-    assert rebound(spec, run, "copy").phase == Thinking()
+    assert rebound(spec, run, "copy", "n-copy").phase == Thinking()
 
 
 def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
@@ -310,9 +315,9 @@ def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
     run = waiting(spec, *({"to": "Ann", "amount": n} for n in (1, 2)))
     digests = [
         call.digest
-        for one in (run, rebound(spec, run, "s"), rebound(spec, run, "t"))
+        for one in (run, rebound(spec, run, "s", "n-s"), rebound(spec, run, "t", "n-t"))
         for call in pending(spec, one)
     ]
 
     assert len(set(digests)) == 6
-    assert rebound(spec, run, "s") == rebound(spec, run, "s")
+    assert rebound(spec, run, "s", "n-s") == rebound(spec, run, "s", "n-s")

@@ -26,7 +26,7 @@ RUN = start(SPEC, [ChatMessage.from_user("go")], run_id="r")
 
 def turn_of(*statuses: Status) -> tuple[ChatReply, list[Slot]]:
     calls = [ToolCall("t", {"n": n}, id=f"c{n}") for n in range(len(statuses))]
-    slots = [Slot(CallRef(1, n), calls[n], status, note=None) for n, status in enumerate(statuses)]
+    slots = [Slot(CallRef(1, n), calls[n], status) for n, status in enumerate(statuses)]
     return ChatReply(ChatMessage.from_assistant(tool_calls=calls)), slots
 
 

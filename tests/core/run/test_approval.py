@@ -7,32 +7,61 @@ import json
 import pytest
 from attrs import evolve
 
-from detent import Modified, Tool, ToolCall
-from detent.core.run.approval import digest
+from detent import Modified, State, Tool, ToolCall
+from detent.core.machine.binding import binding_of
+from detent.core.run.approval import Binding
+from detent.core.run.refs import CallRef
+from detent.core.run.run import Run
 from detent.core.tools.wording import Wording
 
 SCHEMA = {"type": "object", "properties": {"amount": {}}}
 PAY = Tool("pay", "pays", SCHEMA, print)
 CALL = ToolCall("pay", {"amount": 5, "to": "Ann"}, "c1")
-BOUND = digest("run-1", 1, 0, CALL, PAY)
+FIRST = CallRef(1, 0)
+RUN = Run("run-1", State({}), nonce="n")
+
+
+def bound(call: ToolCall = CALL, tool: Tool = PAY, run: Run[State] = RUN) -> str:
+    return binding_of(run, call, tool).digest(FIRST, call.id)
 
 
 def paying(amount: object) -> str:
-    return digest("run-1", 1, 0, ToolCall("pay", {"amount": amount}, "c1"), PAY)
+    return bound(ToolCall("pay", {"amount": amount}, "c1"))
+
+
+BOUND = bound()
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        digest("run-2", 1, 0, CALL, PAY),
-        digest("run-1", 2, 0, CALL, PAY),
-        digest("run-1", 1, 1, CALL, PAY),
-        digest("run-1", 1, 0, evolve(CALL, id="c2"), PAY),
-        digest("run-1", 1, 0, evolve(CALL, arguments={"amount": 6, "to": "Ann"}), PAY),
-        digest("run-1", 1, 0, CALL, Tool("refund", "pays", SCHEMA, print)),
-        digest("run-1", 1, 0, CALL, Tool("pay", "pays", {"type": "object"}, print)),
+        bound(run=evolve(RUN, id="run-2")),
+        bound(run=evolve(RUN, nonce="m")),
+        binding_of(RUN, CALL, PAY).digest(CallRef(2, 0), "c1"),
+        binding_of(RUN, CALL, PAY).digest(CallRef(1, 1), "c1"),
+        binding_of(RUN, CALL, PAY).digest(FIRST, "c1", "crash"),
+        bound(evolve(CALL, id="c2")),
+        bound(evolve(CALL, arguments={"amount": 6, "to": "Ann"})),
+        bound(tool=evolve(PAY, name="refund")),
+        bound(tool=evolve(PAY, parameters={"type": "object"})),
+        bound(tool=evolve(PAY, description="Pays.")),
+        bound(tool=evolve(PAY, function=len)),
+        bound(tool=evolve(PAY, retries=1)),
     ],
-    ids=["run", "turn", "place", "id", "arguments", "tool", "schema"],
+    ids=[
+        "run",
+        "nonce",
+        "turn",
+        "place",
+        "crash",
+        "id",
+        "arguments",
+        "name",
+        "schema",
+        "description",
+        "function",
+        "retries",
+    ],
 )
 def test_a_digest_is_of_this_call_alone(other: str) -> None:
     """One difference, whichever, makes it another."""
@@ -48,7 +77,7 @@ def test_the_order_of_arguments_does_not_count() -> None:
     """A call that was stored and read again has the same digest."""
     reordered = evolve(CALL, arguments={"to": "Ann", "amount": 5})
 
-    assert digest("run-1", 1, 0, reordered, PAY) == BOUND
+    assert bound(reordered) == BOUND
 
 
 def test_whatever_text_a_model_writes_has_a_digest() -> None:
@@ -99,5 +128,6 @@ def test_a_template_that_names_something_else_is_refused_at_once(
 
 def test_a_digest_is_the_same_in_every_version() -> None:
     """Stored runs wait with it, and humans answer with it after an upgrade."""
-    assert BOUND == "796db9ae23500d6d35029ca4c0ba90949fc009c009b25862c459ca600881c9e5"
-    assert paying(None) == "3aaecd365a2d82413fd0b136525d161a7ec42dcccb984a5f5e29be8b47ae4fd9"
+    made = Binding("r", "t", "i", "a").digest(FIRST, "c1", "p1")
+
+    assert made == "73c0314bd858c4aa9f73e9dbaec7157ebfaf80231af7af0efdbe7ece9a545ced"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
-from detent import Tool, ToolCall
+from detent import ToolCall
 from detent.approvals import AskOncePolicy, pending
 from detent.core.control.pending import decided_run
-from detent.core.run.approval import Scope, covered
+from detent.core.run.approval import Binding, Grant, Scope
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import result_of
 from detent.machine import GrantRevoked, ToolReturned, step
 from tests.core.asking import PAY, called, judged, spec_of, waiting
 
 SPEC = spec_of()
-BARE = Tool("pay", "", {"type": "object", "properties": {"to": {}, "amount": {}}}, print)
 FIVE, SIX = {"to": "Ann", "amount": 5}, {"to": "Ann", "amount": 6}
 
 
@@ -56,16 +56,16 @@ def test_ask_once_asks_once_for_equal_calls() -> None:
     assert len(pending(spec, rejected)) == 2
 
 
-def test_what_a_grant_covers_is_the_same_in_every_version() -> None:
-    """Stored runs carry it; the order of arguments does not count."""
-    five, again = ToolCall("pay", FIVE, "a"), ToolCall("pay", dict(reversed(FIVE.items())), "b")
+def test_what_a_grant_covers() -> None:
+    """All of a call but, for a tool, its arguments; and only until it ends."""
+    binding = Binding("r", "t", "i", "a")
+    others = [evolve(binding, **{name: "x"}) for name in ("run", "tool", "inputs", "arguments")]
+    equal, tool = (
+        Grant(CallRef(1, 0), ToolCall("pay", FIVE, "a"), scope, binding, expires_at=5.0)
+        for scope in ("arguments", "tool")
+    )
 
-    assert covered("r", "arguments", five, PAY) == covered("r", "arguments", again, PAY)
-    assert (
-        covered("r", "arguments", five, BARE)
-        == "b7aed049d63d8fbf1d379b4c5a606128f1b9b147c63991280e2bafd2fa806fdb"
-    )
-    assert (
-        covered("r", "tool", five, BARE)
-        == "fe48b7d5a30aa6fc74c2a3004cbc7f9cc8fa253ec07b60732d6a012a718926e2"
-    )
+    assert [equal.covers(one, 5.0) for one in (binding, *others)] == [True, *[False] * 4]
+    assert [tool.covers(one, 5.0) for one in (binding, *others)] == [True, *[False] * 3, True]
+    assert not equal.covers(binding, 6.0)
+    assert not equal.covers(binding, None)

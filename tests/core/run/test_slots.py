@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from detent import ImageContent, TextContent, ToolCall
+from detent.core.run.approval import Binding, Clearance
 from detent.core.run.run import (
     AnsweredByHuman,
     AwaitingDecision,
@@ -23,7 +24,7 @@ CALL = ToolCall("pay", {"n": 1}, "c1")
 
 
 def slot(status: Status, note: str | None = None) -> Slot:
-    return Slot(CallRef(1, 0), CALL, status, note)
+    return Slot(CallRef(1, 0), CALL, status, Clearance(Binding(), note=note))
 
 
 @pytest.mark.parametrize("status", [AwaitingDecision("digest"), Ready(), Running()])

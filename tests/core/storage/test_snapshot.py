@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent import ChatMessage, State, Tool, ToolCall, ToolExecutionDecision
-from detent.approvals import Ask
+from detent.approvals import Ask, pending
 from detent.core.codec.own_values import dump
 from detent.core.control.breakpoints import (
     AgentBreakpoint,
@@ -47,6 +47,7 @@ from detent.machine import (
     AgentSpec,
     CallRef,
     FrozenDict,
+    Judge,
     Judged,
     ModelReplied,
     due,
@@ -218,7 +219,7 @@ def test_a_damaged_snapshot_gives_a_typed_error_or_a_run(place: Any, value: obje
         snapshot.to_json()
         _ = (snapshot.component_visits, snapshot.component_inputs, snapshot.messages)
         get_tool_calls_and_descriptions_from_snapshot(snapshot)
-        rebound(SPEC, run_of(SPEC, snapshot), "another")
+        rebound(SPEC, run_of(SPEC, snapshot), "another", "n")
     except StoredDataError:
         pass
 
@@ -238,14 +239,16 @@ def test_a_number_that_no_text_can_hold_is_refused(place: tuple[str, ...]) -> No
         AgentSnapshot.from_dict(data)
 
 
-def test_a_question_that_no_digest_names_is_refused() -> None:
-    """Half a character pair is no text: the question cannot be put again for another run."""
+def test_a_question_that_no_digest_names_is_put_anew() -> None:
+    """Half a character pair is no digest, and no decision fits it."""
     slots = (evolve(RUN.slots[0], status=AwaitingDecision("\ud800")), RUN.slots[1])
     assert isinstance(RUN.phase, Acting)
     snapshot = snapshot_of(SPEC, evolve(RUN, phase=Acting(RUN.phase.reply, slots)))
 
-    with pytest.raises(StoredDataError, match=r"the call 'note' .* '.ud800' is no digest"):
-        rebound(SPEC, run_of(SPEC, snapshot), "another")
+    copy = rebound(SPEC, run_of(SPEC, snapshot), "another", "n")
+
+    assert pending(SPEC, copy) == ()
+    assert [one.call for one in due(SPEC, copy) if isinstance(one, Judge)] == [slots[0].call]
 
 
 def test_a_snapshot_names_the_breakpoint_that_has_stopped_it() -> None:

@@ -88,6 +88,7 @@ def test_a_signature_has_the_declared_types() -> None:
     assert signature_of(google) == Signature(
         declared=FrozenDict({"query": str, "limit": int}),
         required=frozenset({"query"}),
+        defaults=FrozenDict({"limit": 3}),
         returns=str,
     )
 

@@ -183,6 +183,7 @@ CHANGES: dict[str, object] = {
     "deadline": 9.5,
     "decisions": (1,),
     "grants": (2,),
+    "nonce": "drawn",
     "given_up": 3,
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from attrs import Factory, evolve, field, frozen
 
 from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure
-from detent.adapters.agent.continuation import Thread, continued
+from detent.adapters.agent.continuation import Thread, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
     require_callback,
@@ -36,16 +36,14 @@ from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
-from detent.core.control.pending import decided_run
-from detent.core.machine.recovery import rebound
-from detent.core.machine.step import start, step
+from detent.core.machine.step import start
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event, Resumed
 from detent.core.run.run import NO_OPTIONS, Run, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
-from detent.core.storage.snapshot import AgentSnapshot, run_of, snapshot_from
+from detent.core.storage.snapshot import snapshot_from
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
@@ -146,7 +144,8 @@ class Assembly(Generic[S]):
                 system_prompt=request.system_prompt,
                 **request.state,
             )
-            at = self._stopped(spec, snapshot_from(request.snapshot), request.run_id)
+            stored, ports = snapshot_from(request.snapshot), (self.journal, self.clock, self.chance)
+            at = taken_up(spec, stored, request.run_id, *ports)
             return (yield from self._begun(spec, at, streaming_callback, request.break_point))
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
@@ -163,6 +162,7 @@ class Assembly(Generic[S]):
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self.clock.now() if spec.is_timed else None,
+            nonce=self.chance.new_id(),
         )
         begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
         return (yield from self._begun(spec, *begun))
@@ -239,13 +239,6 @@ class Assembly(Generic[S]):
         if self.journal is None:
             raise ValueError("this agent has no journal; give it one: Agent(…, journal=…)")
         return self.journal
-
-    def _stopped(self, spec: AgentSpec[S], stored: AgentSnapshot, run_id: str | None) -> Loaded[S]:
-        run, _ = decided_run(spec, run_of(spec, stored), stored.decisions, self.clock.now())
-        run = step(spec, run, Resumed(self.chance.new_id(), self.clock.now()))
-        if self.journal is not None:  # which may have that run already, further on
-            run = rebound(spec, run, run_id or self.chance.new_id())
-        return Loaded(run, 0, stored.held)
 
     def _handle(  # noqa: PLR0917 - what two ways to begin share
         self,

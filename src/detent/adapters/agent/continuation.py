@@ -7,17 +7,49 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from detent.adapters.drivers.loading import loaded
+from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.core.chat.messages import ChatMessage, ChatRole
+from detent.core.control.pending import decided_run
 from detent.core.errors import DetentError
+from detent.core.machine.recovery import rebound
+from detent.core.machine.step import step
 from detent.core.result import AgentResult
+from detent.core.run.events import Resumed
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import conversation_in, initial_writes
 from detent.core.state.typevars import S
+from detent.core.storage.snapshot import AgentSnapshot, run_of
+from detent.ports.chance import Chance
+from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
 from detent.ports.listing import RunQuery, StoredRun
+
+
+def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go on with it
+    spec: AgentSpec[S],
+    stored: AgentSnapshot,
+    run_id: str | None,
+    journal: Journal | None,
+    clock: Clock,
+    chance: Chance,
+) -> Loaded[S]:
+    """The run in a snapshot, with what humans have decided about it; with a journal, a copy of it.
+
+    Raises:
+        SnapshotMismatchError: the journal knows better, or the agent cannot go on with it.
+        DecisionRefusedError: a decision in the snapshot does not count.
+    """
+    run = run_of(spec, stored)
+    if journal is not None:
+        require_current(journal, spec, run)
+    run, _ = decided_run(spec, run, stored.decisions, clock.now())
+    run = step(spec, run, Resumed(chance.new_id(), clock.now()))
+    if journal is not None:  # which may have that run already, further on
+        run = rebound(spec, run, run_id or chance.new_id(), chance.new_id())
+    return Loaded(run, 0, stored.held)
+
 
 NOT_ENDED = frozenset({"running", "waiting"})
 

@@ -13,7 +13,16 @@ from attrs.validators import min_len
 
 from detent.adapters.confirmation.described import Described
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import Allow, Answered, Ask, Rejected, Verdict
+from detent.core.run.approval import (
+    ALL_ANSWERS,
+    Allow,
+    Answered,
+    Answers,
+    Ask,
+    Deny,
+    Rejected,
+    Verdict,
+)
 from detent.core.run.effects import Policy
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
 from detent.core.tools.invocation import argument_faults
@@ -167,7 +176,7 @@ class AskOverBudget(Rule):
 
 @frozen
 class AnyOf(Rule):
-    """A call is asked about when one of several policies wants to."""
+    """A call is asked about when one of several policies wants to, denied when one denies it."""
 
     policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
@@ -178,7 +187,7 @@ class AnyOf(Rule):
 
 @frozen
 class AllOf(Rule):
-    """A call is asked about when all of several policies want to."""
+    """A call is asked about when all of several policies want to, and denied when one denies it."""
 
     policies: tuple[Any, ...] = field(converter=tuple[Any, ...], validator=min_len(1))
 
@@ -189,7 +198,10 @@ class AllOf(Rule):
 
 @frozen
 class Not(Rule):
-    """A call is asked about when another policy does not want to. One that fails still asks."""
+    """A call is asked about when another policy does not want to.
+
+    One that fails still asks, and what it denies is still denied.
+    """
 
     policy: Any
 
@@ -208,15 +220,18 @@ class WithQuestionOptions(Rule):
     policy: Any
     expires_s: float | None = None
     reveals: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
+    answers: Answers = ALL_ANSWERS
+    attempts: int | None = None
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
 
         def changed(verdicts: list[Verdict]) -> Verdict:
             (verdict,) = verdicts
-            if isinstance(verdict, Allow):
+            if not isinstance(verdict, Ask):
                 return verdict
-            return evolve(verdict, expires_s=self.expires_s, reveals=self.reveals)
+            timed = evolve(verdict, expires_s=self.expires_s, attempts=self.attempts)
+            return evolve(timed, reveals=self.reveals, answers=self.answers)
 
         return _together((self.policy,), changed, call, tool, run)
 
@@ -267,7 +282,7 @@ async def _awaited_together(
 
 
 def _checked(answer: object) -> Verdict:
-    if isinstance(answer, Allow | Ask):
+    if isinstance(answer, Allow | Ask | Deny):
         return answer
     # Not taken for a no: `Not` would make of it that the call may run.
     raise TypeError(f"a policy said {answer!r:.100}, which is no verdict")
@@ -275,6 +290,8 @@ def _checked(answer: object) -> Verdict:
 
 def _any(verdicts: list[Verdict]) -> Verdict:
     asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
+    if denials := [verdict for verdict in verdicts if isinstance(verdict, Deny)]:
+        return denials[0]
     if not asks:
         return Allow()
     # What only one of them lets count for more does not count for more.
@@ -284,11 +301,19 @@ def _any(verdicts: list[Verdict]) -> Verdict:
 
 
 def _all(verdicts: list[Verdict]) -> Verdict:
-    return Allow() if any(isinstance(verdict, Allow) for verdict in verdicts) else _any(verdicts)
+    allows = any(isinstance(verdict, Allow) for verdict in verdicts)
+    denies = any(isinstance(verdict, Deny) for verdict in verdicts)
+    return Allow() if allows and not denies else _any(verdicts)
 
 
 def _not(verdicts: list[Verdict]) -> Verdict:
-    return Ask() if isinstance(verdicts[0], Allow) else Allow()
+    match verdicts[0]:
+        case Allow():
+            return Ask()
+        case Ask():
+            return Allow()
+        case Deny() as denial:  # the opposite of a no is not a yes
+            return denial
 
 
 def _verdict(asks: object, reason: str) -> Judgement:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
+from detent.adapters.confirmation.call_rules import CallRule, RuleList
 from detent.adapters.confirmation.described import Classes, Described
 from detent.adapters.confirmation.policies import (
     AllOf,
@@ -21,6 +22,7 @@ from detent.adapters.confirmation.policies import (
     WithQuestionOptions,
 )
 from detent.core.control.pending import ToolExecutionDecision
+from detent.core.run.approval import Answers
 from detent.core.run.effects import Policy
 from detent.core.tools.wording import Wording
 from detent.ports.confirmation import (
@@ -44,7 +46,7 @@ POLICIES: Classes = {
             AskOncePolicy,
             AskOverBudget,
         ),
-        *(NeverAskPolicy, Not),
+        *(NeverAskPolicy, Not, RuleList, CallRule, Answers),
     )
 }
 """The policies that data may name without being told of them."""

@@ -161,7 +161,7 @@ class Runs(Generic[S]):
             StoredDataError: what is stored is damaged, or these rules make another run of it.
         """
         run = unconfirmed(self.spec, self.at(run_id, length))
-        run = rebound(self.spec, run, self.chance.new_id())
+        run = rebound(self.spec, run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
         if messages and isinstance(run.phase, Acting):
             raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Coroutine
 from inspect import isawaitable
 from typing import Any
 
-from detent.core.run.approval import Allow, Ask, Verdict
+from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
 from detent.core.run.events import Judged
 
@@ -31,10 +31,10 @@ async def _awaited(effect: Judge, verdict: Awaitable[Verdict]) -> Judged:
 
 
 def _judged(effect: Judge, verdict: object) -> Judged:
-    if isinstance(verdict, Allow | Ask):
-        return Judged(effect.ref, verdict)
-    return Judged(effect.ref, Ask(f"the policy said {verdict!r:.100}, which is no verdict"))
+    if not isinstance(verdict, Allow | Ask | Deny):
+        verdict = Ask(f"the policy said {verdict!r:.100}, which is no verdict")
+    return Judged(effect.ref, verdict, binding=effect.binding)
 
 
 def _failed(effect: Judge, error: Exception) -> Judged:
-    return Judged(effect.ref, Ask(f"the policy failed: {type(error).__name__}: {error}"))
+    return _judged(effect, Ask(f"the policy failed: {type(error).__name__}: {error}"))

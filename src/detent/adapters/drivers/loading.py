@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Generic
 
@@ -19,7 +20,12 @@ from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
 from detent.core.storage.checkpoints import NO_CHECKPOINT, Known, joined
 from detent.core.storage.journal import event_of_kind, progress_mark
-from detent.core.storage.snapshot import SnapshotMismatchError, passing_snapshot, run_of
+from detent.core.storage.snapshot import (
+    SnapshotMismatchError,
+    overruled,
+    passing_snapshot,
+    run_of,
+)
 from detent.ports.journal import Entry, Journal, JournalDamagedError, with_data
 
 STARTED = "Started"
@@ -74,6 +80,19 @@ def loaded(
     if missing := sorted(set(open_calls) - spec.tools.keys()):
         raise SnapshotMismatchError(f"it needs the tool {name!r}" for name in missing)
     return now
+
+
+def require_current(journal: Journal, spec: AgentSpec[Any], run: Run[Any]) -> None:
+    """Raise unless an earlier state of a run knows all that people have said of it in the journal.
+
+    Raises:
+        SnapshotMismatchError: it does not; what they said there counts.
+    """
+    with suppress(RunNotFoundError):
+        later = loaded(journal, spec, run.id).run
+        faults = overruled(run, later) if later.nonce == run.nonce else []
+        if faults:
+            raise SnapshotMismatchError([*faults, f"go on with agent.resume({run.id!r})"])
 
 
 def _last_checkpoint(

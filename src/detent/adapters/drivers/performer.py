@@ -107,7 +107,7 @@ class EffectPerformer:
             case WaitUntil():
                 return self._wait(effect)
             case Judge():
-                return self._timed(_judged(judge(effect)))
+                return self._timed(effect, _judged(judge(effect)))
             case AskHuman():
                 ui = self.uis.get(effect.tool.name, self.uis.get("*"))
                 return None if ui is None else asked(ui, effect, self.clock)
@@ -130,15 +130,18 @@ class EffectPerformer:
 
     async def _judge_async(self, effect: Judge) -> Event:
         said = await in_a_thread(partial(judge, effect))
-        return self._timed(said if isinstance(said, Judged) else await said)
+        return self._timed(effect, said if isinstance(said, Judged) else await said)
 
     async def _consult_async(self, effect: AskHuman) -> Event | None:
         ui = self.uis.get(effect.tool.name, self.uis.get("*"))
         return None if ui is None else await asked_async(ui, effect, self.clock)
 
-    def _timed(self, judged: Judged) -> Judged:
-        """The verdict with the time, where the question may expire."""
-        may_expire = isinstance(judged.verdict, Ask) and judged.verdict.expires_s is not None
+    def _timed(self, effect: Judge, judged: Judged) -> Judged:
+        """The verdict with the time, where the question may expire, or what answers it."""
+        ends = [grant.expires_at for grant in effect.run.grants]
+        may_expire = isinstance(judged.verdict, Ask) and (
+            judged.verdict.expires_s is not None or any(end is not None for end in ends)
+        )
         return evolve(judged, at=self.clock.now()) if may_expire else judged
 
     def drop(self, effect: Effect) -> None:

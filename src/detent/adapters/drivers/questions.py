@@ -16,12 +16,16 @@ from detent.core.control.pending import (
     question,
     unmasked,
 )
-from detent.core.machine.calls import DecisionRefusedError, Refusal, is_late
-from detent.core.run.approval import Confirmed, Decision, Modified
+from detent.core.machine.calls import (
+    DecisionRefusedError,
+    Refusal,
+    change_faults,
+    is_late,
+    not_allowed,
+)
+from detent.core.run.approval import Decision, Modified
 from detent.core.run.effects import AskHuman
-from detent.core.run.events import HumanDecided
-from detent.core.tools.invocation import argument_faults
-from detent.core.tools.masking import masked
+from detent.core.run.events import ClockTicked, HumanDecided
 from detent.core.values.frozen import thaw
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
@@ -29,11 +33,13 @@ from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointExcept
 TRIES = 5
 """So often a human is asked who says what does not count; then the call stays pending."""
 
-Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | None]
+Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | ClockTicked | None]
 
 
-def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
+def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | ClockTicked | None:
     """What a human decides; None says that they have not. Blocks until they have answered.
+
+    An answer that comes too late says no more than how late it is.
 
     Raises:
         DecisionRefusedError: a strategy has decided about another call than this.
@@ -48,7 +54,9 @@ def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
     return call
 
 
-async def asked_async(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | None:
+async def asked_async(
+    asker: Any, effect: AskHuman, clock: Clock
+) -> HumanDecided | ClockTicked | None:
     """As `asked`, in the running event loop; what blocks is called in a thread."""
     talk, said = _dialogue(asker, effect, clock), None
     while isinstance(call := _next(talk, said), partial):
@@ -60,12 +68,12 @@ async def asked_async(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecide
     return call
 
 
-def _next(talk: Dialogue, said: object) -> partial[object] | HumanDecided | None:
+def _next(talk: Dialogue, said: object) -> partial[object] | HumanDecided | ClockTicked | None:
     """The next question, or what came of it all."""
     try:
         return talk.send(said)
     except StopIteration as end:
-        event: HumanDecided | None = end.value
+        event: HumanDecided | ClockTicked | None = end.value
         return event
 
 
@@ -77,6 +85,8 @@ def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
         if decision is None:
             return None
         event = HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
+        if is_late(decision, event.at, effect.expires_at):
+            return ClockTicked(clock.now())
         notice = _objection(effect, event)
         if not notice:
             return event
@@ -85,15 +95,11 @@ def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
 
 def _objection(effect: AskHuman, event: HumanDecided) -> str:
     """Why what a human has said would not count, so that they are asked again; "" if it does."""
-    if not isinstance(event.decision, Confirmed | Modified):
-        return ""
-    if is_late(event, effect.expires_at):
-        return f"It is too late to confirm it: that was possible until {effect.expires_at}."
-    if isinstance(event.decision, Modified):
-        changed = evolve(effect.call, arguments=event.decision.arguments)
-        if faults := argument_faults(changed, effect.tool):
-            return f"Your change does not fit the tool: {'; '.join(faults)}"
-    return ""
+    if (lack := not_allowed(effect.ask.answers, effect.call, event.decision)) is not None:
+        return f"This answer does not count: {lack}."
+    changed = event.decision if isinstance(event.decision, Modified) else None
+    faults = [] if changed is None else change_faults(effect.call, changed, effect.tool)
+    return f"Your change does not fit the tool: {'; '.join(faults)}" if faults else ""
 
 
 def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
@@ -125,10 +131,13 @@ def _consult(asker: Any, effect: AskHuman, notice: str) -> object:
         whole = question(effect)
         reason = "\n".join(filter(None, (whole.reason, _agent(effect), notice)))
         return asker.get_user_decision(evolve(whole, reason=reason))
-    tool, shown = effect.tool, thaw(masked(effect.call.arguments, effect.tool.masked))
+    tool, whole = effect.tool, question(effect)
+    shown = thaw(whole.arguments)
     state = [f"{name} = {value!r} (from the state)" for name, value in effect.revealed.items()]
+    before = {**whole.former, **whole.former_state}
+    former = [f"before: {', '.join(f'{k} = {v!r}' for k, v in before.items())}"] if before else []
     told = "\n".join(
-        filter(None, (tool.description, effect.reason, _agent(effect), *state, notice))
+        filter(None, (tool.description, whole.reason, *former, _agent(effect), *state, notice))
     )
     if hasattr(asker, "get_user_confirmation"):
         return asker.get_user_confirmation(tool.name, told, shown)

@@ -12,10 +12,11 @@ from detent.adapters.drivers.steps import Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing
-from detent.core.machine.delegation import nested_run, wrap_event
+from detent.core.machine.delegation import lapse_of, nested_run, wrap_event
 from detent.core.machine.due import due
+from detent.core.run.approval import is_past
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
-from detent.core.run.events import Event, ToolStarted
+from detent.core.run.events import CallRewritten, Event, ToolStarted
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
@@ -24,6 +25,8 @@ from detent.ports.observer import Observer
 
 REPEATABLE = (AskModel, Judge)
 """What may be done again without harm if a process ends before it is recorded what came of it."""
+SILENT = ("limit", "expiry")
+"""What is not waited for alone."""
 WAITS = (AskHuman, WaitUntil)
 """What does no work: whoever goes on with the run waits for the same human, or the same time."""
 
@@ -109,6 +112,7 @@ class Session(Generic[S]):
         self._answers: tuple[Event, ...] = ()
         self._void: tuple[Effect, ...] = ()
         self._fold.is_behind = False
+        self._rewritten: tuple[EffectKey, ...] = ()  # the calls that hooks have changed
         self._is_halted = False  # nothing new is begun in this loop
 
     def take(self) -> list[Effect]:
@@ -135,9 +139,9 @@ class Session(Generic[S]):
             self.under_way = {key: self.under_way[key] for key in known if key in self.under_way}
             raise
         for effect in self.under_way.values():
-            if not isinstance(effect, WaitUntil) or effect.reason != "limit":
+            if not isinstance(effect, WaitUntil) or effect.reason not in SILENT:
                 return list(fresh.values())
-        self._keep(())  # nobody waits for the end of the run's time alone
+        self._keep(())  # nobody waits for the end of its time alone, or a question's
         return []
 
     def _keep(self, owed: Collection[EffectKey]) -> None:
@@ -176,6 +180,8 @@ class Session(Generic[S]):
 
     def _sent(self, key: EffectKey, effect: Effect) -> Effect | None:
         """The effect as the hooks want it; None where one of them has answered it, or failed."""
+        if place_of(effect) in self._rewritten:
+            return effect  # judged anew as they have made it
         try:
             hooks, run = self._hooks_of(effect)
             sent = outgoing(hooks, effect, run)
@@ -185,6 +191,7 @@ class Session(Generic[S]):
             return None
         if isinstance(sent, Effect):
             return sent
+        self._rewritten += (place_of(effect),) if isinstance(sent, CallRewritten) else ()
         self._answers += (wrap_event(effect.path, sent),)
         return None
 
@@ -202,7 +209,10 @@ class Session(Generic[S]):
     def _start(self, effect: RunTool) -> bool:
         """Say that it begins; whether more is owed then: a wait, or what its agent owes."""
         is_timed = effect.tool.timeout_s is not None or isinstance(effect.tool, Delegate)
-        at = self._clock.now() if is_timed else None
+        at, run = self._clock.now() if is_timed else None, self._fold.run
+        if run.decisions and (until := lapse_of(run, effect)) is not None:
+            at = self._clock.now()
+            self._fold.is_behind |= is_past(until, at)  # then it does not begin: it is judged anew
         started = ToolStarted(effect.ref, effect.attempt, at)
         self._fold.add(wrap_event(effect.path, started) if effect.path else started)
         return is_timed

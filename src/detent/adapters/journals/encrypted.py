@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -20,6 +20,10 @@ from detent.ports.journal import (
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
+KNOWN = 1000
+"""Of so many runs that are written to the nonces are remembered."""
+Kept = TypeVar("Kept", Entry, Checkpoint)
+
 
 @frozen
 class EncryptedJournal:
@@ -28,13 +32,15 @@ class EncryptedJournal:
     `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the
     library cryptography; what `unseal` raises means that the data is not ours. Ids, kinds, statuses
     and times stay readable, and what a `Listing` says: agent, thread, the names of tools. All but
-    the times and the listings are under the seal as well: what is moved to another place or run is
-    found.
+    the times and the listings are under the seal as well, with the nonce that the run drew when it
+    began: what is moved to another place or run is found, also to another run of the same id. Only
+    a whole run that stands in the place of a whole one is not: somebody else must know its nonce.
     """
 
     journal: Journal
     seal: Callable[[bytes], bytes] = field(repr=False)
     unseal: Callable[[bytes], bytes] = field(repr=False)
+    _nonces: dict[str, str] = field(factory=dict, init=False, eq=False, repr=False)
 
     @property
     def claims(self) -> Claims | None:
@@ -56,21 +62,26 @@ class EncryptedJournal:
     def _all_sealed(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> tuple[str, Sequence[Entry], Checkpoint | None]:
-        sealed = [evolve(one, data=self._sealed(_of(run_id, one), one.text)) for one in entries]
+        nonce = self._nonce(run_id, entries)
+        sealed = [self._sealed(run_id, nonce, one) for one in entries]
         if checkpoint is not None:
-            data = self._sealed(_of(run_id, checkpoint), checkpoint.text)
-            checkpoint = evolve(checkpoint, data=data)
+            checkpoint = self._sealed(run_id, nonce, checkpoint)
         return run_id, sealed, checkpoint
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says."""
+        nonce = ""  # that of the run as it is now: it may have begun anew
         for entry in self.journal.read(run_id, start):
-            yield evolve(entry, data=self._unsealed(run_id, entry, entry.position))
+            if not nonce:
+                nonce = self._read_nonce(run_id)
+            yield evolve(entry, data=self._unsealed(run_id, nonce, entry, entry.position))
 
     def checkpoints(self, run_id: str) -> Iterator[Checkpoint]:
         """As the port says."""
+        nonce = ""
         for found in self.journal.checkpoints(run_id):
-            yield evolve(found, data=self._unsealed(run_id, found, 0))
+            nonce = nonce or self._read_nonce(run_id)
+            yield evolve(found, data=self._unsealed(run_id, nonce, found, 0))
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
         """As the port says."""
@@ -80,31 +91,61 @@ class EncryptedJournal:
         """As the port says."""
         self.journal.delete(run_id)
 
-    def _sealed(self, place: str, text: str) -> dict[str, str]:
-        return {"sealed": b64encode(self.seal(f"{place}\n{text}".encode())).decode()}
+    def _nonce(self, run_id: str, entries: Sequence[Entry]) -> str:
+        """The nonce of a run that is written to. One that begins brings it along."""
+        begins = next((one for one in entries if one.position == 0), None)
+        if begins is not None:
+            self._nonces[run_id] = _nonce_in(begins.data)
+        elif run_id not in self._nonces:
+            self._nonces[run_id] = self._read_nonce(run_id)
+        while len(self._nonces) > KNOWN:
+            del self._nonces[next(iter(self._nonces))]
+        return self._nonces.get(run_id, "")
 
-    def _unsealed(self, run_id: str, kept: Entry | Checkpoint, whole: int) -> Mapping[str, Any]:
+    def _read_nonce(self, run_id: str) -> str:
+        """The nonce of a run, as it is stored; "" where there is no run."""
+        first = next(iter(self.journal.read(run_id)), None)
+        return "" if first is None else _nonce_in(self._unsealed(run_id, None, first, 0))
+
+    def _sealed(self, run_id: str, nonce: str, kept: Kept) -> Kept:
+        text = f"{_place_of(run_id, nonce, kept)}\n{kept.text}"
+        return evolve(kept, data={"sealed": b64encode(self.seal(text.encode())).decode()})
+
+    def _unsealed(
+        self, run_id: str, nonce: str | None, kept: Entry | Checkpoint, whole: int
+    ) -> Mapping[str, Any]:
+        """The data of an entry. That of the first one says itself which run it begins."""
         try:
             text = self.unseal(b64decode(kept.data["sealed"], validate=True)).decode()
-            return _data(text, _of(run_id, kept))
+            place, _, text = text.rpartition("\n")
+            data = Checkpoint(0, text).data
+            _require(_place_of(run_id, _nonce_in(data) if nonce is None else nonce, kept), place)
         except Exception as error:
             raise JournalDamagedError(
                 f"the journal of run {run_id!r} cannot be unsealed: it was sealed with another "
-                "key, or has been changed",
+                "key or for another run or place, or has been changed",
                 run_id,
                 whole,
             ) from error
+        return data
 
 
-def _of(run_id: str, kept: Entry | Checkpoint) -> str:
-    """Where it belongs, in a line."""
-    if isinstance(kept, Checkpoint):
-        return json.dumps([run_id, kept.position])
-    return json.dumps([run_id, kept.position, kept.kind, kept.status])
-
-
-def _data(text: str, place: str) -> Mapping[str, Any]:
-    found, _, data = text.rpartition("\n")
+def _require(place: str, found: str) -> None:
     if found != place:
         raise ValueError(f"it belongs to {found!r}, and stands at {place}")
-    return Checkpoint(0, data).data
+
+
+def _place_of(run_id: str, nonce: str, kept: Entry | Checkpoint) -> str:
+    """Where it belongs, in a line."""
+    if isinstance(kept, Checkpoint):
+        return json.dumps([run_id, nonce, kept.position])
+    return json.dumps([run_id, nonce, kept.position, kept.kind, kept.status])
+
+
+def _nonce_in(data: Mapping[str, Any]) -> str:
+    """What the first entry of a run says of its nonce; "" where it says nothing."""
+    match data:
+        case {"run": {"nonce": str(nonce)}}:
+            return nonce
+        case _:
+            return ""

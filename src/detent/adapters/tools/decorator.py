@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -67,6 +67,7 @@ class Wires(TypedDict, total=False):
     timeout_s: float | None
     retries: Retries | int
     on_unknown: OnUnknown
+    binds: Sequence[str] | None
 
 
 class ToolOptions(Wires, total=False):

@@ -15,6 +15,7 @@ from detent.core.errors import DetentError
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import (
     AnswerRejected,
+    CallRewritten,
     Event,
     ModelFailed,
     ModelReplied,
@@ -93,13 +94,16 @@ def on_exit(function: Callable[[Run[Any]], str | None]) -> OnExit:
 def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | Event:
     """The effect as the hooks want it, or the event by which one of them has answered it.
 
-    Hooks come in order. An answer goes out again through those before the one that gave it.
+    Hooks come in order. An answer goes out again through those before the one that gave it. A call
+    that stands under a policy, and that they have changed, is not sent: the event says that it is
+    another one, and must be judged anew.
 
     Raises:
-        HookError: a hook has failed.
+        HookError: a hook has failed, or has changed of such a call more than its arguments.
     """
     if not isinstance(effect, AskModel | RunTool):
         return effect
+    asked = effect
     for place, hook in enumerate(hooks):
         if not isinstance(hook, Before) or not isinstance(effect, hook.kind):
             continue
@@ -111,6 +115,8 @@ def outgoing(hooks: Sequence[Hook], effect: Effect, run: Run[Any]) -> Effect | E
         else:
             # through those before it alone: those after it have not seen the request
             return incoming(hooks[:place], effect, _answer(hook, effect, value), run)
+    if isinstance(effect, RunTool) and effect is not asked:
+        return _judged_anew(asked, effect, run)
     return effect
 
 
@@ -141,6 +147,18 @@ def sent_back(hooks: Sequence[Hook], run: Run[Any]) -> AnswerRejected | None:
                 raise HookError(f"{_name(hook)} must give a text or None, got {text!r:.80}")
             return AnswerRejected(run.turn, text)
     return None
+
+
+def _judged_anew(asked: Any, sent: RunTool, run: Run[Any]) -> RunTool | CallRewritten:
+    """What hooks have made of a call, or that it is another one, where a policy stands."""
+    if not any(slot.ref == sent.ref and slot.clearance is not None for slot in run.slots):
+        return sent
+    if sent.tool is not asked.tool or sent.state is not asked.state:
+        raise HookError(
+            f"a hook may change the arguments of {asked.tool.name!r} only, as a policy stands for "
+            "it: it has changed the tool or the state, which nobody was asked about"
+        )
+    return sent if sent.call == asked.call else CallRewritten(sent.ref, sent.call)
 
 
 def _called(hook: Hook, *arguments: object) -> object:

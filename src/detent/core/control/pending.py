@@ -11,14 +11,18 @@ from attrs.validators import instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.errors import StoredDataError
+from detent.core.machine.binding import binding_of, is_unfit
 from detent.core.machine.calls import DecisionRefusedError, Refusal, refusal
 from detent.core.machine.delegation import runs_in, wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import step
 from detent.core.run.approval import (
+    ALL_ANSWERS,
     Answered,
+    Answers,
     Confirmed,
     Decision,
+    FormerDecision,
     Modified,
     Rejected,
     Scope,
@@ -32,6 +36,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.schema.json_values import identity
 from detent.core.schema.validation import faults
 from detent.core.state.typevars import S
+from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict, thaw
@@ -105,13 +110,21 @@ class PendingCall:
         call_id: the id of the call.
         tool_name: what is to run.
         description: what it does.
-        arguments: with what; parameters marked as `SecretParameter` show `MASK`.
+        arguments: with what, defaults filled in; parameters marked as `SecretParameter` show
+            `MASK`.
         reason: why a human is asked.
-        digest: what a decision is bound to; over the exact arguments.
+        digest: what a decision is bound to: the run, the tool, what the state fills in, and exactly
+            these arguments.
         parameters: the JSON Schema that arguments must fit.
         state: values from the state that the tool will get, where the policy reveals them.
-        expires_at: when it can no longer be confirmed, in seconds since 1970.
+        expires_at: after which silence is a no, in seconds since 1970.
         agents: the agents inside the run whose call it is, the outermost first.
+        defaults: the names of the arguments that the model has left out.
+        answers: which answers count.
+        attempts: how often one yes lets it begin, where attempts fail.
+        changed: where it was decided about before: why that is not enough; else "".
+        former: the arguments that were decided about then.
+        former_state: what was revealed of the state then.
     """
 
     run_id: str
@@ -127,10 +140,17 @@ class PendingCall:
     state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     expires_at: float | None = None
     agents: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    answers: Answers = ALL_ANSWERS
+    attempts: int = 1
+    changed: str = ""
+    former: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    former_state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
-        return {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
+        plain = {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
+        return plain | {"answers": asdict(self.answers)}
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
@@ -178,28 +198,41 @@ def question(effect: AskHuman) -> PendingCall:
     tool, call = effect.tool, effect.call
     # The id of the run of an agent is that of the run around it, a slash, and a place.
     outermost = effect.run_id.rsplit("/", len(effect.path))[0]
+    whole, change = with_defaults(call, tool), effect.change or FormerDecision("")
+    attempts = max(1, tool.retries.times + 2 - effect.begins)
+    attempts = min(attempts, effect.ask.attempts or attempts)
+    repeats = f"One yes lets it be tried up to {attempts} times." if attempts > 1 else ""
     return PendingCall(
         outermost,
         *effect.ref,
         call.id,
         tool.name,
         tool.description,
-        masked(call.arguments, tool.masked),
-        effect.reason,
+        masked(whole, tool.masked),
+        " ".join(filter(None, (effect.reason, change.text, repeats))),
         effect.digest,
         tool.spec.parameters,
         effect.revealed,
         effect.expires_at,
         tuple(at.tool_name for at in effect.path),
+        tuple(whole.keys() - call.arguments.keys()),
+        effect.ask.answers,
+        attempts,
+        change.text,
+        masked(change.arguments, tool.masked),
+        change.state,
     )
 
 
 def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
-    """Changed arguments in the order that was shown, with the secrets that were left as shown."""
-    was = call.arguments
-    left = {name: was[name] for name in tool.masked & was.keys() if arguments.get(name) == MASK}
-    kept = {name: arguments[name] for name in was if name in arguments}
-    return {**kept, **arguments, **left}
+    """Changed arguments in the order that was shown, with what was left as it was shown.
+
+    That is the secrets, and the defaults, which the call leaves out.
+    """
+    was, shown = call.arguments, masked(with_defaults(call, tool), tool.masked)
+    same = [k for k in arguments if k in shown and identity(arguments[k]) == identity(shown[k])]
+    kept = {k: was[k] if k in same else arguments[k] for k in was if k in arguments}
+    return kept | {k: arguments[k] for k in arguments if k not in kept and k not in same}
 
 
 def match_decision(
@@ -228,9 +261,21 @@ def match_decision(
         digest = str(getattr(slot.status, "digest", ""))
     decided = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
     event = HumanDecided(slot.ref, digest, decided, decision.by, at)
-    if (why := refusal(agent, inner, event)) is not None:
+    if (why := refusal(agent, inner, event) or _outdated(agent, inner, slot, decided)) is not None:
         return Failure(why)
     return Success(wrap_event(path, event))
+
+
+def _outdated(spec: AgentSpec[Any], run: Run[Any], slot: Slot, decided: Decision) -> Refusal | None:
+    """Why a yes is about something else than what would run. A no always counts."""
+    now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
+    if isinstance(decided, Rejected) or not is_unfit(spec, slot, now):
+        return None
+    status = slot.status
+    said = status.binding.changes(now) if isinstance(status, AwaitingDecision) else []
+    what = "; ".join(said) or "it is not the question that was put"
+    text = f"the call of {slot.call.tool_name!r} must be asked about anew: {what}"
+    return Refusal("outdated", f"{text}; resume the run, and decide what it asks then")
 
 
 def _calls(run: Run[Any]) -> Iterator[tuple[Path, Run[Any], Slot]]:

@@ -12,45 +12,44 @@ import attrs
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError
 from detent.core.run.approval import (
-    Allow,
+    SCOPES,
     Answered,
-    Ask,
+    Answers,
     Confirmed,
     Decision,
-    DecisionRecord,
-    Grant,
     Modified,
-    Rejected,
-    covered,
-    digest,
-    is_granted,
+    is_past,
 )
-from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised
+from detent.core.run.events import ClockTicked, HumanDecided, ToolRaised
 from detent.core.run.outcomes import Cancelled, Exhausted
 from detent.core.run.run import (
-    AnsweredByHuman,
     AwaitingDecision,
     BackingOff,
     Delegated,
     Faulted,
     Ready,
-    Refused,
     Run,
     Running,
     Slot,
     Status,
-    evolve,
     moved,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.tools import wording
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import masked
-from detent.core.tools.redaction import without_secrets
-from detent.core.tools.result import ToolFault, text_of
-from detent.core.tools.wording import Wording
+from detent.core.tools.result import ToolFault
+from detent.core.tools.tool import Tool
 
-Why: TypeAlias = Literal["unknown_call", "repeated", "wrong_digest", "expired", "invalid_arguments"]
+Why: TypeAlias = Literal[
+    "unknown_call",
+    "repeated",
+    "wrong_digest",
+    "outdated",
+    "expired",
+    "not_allowed",
+    "invalid_arguments",
+]
 
 
 @attrs.frozen
@@ -58,8 +57,10 @@ class Refusal:
     """A decision does not count: in a word, and in a sentence.
 
     "unknown_call": no such call waits for a decision. "repeated": it has been decided about before.
-    "wrong_digest": it is about another call, or about other arguments. "expired": it confirms too
-    late. "invalid_arguments": it changes them to what the tool does not take; `faults` says how.
+    "wrong_digest": it is about another call, or about other arguments. "outdated": what was asked
+    about is not what would run now. "expired": it comes too late. "not_allowed": the question does
+    not take this answer. "invalid_arguments": it changes them to what the tool does not take;
+    `faults` says how. The call goes on waiting.
     """
 
     why: Why
@@ -90,20 +91,57 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
     name, status = slot.call.tool_name, slot.status
     if event.digest != status.digest:
         return Refusal("wrong_digest", f"the decision is about something else than {where}: {name}")
-    if not isinstance(event.decision, Confirmed | Modified):
-        return None
-    if is_late(event, status.expires_at):
+    if is_late(event.decision, event.at, status.expires_at):
         return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
-    if isinstance(event.decision, Modified):
-        changed = ToolCall(name, event.decision.arguments, slot.call.id)
-        if faults := argument_faults(changed, spec.tools[name]):
-            return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
+    if (lack := not_allowed(status.ask.answers, slot.call, event.decision)) is not None:
+        return Refusal("not_allowed", f"{where} ({name}): {lack}")
+    changed = event.decision if isinstance(event.decision, Modified) else None
+    if changed and (faults := change_faults(slot.call, changed, spec.tools[name])):
+        return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
     return None
 
 
-def is_late(event: HumanDecided, until: float | None) -> bool:
-    """Whether a confirmation comes after a time, or does not say when it comes."""
-    return until is not None and not (event.at is not None and event.at <= until)
+def change_faults(call: ToolCall, decision: Modified, tool: Tool) -> list[str]:
+    """One sentence for each way in which a human's arguments are not what the tool takes.
+
+    One that was shown and is left out has a default that nobody has seen: that must be said.
+    """
+    changed = attrs.evolve(call, arguments=decision.arguments)
+    left = (call.arguments.keys() & tool.defaults.keys()) - decision.arguments.keys()
+    hidden = masked(tool.defaults, tool.masked)
+    unseen = [
+        f"{name!r} is left out, so that it would be {hidden[name]!r}" for name in sorted(left)
+    ]
+    return argument_faults(changed, tool) or unseen
+
+
+def is_late(decision: Decision, at: float | None, until: float | None) -> bool:
+    """Whether a yes comes after a time. What lets no tool run is never too late."""
+    return isinstance(decision, Confirmed | Modified) and is_past(until, at)
+
+
+def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | None:
+    """Why a question does not take a decision; None if it does."""
+    match decision:
+        case Confirmed(remember):
+            if not answers.confirm:
+                return "it cannot be confirmed as it is"
+            if SCOPES.index(remember) > SCOPES.index(answers.remember):
+                return f"a yes may count for {answers.remember!r} at most, not for {remember!r}"
+        case Modified(arguments) if answers.modify is not None:
+            was = call.arguments
+            names = was.keys() | arguments.keys()
+            changed = {
+                n for n in names if (n in was, was.get(n)) != (n in arguments, arguments.get(n))
+            }
+            if fixed := sorted(changed - {*answers.modify}):
+                may = ", ".join(map(repr, answers.modify)) or "none"
+                return f"{', '.join(map(repr, fixed))} may not be changed; what may: {may}"
+        case Answered() if not answers.respond:
+            return "nobody may answer in the tool's place"
+        case _:
+            pass
+    return None
 
 
 def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
@@ -130,66 +168,6 @@ def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
     if event.at is None or not pause_s:
         return Ready(event.attempt + 1)
     return BackingOff(event.attempt + 1, event.at + pause_s)
-
-
-def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Slot:
-    """The slot as a policy has said: it may run, or a human must decide who has not done so yet."""
-    tool = spec.tools[slot.call.tool_name]
-    match event.verdict:
-        case Ask(reason, remember, expires_s, reveals) if not is_granted(
-            run.grants, run.id, slot.call, tool
-        ):
-            until = None if expires_s is None or event.at is None else event.at + expires_s
-            bound = digest(run.id, *slot.ref, slot.call, tool)
-            why = without_secrets(reason, slot.call.arguments, tool.masked)
-            return moved(slot, AwaitingDecision(bound, why, 1, remember, until, reveals))
-        case Allow() | Ask():
-            return moved(slot, Ready())
-
-
-def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Slot:
-    """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
-    if not isinstance(slot.status, AwaitingDecision):
-        return slot
-    tool = spec.tools[slot.call.tool_name]
-    # A question that came of a crash has another digest: no earlier word answers it.
-    is_first = slot.status.digest == digest(run.id, *slot.ref, slot.call, tool)
-    if is_first and is_granted(run.grants, run.id, slot.call, tool):
-        return moved(slot, Ready())
-    return slot
-
-
-def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
-    """The run with a decision in its record, and with what is confirmed by it for other calls."""
-    said = event.decision
-    done = DecisionRecord(slot.ref, slot.call, said, event.by, event.at)
-    run = evolve(run, decisions=(*run.decisions, done))
-    asked = slot.status.remember if isinstance(slot.status, AwaitingDecision) else "call"
-    if not isinstance(said, Confirmed) or (said.remember, asked) == ("call", "call"):
-        return run
-    scope = asked if said.remember == "call" else said.remember
-    covers = covered(run.id, scope, slot.call, spec.tools[slot.call.tool_name])
-    grant = Grant(slot.ref, slot.call, scope, covers, event.by, event.at)
-    return evolve(run, grants=(*run.grants, grant))
-
-
-def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
-    """The slot as a human has decided, and what the model is told of it."""
-    name = slot.call.tool_name
-    attempt = slot.status.attempt if isinstance(slot.status, AwaitingDecision) else 1
-    templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
-    match decision:
-        case Confirmed():
-            return moved(slot, Ready(attempt))
-        case Modified(arguments, feedback):
-            call = attrs.evolve(slot.call, arguments=arguments)
-            shown = text_of(masked(arguments, spec.tools[name].masked))
-            note = templates.modified(name, shown, feedback)
-            return attrs.evolve(slot, call=call, status=Ready(attempt), note=note)
-        case Rejected(feedback):
-            return moved(slot, Refused(templates.rejected(name, feedback)))
-        case Answered(text):
-            return moved(slot, AnsweredByHuman(text))
 
 
 def given_up(slot: Slot, outcome: Exhausted | Cancelled) -> Slot:

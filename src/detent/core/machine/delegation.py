@@ -8,9 +8,10 @@ from typing import Any
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.due import call_key
 from detent.core.machine.turns import output_of
+from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Failed, Finished
-from detent.core.run.refs import AgentRef, Path
+from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Delegated, Faulted, Run, Slot, Status, Succeeded
 from detent.core.run.spec import AgentSpec
 from detent.core.tools import wording
@@ -57,6 +58,12 @@ def nested_run(run: Run[Any], path: Path) -> Run[Any]:
     return run
 
 
+def lapse_of(run: Run[Any], effect: RunTool) -> float | None:
+    """When it is too late to begin an attempt, in seconds since 1970; None is never."""
+    clear = nested_run(run, effect.path).slots[effect.ref.place].clearance
+    return clear.expires_at if clear and clear.attempt == effect.attempt else None
+
+
 def runs_in(run: Run[Any], path: Path = ()) -> Iterator[tuple[Path, Run[Any]]]:
     """The run and those of the agents at work in it, however deep, each with where it is."""
     yield path, run
@@ -72,6 +79,11 @@ def agents_in(spec: AgentSpec[Any]) -> dict[str, AgentSpec[Any]]:
     for agent in spec.agents.values():
         found |= agents_in(agent)
     return found | dict(spec.agents)
+
+
+def inner_name(name: str, ref: CallRef) -> str:
+    """What the run of an agent is called, or its nonce, by that of the run that calls it."""
+    return f"{name}/{ref.turn}.{ref.place}"
 
 
 def invocation_of(spec: AgentSpec[Any], run: Run[Any], slot: Slot) -> Invocation:

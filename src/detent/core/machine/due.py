@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import Ask, Verdict
+from detent.core.machine.binding import unfit
+from detent.core.run.approval import Ask, Binding, Verdict
 from detent.core.run.effects import (
     AskHuman,
     AskModel,
@@ -45,6 +46,7 @@ from detent.core.values.frozen import FrozenDict
 
 Inner: TypeAlias = dict[CallRef, tuple[Effect, ...]]
 WORKABLE: frozenset[type] = frozenset({Ready, Running, Delegated})
+JUDGED: frozenset[type] = frozenset({AwaitingPolicy, AwaitingDecision})
 
 
 def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
@@ -79,10 +81,15 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
         if kind in WORKABLE:
             workable.append(slot)
     owed: list[Effect] = []
-    if AwaitingPolicy in kinds:
-        owed += _judgements(spec, run)
+    # most agents have no policy, and are not to pay for those that have
+    is_judged = spec.guards or run.decisions or not kinds.isdisjoint(JUDGED)
+    if is_judged and (anew := list(unfit(spec, run))):
+        owed += _judgements(spec, run, anew)
+        slots = tuple(slot for slot in slots if all(slot is not one for one, _ in anew))
+        workable = [slot for slot in workable if slot in slots]
+        kinds = {type(slot.status) for slot in slots}
     if AwaitingDecision in kinds:
-        owed += _humans_to_ask(spec, run)
+        owed += _humans_to_ask(spec, run, slots)
     inner = _owed_inside(spec, run) if Delegated in kinds else {}
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
@@ -90,7 +97,7 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
     owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
         owed += _lookups(spec, run)
-    if Running in kinds or BackingOff in kinds:
+    if Running in kinds or BackingOff in kinds or AwaitingDecision in kinds:
         owed += _waits(run)
     for slot in slots if inner else ():
         owed += _owed_to_agent(slot, inner.get(slot.ref, ()), is_at_work=slot in at_work)
@@ -109,28 +116,31 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
     return AskModel(run.turn, attempt, conversation_in(run.state), offered, options)
 
 
-def _judgements(spec: AgentSpec[S], run: Run[S]) -> Iterator[Judge]:
+def _judgements(
+    spec: AgentSpec[S], run: Run[S], calls: Iterable[tuple[Slot, Binding]]
+) -> Iterator[Judge]:
     """One for each policy: what it has said of the calls before may matter to the next."""
     asked: list[Policy] = []
-    for slot in run.slots:
-        if isinstance(slot.status, AwaitingPolicy):
-            policy = spec.guards.get(slot.call.tool_name, unguarded)
-            if not any(policy is one for one in asked):
-                asked.append(policy)
-                yield Judge(slot.ref, slot.call, spec.tools[slot.call.tool_name], policy, run)
+    for slot, binding in calls:
+        name = slot.call.tool_name
+        policy = spec.guards.get(name, unguarded)
+        if not any(policy is one for one in asked):
+            asked.append(policy)
+            yield Judge(slot.ref, slot.call, spec.tools[name], policy, run, binding)
 
 
-def _humans_to_ask(spec: AgentSpec[S], run: Run[S]) -> Iterator[AskHuman]:
-    for slot in run.slots:
+def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:
+    for slot in slots:
         if isinstance(asked := slot.status, AwaitingDecision):
             tool = spec.tools[slot.call.tool_name]
             revealed = {
                 item.parameter: run.state.read(item.key)
                 for item in tool.inputs
-                if item.parameter in asked.reveals and run.state.holds(item.key)
+                if item.parameter in asked.ask.reveals and run.state.holds(item.key)
             }
             why = (asked.digest, asked.reason, run.id, asked.expires_at, FrozenDict(revealed))
-            yield AskHuman(slot.ref, slot.call, tool, *why)
+            question = AskHuman(slot.ref, slot.call, tool, *why)
+            yield evolve(question, begins=asked.attempt, ask=asked.ask, change=asked.change)
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:
@@ -211,8 +221,10 @@ def _waits(run: Run[S]) -> Iterator[WaitUntil]:
             yield WaitUntil(slot.ref, status.attempt, "deadline", status.deadline)
         elif isinstance(status, BackingOff):
             yield WaitUntil(slot.ref, status.attempt, "pause", status.until)
+        elif isinstance(status, AwaitingDecision) and status.expires_at is not None:
+            yield WaitUntil(slot.ref, status.attempt, "expiry", status.expires_at)
 
 
 def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-    """For a call that was to be judged, and whose policy the agent at hand has no longer: ask."""
-    return Ask(f"a policy was to judge this call, and this agent has none for '{tool.name}'")
+    """For a call that is to be judged, and whose policy the agent at hand has no longer: ask."""
+    return Ask(f"a policy is to judge this call, and this agent has none for '{tool.name}'")

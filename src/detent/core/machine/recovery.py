@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any
 
 from attrs import evolve
 
-from detent.core.errors import StoredDataError
-from detent.core.run.approval import covered, digest, is_granted
+from detent.core.machine.binding import binding_of
+from detent.core.machine.delegation import inner_name
+from detent.core.machine.questions import posed
+from detent.core.run.approval import Ask
 from detent.core.run.events import Resumed, ToolRaised
 from detent.core.run.run import (
     Acting,
@@ -30,6 +31,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
+from detent.core.tools.version import hashed
 
 
 def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
@@ -60,19 +62,19 @@ def _nearer(until: float, event: Resumed, longest_s: float) -> float:
     return until if event.at is None else min(until, event.at + longest_s)
 
 
-def rebound(spec: AgentSpec[S], run: Run[S], run_id: str) -> Run[S]:
-    """A copy of the run under another id: decisions about the original do not count for it.
+def rebound(spec: AgentSpec[S], run: Run[S], run_id: str, nonce: str) -> Run[S]:
+    """A copy of the run under another id and nonce: decisions about the original are not its own.
 
-    What is confirmed for further calls goes along.
+    What has been confirmed goes along, as far as it was for the original.
     """
-    grants = []
-    for grant in run.grants:
-        tool = spec.tools.get(grant.call.tool_name)
-        if tool is not None and is_granted([grant], run.id, grant.call, tool):
-            covers = covered(run_id, grant.scope, grant.call, tool)
-            grants.append(evolve(grant, covers=covers))
-    copy = evolve(run, id=run_id, grants=tuple(grants))
-    return _with_slots(copy, [_rebound(spec, slot, run_id) for slot in run.slots])
+    was, new = hashed(run.id, run.nonce), hashed(run_id, nonce)
+    grants = tuple(
+        evolve(grant, binding=evolve(grant.binding, run=new))
+        for grant in run.grants
+        if grant.binding.run == was
+    )
+    copy = evolve(run, id=run_id, nonce=nonce, grants=grants)
+    return _with_slots(copy, [_rebound(spec, slot, copy, was, new) for slot in run.slots])
 
 
 def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
@@ -87,16 +89,26 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    return _question(spec, run, slot, event.attempt, why)
+    return _question(spec, run, slot, event.attempt, event.at, why)
 
 
-def _question(
-    spec: AgentSpec[Any], run: Run[Any], slot: Slot, attempt: int, why: tuple[str, str]
+def _question(  # noqa: PLR0917 - what led to it
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    slot: Slot,
+    attempt: int,
+    at: float | None,
+    why: tuple[str, str],
 ) -> AwaitingDecision:
-    """A human is asked what to do after `attempt`; `why` is for the digest, and in words."""
-    # A decision from before the crash must not count for this question.
-    first = digest(run.id, *slot.ref, slot.call, spec.tools[slot.call.tool_name])
-    return AwaitingDecision(bound(first, why[0]), why[1], attempt + 1)
+    """A human is asked what to do after `attempt`; `why` is for the digest, and in words.
+
+    As the policy had it asked: who may see what, until when, and why it asked at all.
+    """
+    clear = slot.clearance
+    if clear is None:
+        now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
+        return posed(slot, Ask(), now, attempt + 1, at, why)
+    return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)
 
 
 def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
@@ -115,24 +127,23 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
             return slot
 
 
-def _rebound(spec: AgentSpec[Any], slot: Slot, run_id: str) -> Slot:
-    if isinstance(slot.status, Delegated):
-        name, bound_to = slot.status.tool_name, f"{run_id}/{slot.ref.turn}.{slot.ref.place}"
-        copy = rebound(spec.agents[name], slot.status.run, bound_to)
-        return moved(slot, Delegated(name, copy))
-    if not isinstance(slot.status, AwaitingDecision):
-        return slot
-    if not slot.status.digest.isascii():  # it may come from outside, and nobody can answer it
-        raise StoredDataError(
-            f"the question about the call {slot.call.tool_name!r} of the stored run is damaged: "
-            f"{slot.status.digest!r:.40} is no digest"
-        )
-    return moved(slot, evolve(slot.status, digest=bound(slot.status.digest, run_id)))
-
-
-def bound(digest: str, by: str) -> str:
-    """The digest of a question that is put again: no decision about the first answers it."""
-    return sha256(f"{digest} {by}".encode()).hexdigest()
+def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: str) -> Slot:
+    """What fitted the original fits the copy. What did not is judged anew there as well."""
+    status, clear = slot.status, slot.clearance
+    if clear is not None and clear.binding.run == was:
+        clear = evolve(clear, binding=evolve(clear.binding, run=new))
+    match status:
+        case Delegated(name, inner):
+            names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
+            status = Delegated(name, rebound(spec.agents[name], inner, *names))
+        case AwaitingDecision(digest, after=after, binding=bound):
+            moves = digest == bound.digest(slot.ref, slot.call.id, after) and bound.run == was
+            bound = evolve(bound, run=new) if moves else bound
+            digest = bound.digest(slot.ref, slot.call.id, after) if moves else ""
+            status = evolve(status, digest=digest, binding=bound)
+        case _:
+            pass
+    return Slot(slot.ref, slot.call, status, clear)
 
 
 def _interrupted(
@@ -143,7 +154,8 @@ def _interrupted(
         case "rerun":
             return Ready(attempt)
         case "ask":
-            return _question(spec, run, slot, attempt, (event.by, wording.PROCESS_ENDED))
+            why = (event.by, wording.PROCESS_ENDED)
+            return _question(spec, run, slot, attempt, event.at, why)
         case "fail":
             text = wording.outcome_unknown(name, wording.PROCESS_ENDED)
             return Faulted(ToolFault("unknown_outcome", text))

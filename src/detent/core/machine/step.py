@@ -1,7 +1,6 @@
 """One event, folded into a run. RULE: a run changes nowhere else.
 
-Here is which event is heard, and when. What becomes of one call is in `calls` and `recovery`, how a
-turn ends in `turns`.
+Here is which event is heard, and when. `calls`, `questions` and `recovery` say what becomes of one.
 """
 
 from __future__ import annotations
@@ -15,17 +14,19 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.calls import (
-    after_fault,
-    after_tick,
+from detent.core.machine.binding import is_unfit
+from detent.core.machine.calls import after_fault, after_tick, refusal
+from detent.core.machine.delegation import TASK, came_of, inner_name, invocation_of
+from detent.core.machine.opening import open_slots, with_call_ids
+from detent.core.machine.questions import (
     decided,
+    expired,
     judged,
-    refusal,
     released,
     remembered,
+    rewritten,
+    with_slot,
 )
-from detent.core.machine.delegation import TASK, came_of, invocation_of
-from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.recovery import after_lookup, pause_after, recovered
 from detent.core.machine.turns import (
     advance,
@@ -37,8 +38,10 @@ from detent.core.machine.turns import (
     end,
     has_no_answer,
 )
+from detent.core.run.approval import is_past
 from detent.core.run.events import (
     AnswerRejected,
+    CallRewritten,
     CancelRequested,
     ClockTicked,
     Event,
@@ -97,10 +100,12 @@ def start(
     state: Iterable[Write] = (),
     options: RunOptions = NO_OPTIONS,
     at: float | None = None,
+    nonce: str = "",
 ) -> Run[S]:
     """A run in which nothing has happened yet: the conversation so far and the initial state.
 
-    `at` is the time, in seconds since 1970: the limit in seconds counts from it.
+    `at` is the time, in seconds since 1970: the limit in seconds counts from it. `nonce` is what
+    nobody can guess: decisions are bound to it.
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
@@ -108,7 +113,8 @@ def start(
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     opening = Write("messages", [*prompt, *messages])
     filled = spec.state.update([*state, opening])
-    begun = Run(run_id, filled, options=options, deadline=spec.limits.deadline(at))
+    until = spec.limits.deadline(at)
+    begun = Run(run_id, filled, options=options, deadline=until, nonce=nonce)
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
         return end(evolve(begun, turn=0), Exhausted(limit))
     return begun
@@ -146,6 +152,8 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
             return _on_clock_ticked(spec, run, event)
         case Judged():
             return _on_judged(spec, run, event)
+        case CallRewritten():
+            return _on_call_rewritten(spec, run, event)
         case HumanDecided():
             return _on_human_decided(spec, run, event)
         case GrantRevoked():
@@ -193,6 +201,9 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
     slot = _attempted(run, event, Ready)
     if slot is None:
         return run
+    clear = slot.clearance
+    if clear and clear.attempt == event.attempt and is_past(clear.expires_at, event.at):
+        return _move(spec, run, slot, AwaitingPolicy())  # confirmed in time, and too late now
     tool = spec.tools[slot.call.tool_name]
     if isinstance(tool, Delegate):
         return _move(spec, run, slot, _delegated(spec, run, slot, event.at))
@@ -222,9 +233,8 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
         case Pausing(attempt, until) if until <= event.at:
             return evolve(run, phase=Thinking(attempt))
         case _:
-            return _with_slots(
-                spec, run, tuple(after_tick(spec, slot, event) for slot in run.slots)
-            )
+            slots = tuple(after_tick(spec, slot, event) for slot in run.slots)
+            return _settled(spec, expired(spec, _with_slots(spec, run, slots), event.at))
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
@@ -244,6 +254,7 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     if isinstance(run.phase, Pausing):
         pause = pause_after(spec, run, run.phase, event)
         return run if pause == run.phase else evolve(run, phase=pause)
+    run = _settled(spec, expired(spec, run, event.at))
     return _with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
 
 
@@ -263,9 +274,10 @@ def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) ->
         inner = start(
             spec.agents[slot.call.tool_name],
             [ChatMessage.from_user(str(given.pop(TASK)))],
-            run_id=f"{run.id}/{slot.ref.turn}.{slot.ref.place}",
+            run_id=inner_name(run.id, slot.ref),
             state=initial_writes(given),
             at=at,
+            nonce=inner_name(run.nonce, slot.ref),
         )
     except DetentError as error:
         return Faulted(invocation.fault(error))
@@ -305,9 +317,19 @@ def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: s
 
 def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, AwaitingPolicy):
+    if slot is None:
         return run
-    return _with_slots(spec, run, replaced(run.slots, judged(spec, run, slot, event)))
+    is_owed = isinstance(slot.status, AwaitingPolicy)
+    if not is_owed and event.binding is not None:  # else it comes too late
+        is_owed = is_unfit(spec, slot, event.binding)
+    return _settled(spec, judged(spec, run, slot, event)) if is_owed else run
+
+
+def _on_call_rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
+    slot = _slot(run, event.ref)
+    if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
+        return run
+    return _settled(spec, with_slot(run, rewritten(spec, slot, event)))
 
 
 def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
@@ -316,7 +338,7 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
         return run
     knowing = remembered(spec, run, slot, event)
     slots = replaced(run.slots, decided(spec, slot, event.decision))
-    return _with_slots(spec, knowing, tuple(released(spec, knowing, one) for one in slots))
+    return _with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))
 
 
 def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
@@ -327,6 +349,14 @@ def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
 def _move(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
     phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
     return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
+
+
+def _settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run, whose turn may be over by now."""
+    phase = run.phase
+    if not isinstance(phase, Acting) or not are_settled(phase.slots):
+        return run
+    return completed(spec, run, phase.reply, phase.slots)
 
 
 def _with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field, fields_dict, frozen
 from attrs.validators import deep_iterable, instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.run.refs import CallRef, Path
-from detent.core.tools.tool import Tool
+from detent.core.tools.version import hashed
 from detent.core.values.frozen import FrozenDict
 
 
@@ -24,17 +22,57 @@ class Allow:
 Scope: TypeAlias = Literal["call", "arguments", "tool"]
 """What a confirmation counts for: this call, this tool with these arguments, or this tool.
 
-The last two for the rest of the run, or until somebody revokes it.
+The last two for the rest of the run, or until somebody revokes it; never for other values from the
+state, nor for another version of the tool.
 """
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+"""The narrowest first."""
 
 _is_text, _is_tuple = instance_of(str), instance_of(tuple)
 _may_be_text = optional(_is_text)
+_may_be_number = optional(instance_of((int, float)))
 
 
 def is_scope(instance: object, attribute: Attribute[Scope], value: Scope) -> None:
     """A validator. Raises ValueError for what is no scope."""
-    if value not in get_args(Scope):
-        raise ValueError(f"'remember' is 'call', 'arguments' or 'tool', got {value!r:.100}")
+    if value not in SCOPES:
+        raise ValueError(f"'{attribute.name}' is 'call', 'arguments' or 'tool', got {value!r:.100}")
+
+
+def _is_count(instance: object, attribute: Attribute[int], value: int | None) -> None:
+    if value is not None and not (type(value) is int and value > 0):
+        raise ValueError(f"'{attribute.name}' is None or a number above 0, got {value!r:.100}")
+
+
+@frozen
+class Deny:
+    """The call may not run, whatever anybody has confirmed. The model is told the `reason`."""
+
+    reason: str = field(default="", validator=_is_text)
+
+
+@frozen
+class Answers:
+    """Which answers a question takes. A no is always one of them.
+
+    Attributes:
+        confirm: whether the call may be confirmed as it is.
+        modify: the names of the arguments that may be changed; None is all, () is none.
+        respond: whether a human may answer in the tool's place.
+        remember: the widest scope that a confirmation may count for.
+        remember_s: after so many seconds it counts for no further calls; None is never.
+    """
+
+    confirm: bool = field(default=True, validator=instance_of(bool))
+    modify: tuple[str, ...] | None = field(
+        default=None, validator=optional(deep_iterable(_is_text, _is_tuple))
+    )
+    respond: bool = field(default=True, validator=instance_of(bool))
+    remember: Scope = field(default="tool", validator=is_scope)
+    remember_s: float | None = field(default=None, validator=_may_be_number)
+
+
+ALL_ANSWERS = Answers()
 
 
 @frozen
@@ -44,17 +82,25 @@ class Ask:
     Attributes:
         reason: why, for the human.
         remember: what a plain confirmation counts for.
-        expires_s: after so many seconds no confirmation counts any more; None is never.
+        expires_s: after so many seconds the question is answered with no, and a yes counts no more
+            for a call that has not begun; None is never.
         reveals: the parameters filled from the state whose values the human is shown.
+        answers: which answers count.
+        attempts: how many attempts one yes lets begin; None is all that the tool's `retries` allow.
     """
 
     reason: str = field(default="", validator=_is_text)
     remember: Scope = field(default="call", validator=is_scope)
-    expires_s: float | None = field(default=None, validator=optional(instance_of((int, float))))
+    expires_s: float | None = field(default=None, validator=_may_be_number)
     reveals: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))
+    answers: Answers = ALL_ANSWERS
+    attempts: int | None = field(default=None, validator=_is_count)
 
 
-Verdict: TypeAlias = Allow | Ask
+PLAIN_ASK = Ask()
+
+
+Verdict: TypeAlias = Allow | Ask | Deny
 
 
 @frozen
@@ -90,10 +136,86 @@ Decision: TypeAlias = Confirmed | Modified | Rejected | Answered
 
 
 @frozen
+class Binding:
+    """What a decision about a call is bound to: all that will run, in digests.
+
+    Attributes:
+        run: this run: its id, and the nonce that it drew when it began.
+        tool: the tool: its name, description, schema, wiring and code.
+        inputs: what the state fills in, by declaration.
+        arguments: the arguments, with the defaults of those that are left out.
+    """
+
+    run: str = ""
+    tool: str = ""
+    inputs: str = ""
+    arguments: str = ""
+
+    def digest(self, ref: CallRef, call_id: str | None, after: str = "") -> str:
+        """What a decision must carry; `after` names the crash that the question came of."""
+        # By the id alone it would count for other arguments: ids are the model's and come again.
+        parts = (self.run, self.tool, self.inputs, self.arguments)
+        return hashed(*parts, *ref, call_id, after)
+
+    def changes(self, now: Binding) -> list[str]:
+        """What of it is another now, in words."""
+        return [text for name, text in CHANGES.items() if getattr(self, name) != getattr(now, name)]
+
+
+UNBOUND = Binding()
+CHANGES = {
+    "run": "it belongs to another run",
+    "tool": "the tool itself has changed (its code, description, schema or wiring)",
+    "inputs": "what the state fills in has changed",
+    "arguments": "the arguments have changed",
+}
+"""What people are told of each part of a binding."""
+assert CHANGES.keys() == fields_dict(Binding).keys()  # noqa: S101 - a new part needs its words
+
+
+@frozen
+class FormerDecision:
+    """What was decided before about a call that is asked about again, and why that is not enough.
+
+    `arguments` and `state` are what was decided about then, the latter where it was revealed.
+    """
+
+    text: str
+    arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    state: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+
+@frozen
+class Clearance:
+    """What has let a call run that stands under a policy, and what that is bound to.
+
+    Attributes:
+        binding: it counts only while this is what will run.
+        attempt: the first attempt that it lets begin.
+        ask: the question that was answered, by a human or by a grant; None where a policy allowed.
+        expires_at: it lapses unless `attempt` has begun by then, in seconds since 1970.
+        note: what the model is told beside the result.
+    """
+
+    binding: Binding
+    attempt: int = 1
+    ask: Ask | None = None
+    expires_at: float | None = None
+    note: str | None = None
+
+    def covers(self, attempt: int) -> bool:
+        """Whether it lets this attempt begin."""
+        allowed = None if self.ask is None else self.ask.attempts
+        return allowed is None or attempt < self.attempt + allowed
+
+
+@frozen
 class DecisionRecord:
     """A decision that counted: about which call, by whom, and when in seconds since 1970.
 
-    `path` says of which agent inside the run the call is.
+    `path` says of which agent inside the run the call is, `revealed` what the human saw of the
+    state. A no of a policy, or of a question that nobody answered in time, is a rejection `by`
+    "policy" or "expiry".
     """
 
     ref: CallRef
@@ -102,6 +224,7 @@ class DecisionRecord:
     by: str | None = None
     at: float | None = None
     path: Path = ()
+    revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
 
 
 @frozen
@@ -110,41 +233,40 @@ class Grant:
 
     Attributes:
         ref: the call that was confirmed; `GrantRevoked` names the grant by it.
-        call: that call; a grant of scope "arguments" covers calls that are equal to it.
+        call: that call.
         scope: "arguments" or "tool".
-        covers: a digest of all that a call must have in common with it.
+        binding: what a call must have in common with that one, all or all but the arguments.
         by: who gave it.
         at: when, in seconds since 1970.
         path: of which agent inside the run the call is.
+        expires_at: when it ends, in seconds since 1970; None is never.
+        revealed: what the human saw of the state.
     """
 
     ref: CallRef
     call: ToolCall
     scope: Scope
-    covers: str
+    binding: Binding
     by: str | None = None
     at: float | None = None
     path: Path = ()
+    expires_at: float | None = None
+    revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+
+    def covers(self, binding: Binding, at: float | None) -> bool:
+        """Whether a call with this binding need not be asked about, at a time."""
+        lacks = {"arguments"} if self.scope == "tool" else set[str]()
+        differs = {
+            name for name in CHANGES if getattr(self.binding, name) != getattr(binding, name)
+        }
+        return differs <= lacks and not is_past(self.expires_at, at)
 
 
-def digest(run_id: str, turn: int, place: int, call: ToolCall, tool: Tool) -> str:
-    """What a decision is bound to: this call of this run, this tool and exactly these arguments."""
-    # By the id alone it would count for other arguments: ids are the model's, and may come again.
-    return _hash(run_id, turn, place, call.id, tool.name, tool.parameters, call.arguments)
+def granted(grants: Iterable[Grant], binding: Binding, at: float | None) -> Grant | None:
+    """The first of `grants` that covers a call."""
+    return next((grant for grant in grants if grant.covers(binding, at)), None)
 
 
-def covered(run_id: str, scope: Scope, call: ToolCall, tool: Tool) -> str:
-    """What a grant of `scope` is bound to: this run, this tool, and maybe these arguments."""
-    # With the schema: a process with another version of the tool must ask again.
-    arguments = call.arguments if scope == "arguments" else None
-    return _hash(run_id, scope, tool.name, tool.parameters, arguments)
-
-
-def is_granted(grants: Iterable[Grant], run_id: str, call: ToolCall, tool: Tool) -> bool:
-    """Whether one of `grants` covers the call."""
-    return any(grant.covers == covered(run_id, grant.scope, call, tool) for grant in grants)
-
-
-def _hash(*bound: object) -> str:
-    text = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
-    return sha256(text.encode()).hexdigest()
+def is_past(until: float | None, at: float | None) -> bool:
+    """Whether a time is over at another one. What does not say when it comes, comes too late."""
+    return until is not None and not (at is not None and at <= until)

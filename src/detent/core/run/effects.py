@@ -14,7 +14,7 @@ from attrs import Factory, field, frozen
 
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
-from detent.core.run.approval import Verdict
+from detent.core.run.approval import PLAIN_ASK, Ask, Binding, FormerDecision, Verdict
 from detent.core.run.events import ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import Run
@@ -26,9 +26,10 @@ from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
 
 Policy: TypeAlias = Callable[[ToolCall, Tool, Run[Any]], Verdict | Awaitable[Verdict]]
-"""Answers, once for each call, whether a human must be asked. Its verdict is kept in the run.
+"""Answers for each call whether it may run, may not, or a human must be asked.
 
-It is given the call with its validated arguments, the tool, and the run as it stands.
+Its verdict is kept in the run; it is asked again only if something else would run than it saw. It
+is given the call with its validated arguments, the tool, and the run as it stands.
 """
 
 
@@ -129,13 +130,17 @@ class Reconcile(_OfCall):
 
 @frozen
 class Judge(_OfCall):
-    """Have `policy` say whether a human must decide about a call; `run` is the run as it stands."""
+    """Have `policy` say whether a call may run; `run` is the run as it stands.
+
+    The verdict is bound to `binding`.
+    """
 
     ref: CallRef
     call: ToolCall
     tool: Tool
     policy: Policy = field(repr=False)
     run: Run[Any] = field(repr=False)
+    binding: Binding | None = field(default=None, repr=False)
     path: Path = ()
     kind = "judge"
 
@@ -144,8 +149,9 @@ class Judge(_OfCall):
 class AskHuman(_OfCall):
     """Ask a human whether a call may run. The decision must carry `digest`.
 
-    `revealed` are values from the state that the tool will get and the human may see. A
-    confirmation after `expires_at`, in seconds since 1970, does not count.
+    `revealed` are values from the state that the tool will get and the human may see. After
+    `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes lets
+    begin, `change` what was decided before.
     """
 
     ref: CallRef
@@ -157,6 +163,9 @@ class AskHuman(_OfCall):
     expires_at: float | None = None
     revealed: FrozenDict[str, object] = field(factory=FrozenDict)
     path: Path = ()
+    begins: int = 1
+    ask: Ask = PLAIN_ASK
+    change: FormerDecision | None = None
     kind = "human"
 
 
@@ -165,12 +174,12 @@ class WaitUntil(_OfCall):
     """Say when it is `at`, in seconds since 1970.
 
     A tool's "deadline" or its "pause" before the next attempt is over, or a "model_pause" of the
-    turn in `ref`, or the time of the whole run, its "limit".
+    turn in `ref`, or a question's "expiry", or the time of the whole run, its "limit".
     """
 
     ref: CallRef
     attempt: int
-    reason: Literal["deadline", "pause", "model_pause", "limit"]
+    reason: Literal["deadline", "pause", "model_pause", "expiry", "limit"]
     at: float
     path: Path = ()
 

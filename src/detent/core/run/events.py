@@ -6,8 +6,9 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.core.run.approval import Decision, Verdict
+from detent.core.run.approval import Binding, Decision, Verdict
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.values.fast_values import fast_init
@@ -47,7 +48,8 @@ class ModelFailed:
 class ToolStarted:
     """A tool is about to run: recorded first, so that a crash leaves a trace of the intent.
 
-    `at` is the time, in seconds since 1970, where the tool may only take so long.
+    `at` is the time, in seconds since 1970, where the tool may only take so long, or what lets it
+    run may lapse.
     """
 
     ref: CallRef
@@ -90,14 +92,24 @@ class ClockTicked:
 
 @frozen
 class Judged:
-    """A policy said whether a human must decide about a call. It is not asked again.
+    """A policy said whether a call may run. It is only asked again if something else would run.
 
-    `at` is the time, in seconds since 1970, where the question may expire.
+    `at` is the time, in seconds since 1970, where the question or a grant may expire. `binding` is
+    what the verdict is bound to; None is the call as it is in the run.
     """
 
     ref: CallRef
     verdict: Verdict
     at: float | None = None
+    binding: Binding | None = None
+
+
+@frozen
+class CallRewritten:
+    """A hook has changed a call that stands under a policy: it is judged anew, as `call`."""
+
+    ref: CallRef
+    call: ToolCall
 
 
 @frozen
@@ -181,6 +193,7 @@ Event: TypeAlias = (
     | ToolRaised
     | ClockTicked
     | Judged
+    | CallRewritten
     | HumanDecided
     | GrantRevoked
     | ToolNeverRan

@@ -16,7 +16,16 @@ from detent.core.chat.messages import (
     frozen_mapping,
 )
 from detent.core.chat.replies import ChatReply, Usage
-from detent.core.run.approval import DecisionRecord, Grant, Scope
+from detent.core.run.approval import (
+    PLAIN_ASK,
+    UNBOUND,
+    Ask,
+    Binding,
+    Clearance,
+    DecisionRecord,
+    FormerDecision,
+    Grant,
+)
 from detent.core.run.outcomes import Outcome
 from detent.core.run.refs import CallRef
 from detent.core.state.state import conversation_in
@@ -35,16 +44,27 @@ class AwaitingPolicy:
 class AwaitingDecision:
     """A human must decide. Only a decision that carries `digest` counts.
 
-    A yes begins `attempt`: what may still come of one before it is none of its answers.
-    A confirmation after `expires_at`, in seconds since 1970, does not. The rest is as for `Ask`.
+    Attributes:
+        digest: that of `binding`, of the call and of `after`.
+        reason: why, for the human.
+        attempt: the one that a yes begins: what may still come of those before is not its answer.
+        expires_at: when nobody's silence means no, in seconds since 1970; None is never.
+        ask: the question as it was put.
+        binding: what the decision is bound to.
+        after: the name of the crash that the question came of; "" if it came of a policy.
+        trouble: what happened then, in words.
+        change: what was decided before, if the question is put again.
     """
 
     digest: str
     reason: str = ""
     attempt: int = 1
-    remember: Scope = "call"
     expires_at: float | None = None
-    reveals: tuple[str, ...] = ()
+    ask: Ask = PLAIN_ASK
+    binding: Binding = UNBOUND
+    after: str = ""
+    trouble: str = ""
+    change: FormerDecision | None = None
 
 
 @fast_init
@@ -108,7 +128,7 @@ class Faulted:
 
 @frozen
 class Refused:
-    """A human said no; `text` tells the model."""
+    """A human, or a policy, said no; `text` tells the model."""
 
     text: str
 
@@ -144,17 +164,17 @@ Status: TypeAlias = Open | Settled
 @fast_init
 @frozen
 class Slot:
-    """One tool call and its status. `note` tells the model what a human changed about the call."""
+    """One tool call and its status; `clearance` is what has let it run, where a policy stands."""
 
     ref: CallRef
     call: ToolCall
     status: Status
-    note: str | None = None
+    clearance: Clearance | None = None
 
 
 def moved(slot: Slot, status: Status) -> Slot:
     """The slot with another status."""
-    return Slot(slot.ref, slot.call, status, slot.note)
+    return Slot(slot.ref, slot.call, status, slot.clearance)
 
 
 def replaced(slots: tuple[Slot, ...], slot: Slot) -> tuple[Slot, ...]:
@@ -185,8 +205,8 @@ def answer(slot: Slot) -> ToolCallResult | None:
     match status:
         case Succeeded():  # not taken apart here: that would take thrice as long
             content = status.result.content
-            if slot.note is not None:
-                content = _noted(slot.note, content)
+            if slot.clearance is not None and slot.clearance.note is not None:
+                content = _noted(slot.clearance.note, content)
             return ToolCallResult(content, slot.call)
         case Faulted(fault):
             return ToolCallResult(fault.message, slot.call, error=True)
@@ -271,8 +291,8 @@ class Run(Generic[S]):
     currency of the price list. `exhausted` names the limit that was reached when the model is asked
     for its last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the
     attempt of this turn with which the run last failed: once it is resumed, retries are counted
-    from there. `decisions` are those of humans that counted, `grants` the confirmations that count
-    for further calls.
+    from there. `decisions` are those that counted, `grants` the confirmations that count for
+    further calls. `nonce` is drawn when the run begins: two runs of one id are not the same.
     """
 
     id: str
@@ -289,6 +309,7 @@ class Run(Generic[S]):
     decisions: tuple[DecisionRecord, ...] = ()
     grants: tuple[Grant, ...] = ()
     given_up: int = 0
+    nonce: str = ""
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

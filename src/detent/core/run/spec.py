@@ -32,6 +32,11 @@ class Delegate(Tool):
 
     agent: AgentSpec[Any] = field(kw_only=True, eq=False, repr=False)
 
+    def _parts(self) -> tuple[object, ...]:
+        """With what its agent is told, and the versions of its tools: they do the work."""
+        inner = [tool.version for tool in self.agent.tools.values()]
+        return (*super()._parts(), self.agent.system_prompt, inner)
+
 
 @frozen
 class AgentSpec(Generic[S]):

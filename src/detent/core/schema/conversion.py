@@ -109,7 +109,9 @@ def plain(value: Any) -> object:
             return form.write(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, Sequence | AbstractSet | deque):
+    if isinstance(value, AbstractSet):  # whose order is another one in every process
+        return sorted(value, key=repr)
+    if isinstance(value, Sequence | deque):
         return list(value)
     if hasattr(kind, "__fspath__"):
         return str(value)

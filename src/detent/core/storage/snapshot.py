@@ -24,6 +24,7 @@ from detent.core.control.breakpoints import (
 )
 from detent.core.control.pending import ToolExecutionDecision
 from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import runs_in
 from detent.core.run.effects import Effect, EffectKey
 from detent.core.run.run import (
     Acting,
@@ -34,6 +35,7 @@ from detent.core.run.run import (
     RunOptions,
     Slot,
     Thinking,
+    is_settled,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -269,6 +271,25 @@ def run_of(spec: AgentSpec[S], snapshot: AgentSnapshot) -> Run[S]:
     if faults := mismatches(spec, snapshot.agent, snapshot.run, snapshot.slots):
         raise SnapshotMismatchError(faults)
     return run_from_json(spec, snapshot.run)
+
+
+def overruled(run: Run[Any], later: Run[Any]) -> list[str]:
+    """What people have said since of a run that is `later` by now, one sentence for each matter."""
+    runs = dict(runs_in(later))
+    found: list[str] = []
+    for path, inner in runs_in(run):
+        waiting = {slot.ref: slot.call for slot in inner.slots if not is_settled(slot)}
+        for one in later.decisions:
+            if one.path == path and one.ref in waiting and one not in run.decisions:
+                done, by = type(one.decision).__name__.lower(), f" by {one.by}" if one.by else ""
+                name, call_id = waiting[one.ref].tool_name, waiting[one.ref].id
+                found.append(
+                    f"the call of {name!r} ({call_id}) was {done}{by} in the journal since"
+                )
+        kept = [grant.ref for grant in runs[path].grants] if path in runs else []
+        revoked = [grant for grant in inner.grants if path in runs and grant.ref not in kept]
+        found += [f"what was confirmed for {one.call.tool_name!r} was revoked" for one in revoked]
+    return found
 
 
 def snapshot_from(value: AgentSnapshot | Mapping[str, Any] | str | bytes) -> AgentSnapshot:

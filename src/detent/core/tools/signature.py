@@ -49,13 +49,15 @@ class StateParameter:
 class Signature:
     """What a function takes and gives.
 
-    `declared` has the type of each parameter, Any without an annotation. `is_open` says that it may
+    `declared` has the type of each parameter, Any without an annotation. `defaults` has what stands
+    in for those that a call leaves out. `is_open` says that it may
     take others as well: it has ``**kwargs``, or cannot be looked into. A parameter that a partial
     has bound is none.
     """
 
     declared: FrozenDict[str, Any] = field(factory=FrozenDict)
     required: frozenset[str] = frozenset()
+    defaults: FrozenDict[str, Any] = field(factory=FrozenDict)
     returns: Any = Any
     inputs: tuple[Input, ...] = ()
     state: StateParameter | None = None
@@ -82,6 +84,13 @@ def signature_of(function: ToolFunction) -> Signature:
     return Signature(
         declared=declared,
         required=frozenset(item.name for item in named if item.default is item.empty),
+        defaults=FrozenDict(
+            {
+                item.name: item.default
+                for item in named
+                if item.default is not item.empty and not isinstance(item.default, Injected)
+            }
+        ),
         returns=_returns(function, hints),
         inputs=tuple(
             Input(item.default.key.name, item.name, item.default.key)

@@ -10,6 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from attrs import field, frozen
+from attrs.converters import optional
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import ToolDefinitionError
@@ -18,6 +19,7 @@ from detent.core.tools.idempotency import OnUnknown
 from detent.core.tools.masking import masked_in
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.signature import Signature, ToolFunction, signature_of
+from detent.core.tools.version import hashed, json_of
 from detent.core.tools.wiring import (
     Input,
     Output,
@@ -80,6 +82,8 @@ class Tool:
         retries: what happens after a failed attempt; a number is that many more attempts.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
+        binds: the parameters filled from the state by whose values a decision of a human stands and
+            falls; None is all. A parameter that gets the state itself is never one.
 
     Raises:
         ToolDefinitionError: the parts do not make a tool.
@@ -95,6 +99,9 @@ class Tool:
     timeout_s: float | None = field(default=None, kw_only=True, repr=False)
     retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
     on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
+    binds: tuple[str, ...] | None = field(
+        default=None, kw_only=True, repr=False, converter=optional(tuple[str, ...])
+    )
 
     def __attrs_post_init__(self) -> None:
         _require_parts(self)
@@ -125,6 +132,25 @@ class Tool:
     def hidden(self) -> frozenset[str]:
         """The parameters that the state fills: no model sees them, nor can it pass them."""
         return hidden_parameters(self.signature, self.inputs)
+
+    @cached_property
+    def defaults(self) -> FrozenDict[str, Any]:
+        """What the function takes for arguments that are left out, as JSON."""
+        own = self.signature.defaults
+        return FrozenDict({k: json_of(v) for k, v in own.items() if k not in self.hidden})
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of all of it that decides what a call does: another one, another tool."""
+        return hashed(*self._parts())
+
+    def _parts(self) -> tuple[object, ...]:
+        parts = (self.name, self.description, self.parameters, self.function)
+        filled = [(item.key, item.parameter) for item in self.inputs]
+        gives = [(item.key, item.source, item.handler) for item in self.outputs]
+        own = json_of(self.signature.defaults)  # those of what the state may leave out, too
+        wired = (filled, gives, self.outputs_to_string, own, self.retries.times, self.binds)
+        return (*parts, *wired)
 
     @cached_property
     def masked(self) -> frozenset[str]:
@@ -223,6 +249,10 @@ def _require_parts(tool: Tool) -> None:
         raise ToolDefinitionError(
             f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
             "None is no limit"
+        )
+    if unknown := sorted(set(tool.binds or ()) - {item.parameter for item in tool.inputs}):
+        raise ToolDefinitionError(
+            f"{where}: binds names {', '.join(map(repr, unknown))}, which no key of the state fills"
         )
     if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
         raise ToolDefinitionError(

@@ -13,9 +13,10 @@ from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
 from detent.core.machine.delegation import PARAMETERS
 from detent.core.machine.step import start, step
-from detent.core.run.approval import Ask, Confirmed, Verdict, digest
+from detent.core.run.approval import Allow, Ask, Binding, Confirmed, Verdict
 from detent.core.run.events import (
     AnswerRejected,
+    CallRewritten,
     CancelRequested,
     ClockTicked,
     Event,
@@ -103,10 +104,10 @@ def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
         ToolCall("help", {"task": "Help."}, "c"),
     ]
     reply = ChatReply(ChatMessage.from_assistant("So:", tool_calls=calls), usage=Usage(3, 4))
-    bound = digest(RUN_ID, *PAY, calls[0], spec.tools["pay"])
+    bound = Binding(tool=spec.tools["pay"].version)
     return (
         ModelReplied(1, 1, reply),
-        Judged(PAY, Ask("it costs money")),
+        Judged(PAY, Ask("it costs money"), binding=bound),
         ToolStarted(LOOK, 1, at=0.0),
         ToolRaised(LOOK, 1, ToolFault("raised", "not yet", retryable=True), at=0.0, chance=0.5),
         ClockTicked(3600.0),
@@ -117,8 +118,10 @@ def _an_eventful_life(spec: AgentSpec[State]) -> tuple[Event, ...]:
         ToolReturned(LOOK, 3, ToolResult("seen")),
         ToolStarted(HELP, 1),
         HappenedInside(HELP, "help", CancelRequested("no more help")),
-        HumanDecided(PAY, bound, Confirmed("tool"), by="Ada"),
+        HumanDecided(PAY, bound.digest(PAY, "a"), Confirmed("tool"), by="Ada"),
         GrantRevoked(PAY, by="Ada"),
+        CallRewritten(PAY, ToolCall("pay", {"n": 1}, "a")),
+        Judged(PAY, Allow()),
         ToolStarted(PAY, 1),
         ToolReturned(PAY, 1, ToolResult("paid")),
         CancelRequested("enough"),

@@ -339,6 +339,6 @@ def test_a_yes_from_before_a_crash_is_none_after_it() -> None:
 
 def test_a_run_may_wait_for_a_human() -> None:
     """A run that is owed nothing but decisions rests."""
-    waiting = acting(slot(PAID, AwaitingDecision("digest")))
+    waiting = acting(slot(LOOKED, SEEN), QUESTION.slots[1])
 
     assert not faults(invariants.a_run_ends_or_waits, [Rested(waiting, due(SPEC, waiting), ())])

@@ -26,6 +26,7 @@ from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Re
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
     AnswerRejected,
+    CallRewritten,
     CancelRequested,
     ClockTicked,
     Event,
@@ -135,15 +136,19 @@ def _bare_answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
     match effect:
         case AskModel():
             return _of_model(effect, rng)
-        case RunTool(ref, attempt, _, tool):
-            if isinstance(run.slots[ref.place].status, Ready):
-                return ToolStarted(ref, attempt, 0.0 if tool.timeout_s else None)
-            return _of_tool(effect, rng)
+        case RunTool(ref, attempt, call, tool):
+            slot = run.slots[ref.place]
+            if not isinstance(slot.status, Ready):
+                return _of_tool(effect, rng)
+            if slot.clearance is not None and likely(rng, 0.1):  # as a hook does
+                return CallRewritten(ref, call)
+            return ToolStarted(ref, attempt, 0.0 if tool.timeout_s or slot.clearance else None)
         case Reconcile(ref, attempt):
             return ToolNeverRan(ref, attempt) if likely(rng, 0.5) else _of_tool(effect, rng)
         case Judge(ref, call, tool, policy):
             said = policy(call, tool, run)
-            return Judged(ref, said if isinstance(said, Verdict) else in_background(said).result())
+            verdict = said if isinstance(said, Verdict) else in_background(said).result()
+            return Judged(ref, verdict, 0.0, effect.binding)
         case AskHuman(ref, _, tool, digest):
             return HumanDecided(ref, digest, _decision(tool, rng), by="Ada")
         case WaitUntil():

@@ -19,7 +19,7 @@ from detent.adapters.testing.simulation.trace import (
     slot_at,
 )
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import Allow, Ask, Confirmed, Decision, Modified
+from detent.core.run.approval import Allow, Ask, Confirmed, Decision, Deny, Modified
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import ClockTicked, Judged, ToolRaised, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
@@ -30,6 +30,7 @@ from detent.core.run.run import (
     Delegated,
     Faulted,
     Ready,
+    Refused,
     Run,
     Running,
     Slot,
@@ -204,6 +205,8 @@ def _heeds(event: object, slot: Slot) -> bool:
             return isinstance(slot.status, Ready)
         case Judged(ref, Ask()) if ref == slot.ref:
             return isinstance(slot.status, AwaitingDecision)
+        case Judged(ref, Deny()) if ref == slot.ref:
+            return isinstance(slot.status, Refused)
         case _:
             return isinstance(slot.status, AwaitingPolicy | Faulted)
 

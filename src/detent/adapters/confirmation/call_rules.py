@@ -1,0 +1,133 @@
+"""Rules as data: lists of what is allowed, asked about and denied; the first match counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from attrs import Attribute, field, frozen
+from attrs.validators import deep_iterable, instance_of
+
+from detent.adapters.confirmation.described import Described
+from detent.adapters.confirmation.policies import Rule
+from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.run.approval import Allow, Ask, Deny, Verdict
+from detent.core.run.run import Run
+from detent.core.schema.json_values import identity
+from detent.core.tools.defaults import with_defaults
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import FrozenDict, thaw
+
+Effect: TypeAlias = Literal["allow", "ask", "deny"]
+
+
+def _is_effect(instance: object, attribute: Attribute[Effect], value: Effect) -> None:
+    if value not in get_args(Effect):
+        raise ValueError(f"'{attribute.name}' is 'allow', 'ask' or 'deny', got {value!r:.100}")
+
+
+def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
+    """The converter of patterns. Raises ValueError where one is no schema."""
+    from detent.core.schema.accepted_keywords import schema_faults
+
+    for name, pattern in value.items():
+        if isinstance(pattern, Mapping) and (faults := schema_faults(pattern)):
+            raise ValueError(f"the pattern of {name!r} is no schema: {'; '.join(faults)}")
+    return frozen_mapping(value)
+
+
+@frozen
+class CallRule(Described):
+    """What is to be done with calls that fit.
+
+    A pattern is a text, which may have ``*``, ``?`` and ``[a-z]`` and which a text fits as a whole;
+    a JSON Schema, as a dict; or any other plain value, which an equal one fits. A value that is not
+    there fits nothing.
+
+    Attributes:
+        effect: "allow", "ask" or "deny".
+        tools: names of tools, with ``*`` and ``?``: one of them must fit.
+        arguments: patterns by the names of arguments, defaults filled in: all must fit.
+        state: patterns by the keys of the state: all must fit.
+        name: what people and the model are told; without one, the rule's place in its list.
+        reason: why, for the same.
+
+    Raises:
+        ValueError: `effect` is another, or a pattern is no schema.
+    """
+
+    effect: Effect = field(validator=_is_effect)
+    tools: tuple[str, ...] = field(
+        default=("*",), converter=tuple[str, ...], validator=deep_iterable(instance_of(str))
+    )
+    arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
+    state: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
+    name: str = field(default="", validator=instance_of(str))
+    reason: str = field(default="", validator=instance_of(str))
+
+    def fits(self, call: ToolCall, tool: Tool, run: Run[Any]) -> bool:
+        """Whether the rule is about a call."""
+        if not any(fnmatchcase(tool.name, pattern) for pattern in self.tools):
+            return False
+        held = {key: run.state.read(key) for key in self.state if _holds(run, key)}
+        return _all_fit(self.arguments, with_defaults(call, tool)) and _all_fit(self.state, held)
+
+
+@frozen
+class RuleList(Rule):
+    """The first of `rules` that fits a call decides about it; for others, `otherwise` does.
+
+    A denial counts whatever has been confirmed. It goes through JSON: `to_dict`, `from_dict`.
+    """
+
+    rules: tuple[CallRule, ...] = field(
+        converter=tuple[CallRule, ...], validator=deep_iterable(instance_of(CallRule))
+    )
+    otherwise: Effect = field(default="ask", validator=_is_effect)
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """What the first rule says that fits."""
+        for place, rule in enumerate(self.rules, 1):
+            if rule.fits(call, tool, run):
+                which = f"rule {rule.name!r}" if rule.name else f"rule {place}"
+                return _verdict(rule.effect, which + (f": {rule.reason}" if rule.reason else ""))
+        return _verdict(self.otherwise, "no rule fits it")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], classes: Mapping[str, type] | None = None) -> Self:
+        """What `to_dict` gave.
+
+        Raises:
+            StoredDataError: it names another class, or does not fit.
+        """
+        return super().from_dict(data, {CallRule.__name__: CallRule, **(classes or {})})
+
+
+def _verdict(effect: Effect, reason: str) -> Verdict:
+    match effect:
+        case "allow":
+            return Allow()
+        case "ask":
+            return Ask(reason)
+        case "deny":
+            return Deny(reason)
+
+
+def _holds(run: Run[Any], key: str) -> bool:
+    return key in run.state.fields and run.state.holds(key)
+
+
+def _all_fit(patterns: Mapping[str, object], values: Mapping[str, object]) -> bool:
+    return all(name in values and _fits(wanted, values[name]) for name, wanted in patterns.items())
+
+
+def _fits(pattern: object, value: object) -> bool:
+    if isinstance(pattern, str):
+        return isinstance(value, str) and fnmatchcase(value, pattern)
+    if isinstance(pattern, Mapping):
+        from detent.core.schema.validation import Validator
+
+        schema: dict[str, Any] = dict(pattern)
+        return Validator(schema).fits(thaw(value))
+    return identity(thaw(pattern)) == identity(thaw(value))

@@ -1,0 +1,118 @@
+"""Binding: what a decision about a call stands and falls by, and what fits it no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from detent.core.chat.messages import ToolCall
+from detent.core.errors import UnstorableError
+from detent.core.run.approval import Binding, FormerDecision, Grant, Modified
+from detent.core.run.run import AwaitingDecision, AwaitingPolicy, Ready, Run, Slot
+from detent.core.run.spec import AgentSpec
+from detent.core.state.stored import value_to_json
+from detent.core.tools.defaults import with_defaults
+from detent.core.tools.tool import Tool
+from detent.core.tools.version import hashed
+from detent.core.values.frozen import FrozenDict
+from detent.core.values.shared_list import bare
+
+
+def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
+    """What a decision about `call` is bound to, if it is to run as the run is now."""
+    return Binding(
+        hashed(run.id, run.nonce),
+        tool.version,
+        hashed(inputs_in(run, tool, tool.binds)),
+        arguments_bound(call, tool),
+    )
+
+
+def arguments_bound(call: ToolCall, tool: Tool) -> str:
+    """The digest of the arguments that the tool will get for a call."""
+    return hashed(with_defaults(call, tool))
+
+
+def inputs_in(
+    run: Run[Any], tool: Tool, names: tuple[str, ...] | None = None
+) -> FrozenDict[str, object]:
+    """What the state fills in, by parameter, as JSON; only those of `names`, if there are any.
+
+    What JSON has no form for, a connection, say, is the name of its type: the value cannot be kept,
+    so that no process could compare it.
+    """
+    state, values = run.state, dict[str, object]()
+    types = [key.type for key in state.fields.values()]
+    for item in tool.inputs:
+        if (names is None or item.parameter in names) and state.holds(item.key):
+            value = bare(state.read(item.key))
+            try:
+                declared = state.fields[item.key].type
+                values[item.parameter] = value_to_json(value, declared, types)
+            except UnstorableError:
+                values[item.parameter] = f"<{type(value).__qualname__}>"
+    return FrozenDict(values)
+
+
+def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]:
+    """The calls that a policy must judge, with what its verdict will be bound to.
+
+    RULE: whatever has changed a run in between (a hook, an edited snapshot, an agent of another
+    version), no call under a policy is begun, and no human asked, by what fitted before.
+    """
+    for slot in run.slots:
+        status, is_guarded = slot.status, slot.call.tool_name in spec.guards
+        if isinstance(status, AwaitingPolicy | AwaitingDecision) or (
+            isinstance(status, Ready) and (is_guarded or slot.clearance is not None)
+        ):
+            tool = spec.tools[slot.call.tool_name]
+            now = binding_of(run, slot.call, tool)
+            if is_unfit(spec, slot, now):
+                yield slot, now
+
+
+def is_unfit(spec: AgentSpec[Any], slot: Slot, now: Binding) -> bool:
+    """Whether a policy must judge a call: none has, or what it said then is not for `now`."""
+    match slot.status:
+        case AwaitingPolicy():
+            return True
+        case AwaitingDecision():
+            return slot.status.digest != now.digest(slot.ref, slot.call.id, slot.status.after)
+        case Ready(attempt) if slot.clearance is not None:
+            return slot.clearance.binding != now or not slot.clearance.covers(attempt)
+        case Ready():  # without a trace of why: in a snapshot that somebody has edited, say
+            return slot.call.tool_name in spec.guards
+        case _:
+            return False
+
+
+def change_in(run: Run[Any], slot: Slot, now: Binding) -> FormerDecision | None:
+    """What was decided before, where that is why a call is asked about again."""
+    records = (one for one in reversed(run.decisions) if (one.ref, one.path) == (slot.ref, ()))
+    record, before = next(records, None), _bound(slot)
+    if before is not None:
+        said = before.changes(now) or ["the yes covers it no longer"]
+        text = f"It must be decided anew: {'; '.join(said)}."
+        if record is None:
+            return FormerDecision(text)
+        done = record.decision
+        arguments = done.arguments if isinstance(done, Modified) else record.call.arguments
+        return FormerDecision(text, arguments, record.revealed)
+    name = slot.call.tool_name
+    grants = [one for one in run.grants if one.call.tool_name == name and _is_near(one, now)]
+    if not grants:
+        return None
+    said = grants[-1].binding.changes(now) or ["that has lapsed"]
+    text = f"What was confirmed for further calls does not cover it: {'; '.join(said)}."
+    return FormerDecision(text, grants[-1].call.arguments, grants[-1].revealed)
+
+
+def _bound(slot: Slot) -> Binding | None:
+    if isinstance(slot.status, AwaitingDecision):
+        return slot.status.binding
+    return None if slot.clearance is None else slot.clearance.binding
+
+
+def _is_near(grant: Grant, now: Binding) -> bool:
+    """Whether a human may well think that the grant covers the call."""
+    return grant.scope == "tool" or grant.binding.arguments == now.arguments

@@ -1,0 +1,198 @@
+"""Questions: what a policy has said of a call, what humans are asked and decide, what lapses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from detent.core.machine.binding import arguments_bound, binding_of, change_in, inputs_in
+from detent.core.run.approval import (
+    SCOPES,
+    Allow,
+    Answered,
+    Ask,
+    Binding,
+    Clearance,
+    Confirmed,
+    Decision,
+    DecisionRecord,
+    Deny,
+    FormerDecision,
+    Grant,
+    Modified,
+    Rejected,
+    granted,
+)
+from detent.core.run.events import CallRewritten, HumanDecided, Judged
+from detent.core.run.run import (
+    Acting,
+    AnsweredByHuman,
+    AwaitingDecision,
+    AwaitingPolicy,
+    Faulted,
+    Ready,
+    Refused,
+    Run,
+    Slot,
+    Status,
+    evolve,
+    moved,
+    replaced,
+)
+from detent.core.run.spec import AgentSpec
+from detent.core.tools import wording
+from detent.core.tools.invocation import check_arguments
+from detent.core.tools.masking import masked
+from detent.core.tools.redaction import without_secrets
+from detent.core.tools.result import text_of
+from detent.core.tools.wording import Wording
+
+
+def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Run[Any]:
+    """The run as a policy has said of a call: it may run, may not, or a human must decide."""
+    tool, before = spec.tools[slot.call.tool_name], slot.status
+    # RULE: as it was when the policy was asked, so that every agent that replays it agrees
+    now = event.binding or binding_of(run, slot.call, tool)
+    asked = before if isinstance(before, AwaitingDecision) else AwaitingDecision("")
+    attempt = attempt_in(slot)
+    match event.verdict:
+        case Deny(reason):
+            return denied(spec, run, slot, "policy", reason or wording.FORBIDDEN, event.at)
+        case Allow() if not asked.after:
+            return with_slot(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
+        case Allow():  # nobody knows what the call has done: no policy is asked about that
+            ask = asked.ask
+        case Ask() as ask:
+            grant = None if asked.after else granted(run.grants, now, event.at)
+            if grant is not None:
+                clear = Clearance(now, attempt, ask, grant.expires_at)
+                return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+    change = change_in(run, slot, now)
+    question = posed(slot, ask, now, attempt, event.at, (asked.after, asked.trouble), change)
+    why = without_secrets(question.reason, slot.call.arguments, tool.masked)
+    return with_slot(run, moved(slot, attrs.evolve(question, reason=why)))
+
+
+def posed(  # noqa: PLR0917 - the parts of a question
+    slot: Slot,
+    ask: Ask,
+    binding: Binding,
+    attempt: int,
+    at: float | None,
+    crash: tuple[str, str] = ("", ""),
+    change: FormerDecision | None = None,
+) -> AwaitingDecision:
+    """A question about `attempt`; `crash` is the name and the trouble that it came of."""
+    until = None if ask.expires_s is None or at is None else at + ask.expires_s
+    if crash[0]:  # to run a call again, perhaps, says nothing of others
+        ask = attrs.evolve(ask, remember="call")
+    digest = binding.digest(slot.ref, slot.call.id, crash[0])
+    reason = "; ".join(filter(None, (crash[1], ask.reason)))
+    return AwaitingDecision(digest, reason, attempt, until, ask, binding, *crash, change)
+
+
+def attempt_in(slot: Slot) -> int:
+    """The attempt that begins when the call is let go."""
+    known = 1 if slot.clearance is None else slot.clearance.attempt
+    return slot.status.attempt if isinstance(slot.status, AwaitingDecision | Ready) else known
+
+
+def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
+    """The slot with a status and with what has led to it; what the model is told is kept."""
+    note = None if slot.clearance is None else slot.clearance.note
+    return Slot(slot.ref, slot.call, status, attrs.evolve(clearance, note=clearance.note or note))
+
+
+def with_slot(run: Run[Any], slot: Slot) -> Run[Any]:
+    """The run, which acts, with one of its slots as it is now."""
+    phase = run.phase
+    assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
+    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
+
+
+def denied(  # noqa: PLR0917 - what a record of it says
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, by: str, reason: str, at: float | None
+) -> Run[Any]:
+    """The run in which a policy refuses a call, or the time that humans had to decide about it."""
+    tool, status = spec.tools[slot.call.tool_name], slot.status
+    reason = without_secrets(reason, slot.call.arguments, tool.masked)
+    record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
+    was_begun = isinstance(status, AwaitingDecision) and status.after
+    say = wording.outcome_unknown if was_begun else wording.tool_not_run
+    run = evolve(run, decisions=(*run.decisions, record))
+    return with_slot(run, moved(slot, Refused(say(tool.name, reason))))
+
+
+def expired(spec: AgentSpec[Any], run: Run[Any], at: float | None) -> Run[Any]:
+    """The run in which each question that nobody answered in time is answered with no."""
+    for slot in run.slots:
+        until = slot.status.expires_at if isinstance(slot.status, AwaitingDecision) else None
+        if at is not None and until is not None and until <= at:
+            run = denied(spec, run, slot, "expiry", wording.NOBODY_DECIDED, at)
+    return run
+
+
+def rewritten(spec: AgentSpec[Any], slot: Slot, event: CallRewritten) -> Slot:
+    """The slot of a cleared call that hooks have changed: a policy must judge it as it is now."""
+    fits = check_arguments(event.call, spec.tools[slot.call.tool_name])
+    is_fit = fits.value_or(default_value=False)
+    clear = slot.clearance and attrs.evolve(slot.clearance, note=None)  # it spoke of others
+    status = AwaitingPolicy() if is_fit else Faulted(fits.failure())
+    return Slot(slot.ref, event.call, status, clear)
+
+
+def released(run: Run[Any], slot: Slot, at: float | None) -> Slot:
+    """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
+    status = slot.status
+    # A question that came of a crash is another one: no earlier word answers it.
+    if not isinstance(status, AwaitingDecision) or status.after:
+        return slot
+    grant = granted(run.grants, status.binding, at)
+    if grant is None:
+        return slot
+    clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
+    return evolve_slot(slot, Ready(status.attempt), clear)
+
+
+def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
+    """The run with a decision in its record, and with what is confirmed by it for other calls."""
+    said, tool = event.decision, spec.tools[slot.call.tool_name]
+    status = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
+    seen = inputs_in(run, tool, status.ask.reveals)
+    done = DecisionRecord(slot.ref, slot.call, said, event.by, event.at, (), seen)
+    run = evolve(run, decisions=(*run.decisions, done))
+    if not isinstance(said, Confirmed):
+        return run
+    answers = status.ask.answers
+    asked = min(status.ask.remember, answers.remember, key=SCOPES.index)
+    scope = asked if said.remember == "call" else said.remember
+    if scope == "call":
+        return run
+    lasts_s = answers.remember_s
+    until = None if lasts_s is None else (event.at or 0) + lasts_s
+    bound = status.binding
+    grant = Grant(slot.ref, slot.call, scope, bound, event.by, event.at, (), until, seen)
+    return evolve(run, grants=(*run.grants, grant))
+
+
+def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
+    """The slot as a human has decided, and what the model is told of it."""
+    name = slot.call.tool_name
+    asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
+    clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
+    templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
+    match decision:
+        case Confirmed():
+            return evolve_slot(slot, Ready(asked.attempt), clear)
+        case Modified(arguments, feedback):
+            tool, call = spec.tools[name], attrs.evolve(slot.call, arguments=arguments)
+            shown = text_of(masked(arguments, tool.masked))
+            note = templates.modified(name, shown, feedback)
+            bound = attrs.evolve(asked.binding, arguments=arguments_bound(call, tool))
+            clear = attrs.evolve(clear, binding=bound, note=note)
+            return Slot(slot.ref, call, Ready(asked.attempt), clear)
+        case Rejected(feedback):
+            return moved(slot, Refused(templates.rejected(name, feedback)))
+        case Answered(text):
+            return moved(slot, AnsweredByHuman(text))

@@ -1,0 +1,57 @@
+"""The version of a tool: a digest of all of it that decides what a call does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from hashlib import sha256
+from types import CodeType
+from typing import Any
+
+from detent.core.values.frozen import thaw
+
+
+def hashed(*parts: object) -> str:
+    """A digest of plain values. Equal JSON has equal digests."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_plain)
+    return sha256(text.encode()).hexdigest()
+
+
+def json_of(value: object) -> Any:
+    """A value as plain JSON. One without a form there is the name of its type."""
+    from detent.core.schema.conversion import plain  # loaded with the first default
+
+    try:
+        return json.loads(json.dumps(thaw(value), default=plain))
+    except (TypeError, ValueError, RecursionError):
+        return f"<{type(value).__qualname__}>"
+
+
+def _plain(value: object) -> object:
+    """What stands for a value that JSON has no form for: in every process the same.
+
+    RULE: never its `repr`, which may hold an address: a decision would count in no other process.
+    """
+    if isinstance(value, CodeType):
+        return [value.co_code.hex(), value.co_names, value.co_consts]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, set | frozenset):  # which has another order in every process
+        return sorted(map(repr, value))
+    return list(_function(value)) if callable(value) else type(value).__qualname__
+
+
+def _function(function: Callable[..., Any]) -> Iterator[object]:
+    """Its name, its code, and those of what it wraps. Not its module: a script has another one."""
+    if isinstance(function, partial):
+        yield from (function.func, json_of(function.args), json_of(function.keywords))
+        return
+    yield getattr(function, "__qualname__", type(function).__qualname__)
+    own = getattr(function, "__func__", function)  # a method's object counts by its class
+    if not hasattr(own, "__code__") and not isinstance(own, type):
+        own = type(function).__call__
+    yield getattr(own, "__code__", None)
+    yield type(getattr(function, "__self__", None)).__qualname__
+    if (wrapped := getattr(function, "__wrapped__", None)) is not None:
+        yield wrapped

@@ -1,0 +1,129 @@
+"""What fits a decision no longer, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import State, Tool, ToolCall
+from detent.approvals import Allow, Ask, Deny
+from detent.core.machine.binding import binding_of, inputs_in
+from detent.core.run.approval import Binding
+from detent.core.run.refs import CallRef
+from detent.core.run.run import Acting, AwaitingDecision, Ready, Run
+from detent.machine import (
+    AskHuman,
+    CallRewritten,
+    Judge,
+    Judged,
+    Resumed,
+    ToolStarted,
+    due,
+    step,
+)
+from tests.core.asking import PAY, spec_of, waiting
+
+FIRST = CallRef(1, 0)
+FIVE = {"to": "Ann", "amount": 5}
+
+
+class Account:
+    """Has no form in JSON."""
+
+
+def test_what_has_no_stored_form_is_bound_by_its_type() -> None:
+    """No process could compare it."""
+    tool = Tool("pay", "", {"type": "object"}, lambda to: to, inputs_from_state={"account": "to"})
+    state = State({"account": {"type": Account}})
+    run = Run("r", state.set("account", Account()), nonce="n")
+    same = Run("r", state.set("account", Account()), nonce="n")
+
+    assert inputs_in(run, tool) == {"to": "<Account>"}
+    assert inputs_in(run, tool, ()) == {}
+    assert inputs_in(Run("r", state), tool) == {}
+    call = ToolCall("pay", {})
+    assert binding_of(run, call, tool) == binding_of(same, call, tool)
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Judged(FIRST, Allow()),
+        Judged(FIRST, Allow(), binding=Binding("x")),
+        CallRewritten(FIRST, ToolCall("pay", {"to": "Eve", "amount": 1}, "c0")),
+    ],
+)
+def test_a_call_that_has_begun_is_judged_no_more(late: Any) -> None:
+    """What comes late changes nothing, and neither does what is of a turn that has passed."""
+    spec = spec_of(lambda call, tool, run: Allow())
+    run = waiting(spec, FIVE)
+    begun = step(spec, run, ToolStarted(FIRST, 1))
+
+    assert step(spec, begun, late) is begun
+    assert step(spec, begun, evolve(late, ref=CallRef(0, 0))) is begun
+
+
+def crashed(spec: Any) -> Run[Any]:
+    """A run whose process ended in a call that its policy had let run."""
+    run = step(spec, waiting(spec, FIVE), ToolStarted(FIRST, 1))
+    return step(spec, run, Resumed("p2"))
+
+
+@pytest.mark.parametrize("verdict", [Allow(), Ask("it costs money", remember="tool")])
+def test_no_policy_answers_the_question_after_a_crash(verdict: Any) -> None:
+    """Not even when it is judged anew, as the tool is another one by now."""
+    spec = spec_of(lambda call, tool, run: Allow())
+    later = evolve(spec, tools=evolve_tools(spec, evolve(PAY, description="Pay twice.")))
+    (judgement,) = due(later, crashed(spec))
+    assert isinstance(judgement, Judge)
+
+    run = step(later, crashed(spec), Judged(FIRST, verdict, binding=judgement.binding))
+
+    (question,) = due(later, run)
+    assert isinstance(question, AskHuman)
+    assert question.change is not None
+    assert "nobody knows whether it was carried out" in question.reason
+    assert "the tool itself has changed" in question.change.text
+    assert question.ask.remember == "call"
+
+
+def evolve_tools(spec: Any, tool: Tool) -> Any:
+    return type(spec.tools)({**spec.tools, tool.name: tool})
+
+
+def test_a_call_that_is_denied_after_a_crash_is_of_unknown_outcome() -> None:
+    """The model is not told that it was not run."""
+    spec = spec_of(lambda call, tool, run: Allow())
+    later = evolve(spec, tools=evolve_tools(spec, evolve(PAY, description="Pay twice.")))
+    (judgement,) = due(later, crashed(spec))
+    assert isinstance(judgement, Judge)
+
+    run = step(later, crashed(spec), Judged(FIRST, Deny(), binding=judgement.binding))
+
+    (result,) = run.messages[-1].tool_call_results
+    assert "unknown: a policy forbids it" in result.text
+
+
+def test_an_agent_without_the_policy_judges_what_was_cleared_for_another_tool() -> None:
+    """Nothing that was approved runs as something else, whoever goes on with it."""
+    spec = spec_of(lambda call, tool, run: Allow())
+    run = waiting(spec, FIVE)
+    assert isinstance(run.phase, Acting)
+    (slot,) = run.slots
+    assert isinstance(slot.status, Ready)
+    edited = evolve(slot, call=evolve(slot.call, arguments={**FIVE, "to": "Eve"}))
+    other = evolve(run, phase=evolve(run.phase, slots=(edited,)))
+
+    (judgement,) = due(spec, other)
+
+    assert isinstance(judgement, Judge)
+    after = step(spec, other, Judged(FIRST, Ask(), binding=judgement.binding))
+    assert isinstance(after.slots[0].status, AwaitingDecision)
+
+
+def test_a_number_of_attempts_is_one_at_least() -> None:
+    """None is as many as the tool tries."""
+    with pytest.raises(ValueError, match="'attempts' is None or a number above 0, got 0"):
+        Ask(attempts=0)

@@ -1,0 +1,108 @@
+"""The version of a tool: what makes it another one, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import State, Tool
+from detent.core.errors import ToolDefinitionError
+from detent.core.machine.delegation import PARAMETERS
+from detent.core.run.spec import AgentSpec, Delegate
+from detent.core.tools.tool import by_name
+from detent.core.tools.version import json_of
+
+
+def made(function: Callable[..., Any], **options: Any) -> Tool:
+    return Tool("pay", "", {"type": "object"}, function, **options)
+
+
+def plain(n: int = 1) -> bytes:
+    """Has a default, a text in bytes, and a set among its constants."""
+    return b"a" if n in {1, 2} else b"b"
+
+
+def other(n: int = 1) -> bytes:
+    """Has a default, a text in bytes, and a set among its constants."""
+    return b"a" if n in {1, 2} else b"c"
+
+
+other.__qualname__ = plain.__qualname__
+
+
+class Till:
+    """Pays by a method, and by being called."""
+
+    def pay(self, n: int) -> str:
+        """Pay."""
+        return f"{n}"
+
+    def __call__(self, n: int) -> str:
+        """Pay."""
+        return f"{n}!"  # another code
+
+
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+KINDS: list[Any] = [
+    *(plain, other, Till().pay, Till(), Till, print),
+    *(partial(plain, 1), partial(plain, 2), partial(other, n=1), logged(plain), logged(other)),
+]
+
+
+def test_every_function_makes_another_version() -> None:
+    """By its code, whatever it is called, and by what it wraps or has bound."""
+    versions = [made(function).version for function in KINDS if function is not Till]
+
+    assert len(set(versions)) == len(versions)
+
+
+@pytest.mark.parametrize("function", KINDS, ids=range(len(KINDS)))
+def test_a_version_can_be_made_again(function: Any) -> None:
+    """Nothing in it has an address."""
+    assert made(function).version == made(function).version
+
+
+def test_objects_of_one_class_make_one_version() -> None:
+    """Another process has another object."""
+    assert made(Till().pay).version == made(Till().pay).version
+    assert made(Till()).version == made(Till()).version
+
+
+def test_an_agent_is_another_tool_with_another_prompt_or_tool() -> None:
+    """They do what is approved."""
+    agents = [
+        AgentSpec(State({})),
+        AgentSpec(State({}), system_prompt="Pay everybody."),
+        AgentSpec(State({}), by_name([made(plain)])),
+        AgentSpec(State({}), by_name([made(other)])),
+    ]
+    tools = [Delegate("buy", "", PARAMETERS, plain, agent=agent) for agent in agents]
+
+    assert len({tool.version for tool in tools}) == 4
+
+
+def test_what_a_tool_binds_must_come_from_the_state() -> None:
+    """A slip would bind nothing."""
+    wired = made(plain, inputs_from_state={"count": "n"}, binds=["n"])
+
+    assert wired.binds == ("n",)
+    assert evolve(wired, binds=()).version != wired.version
+    with pytest.raises(ToolDefinitionError, match="binds names 'm', which no key of the state"):
+        evolve(wired, binds=("m",))
+
+
+def test_a_default_without_a_form_is_shown_by_its_type() -> None:
+    """It stands for the same in every process."""
+    assert json_of({"a": (1, None)}) == {"a": [1, None]}
+    assert json_of(object()) == "<object>"
