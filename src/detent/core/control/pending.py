@@ -112,6 +112,8 @@ class PendingCall:
         state: values from the state that the tool will get, where the policy reveals them.
         expires_at: when it can no longer be confirmed, in seconds since 1970.
         agents: the agents inside the run whose call it is, the outermost first.
+        masked: the arguments that show `MASK` because they are secret. One that is not among them
+            and reads like it is what the model wrote.
     """
 
     run_id: str
@@ -127,6 +129,7 @@ class PendingCall:
     state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     expires_at: float | None = None
     agents: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
@@ -134,10 +137,9 @@ class PendingCall:
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
-        hidden = {name for name, value in self.arguments.items() if value == MASK}
         found = faults(arguments, self.parameters)
         # A mask that was left alone stands for the secret, which fits: its text need not.
-        kept = [f"{name!r}" for name in hidden if arguments.get(name) == MASK]
+        kept = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
         return [text for text in found if not any(name in text for name in kept)]
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
@@ -191,6 +193,7 @@ def question(effect: AskHuman) -> PendingCall:
         effect.revealed,
         effect.expires_at,
         tuple(at.tool_name for at in effect.path),
+        tuple(name for name in call.arguments if name in tool.masked),
     )
 
 
