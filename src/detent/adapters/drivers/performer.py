@@ -45,6 +45,7 @@ from detent.core.run.events import (
 )
 from detent.core.tools.idempotency import NeverRan
 from detent.core.tools.invocation import Invocation
+from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
 from detent.ports.chat import (
@@ -244,7 +245,7 @@ class EffectPerformer:
                 value = self._execute(effect.tool, invocation.arguments(), stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
-            return self._raised(effect, invocation, error)
+            return self._raised(effect, invocation.fault(error))
         finally:
             invocation.end()
             del self._stops[effect.key]
@@ -275,12 +276,12 @@ class EffectPerformer:
                 stop.set()  # a thread may go on with it
                 if _is_cancelled():
                     raise
-            return self._raised(effect, invocation, error)
+            # In a thread: to take secrets out of a long text must not stop all that runs beside.
+            return self._raised(effect, await in_a_thread(partial(invocation.fault, error)))
         finally:
             invocation.end()
 
-    def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
-        fault = invocation.fault(error)
+    def _raised(self, effect: RunTool, fault: ToolFault) -> Event:
         if not (fault.retryable and effect.tool.retries.times):
             return ToolRaised(effect.ref, effect.attempt, fault)
         return ToolRaised(effect.ref, effect.attempt, fault, self.clock.now(), self.chance())
@@ -343,7 +344,7 @@ async def _reconciled_async(effect: Reconcile) -> Event:
     except (Exception, asyncio.CancelledError, SystemExit) as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        return _not_found(effect, error)
+        return await in_a_thread(partial(_not_found, effect, error))
 
 
 def _lookup(effect: Reconcile) -> Callable[[], object]:
