@@ -28,6 +28,7 @@ from detent.adapters.providers.http.caller import host_of
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
+from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.errors import DetentError
@@ -208,7 +209,7 @@ def _runs() -> SQLiteJournal:
     """Where runs are kept: the user's state folder, or DETENT_STATE_DIR."""
     named = os.environ.get("DETENT_STATE_DIR")
     folder = Path(named) if named else user_state_path("detent", appauthor=False)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
     return SQLiteJournal(folder / "runs.db")
 
 

@@ -45,6 +45,7 @@ from detent.core.run.events import (
 )
 from detent.core.tools.idempotency import NeverRan
 from detent.core.tools.invocation import Invocation
+from detent.core.tools.masking import with_secrets_marked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
@@ -220,6 +221,8 @@ class EffectPerformer:
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
+        if secret := {tool.name: tool.masked for tool in effect.tools if tool.masked}:
+            reply = evolve(reply, message=with_secrets_marked(reply.message, secret))
         return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
     def _unanswered(

@@ -48,7 +48,7 @@ def mark(encoding: str | None) -> str:
 
 
 def print_text(text: str, end: str = "\n") -> None:
-    """Print `text` at once, as far as the terminal can. What is from elsewhere: escape it before."""
+    """Print `text` at once, as far as the terminal can. What is from elsewhere is escaped first."""
     print(spelled(text, getattr(sys.stdout, "encoding", None)), end=end, flush=True)
 
 
