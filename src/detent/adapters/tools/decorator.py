@@ -67,6 +67,7 @@ class Wires(TypedDict, total=False):
     timeout_s: float | None
     retries: Retries | int
     on_unknown: OnUnknown
+    max_calls: int | None
 
 
 class ToolOptions(Wires, total=False):

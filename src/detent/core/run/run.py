@@ -272,7 +272,7 @@ class Run(Generic[S]):
     for its last answer. At `deadline`, in seconds since 1970, the run ends. `given_up` is the
     attempt of this turn with which the run last failed: once it is resumed, retries are counted
     from there. `decisions` are those of humans that counted, `grants` the confirmations that count
-    for further calls.
+    for further calls. `calls_inside` counts the calls that agents inside have made.
     """
 
     id: str
@@ -289,6 +289,12 @@ class Run(Generic[S]):
     decisions: tuple[DecisionRecord, ...] = ()
     grants: tuple[Grant, ...] = ()
     given_up: int = 0
+    calls_inside: int = 0
+
+    @property
+    def calls(self) -> int:
+        """How many calls of tools the models have made, this one's and those of agents inside."""
+        return sum(self.tool_call_counts.values()) + self.calls_inside
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

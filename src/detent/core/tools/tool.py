@@ -78,6 +78,7 @@ class Tool:
             is merged into the state; without a source the whole result.
         timeout_s: seconds that one attempt may take; None is no limit.
         retries: what happens after a failed attempt; a number is that many more attempts.
+        max_calls: how often a model may call it in one run; None is no limit. One more is not run.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
 
@@ -95,6 +96,7 @@ class Tool:
     timeout_s: float | None = field(default=None, kw_only=True, repr=False)
     retries: Retries = field(default=Retries(0), kw_only=True, repr=False, converter=retries_of)
     on_unknown: OnUnknown = field(default="ask", kw_only=True, repr=False)
+    max_calls: int | None = field(default=None, kw_only=True, repr=False)
 
     def __attrs_post_init__(self) -> None:
         _require_parts(self)
@@ -224,6 +226,9 @@ def _require_parts(tool: Tool) -> None:
             f"{where}: timeout_s must be a number of seconds above 0, got {seconds!r}; "
             "None is no limit"
         )
+    most: object = tool.max_calls
+    if most is not None and not (type(most) is int and most > 0):
+        raise ToolDefinitionError(f"{where}: max_calls must be a number above 0, got {most!r}")
     if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
         raise ToolDefinitionError(
             f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "
