@@ -108,6 +108,8 @@ KEY = "0123456789" * 12
         ("2026-01-31T00:00:00", datetime(2026, 1, 31), "<it>"),  # noqa: DTZ001 - as people have it
         ("alphabet", LOOP, "<it>bet"),
         ("aaaaaa", "aaaa", "<it>"),
+        ("--- -- -", "--", "<it> <it> -"),
+        ("1.1.1, 1.1.12", 1.1, "<it>, <it>.12"),
         (f"'{KEY[:40]}...{KEY[-30:]}' and {KEY}", KEY, "'<it>...<it>' and <it>"),
         ("str and len", [str, len], "str and len"),
         ("None is not True", None, "None is not True"),
@@ -239,6 +241,19 @@ def naive_beginnings(literal: str, text: str, least: int) -> list[tuple[int, int
         elif size >= least:
             found.append((start, start + size))
     return found
+
+
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        *(("ababc", "abababa!"), ("ababc", "ababab!"), ("ababc", "abababc"), ("ababc", "abab")),
+        *(("ababab", "xabababab"), ("ababcabab", "ababcababcabab"), ("aaaab", "aaaaaaab")),
+        ("abcd", "abcdabcd"),
+    ],
+)
+def test_a_run_of_the_same_characters_is_taken_as_a_whole(literal: str, text: str) -> None:
+    """Also where it ends in the middle of them, or the text goes on in it."""
+    assert _merged(_beginnings(literal, text, 4)) == naive_beginnings(literal, text, 4)
 
 
 @given(st.text("ab", min_size=2, max_size=9), st.text("ab", max_size=24), st.integers(1, 9))
