@@ -21,6 +21,7 @@ from detent.adapters.testing.simulation.call_invariants import (
     what_can_be_looked_up_is_not_repeated,
 )
 from detent.adapters.testing.simulation.nested_runs import Invariant, everywhere
+from detent.adapters.testing.simulation.spending_invariants import each_reply_is_counted_once
 from detent.adapters.testing.simulation.trace import (
     Broke,
     Folded,
@@ -236,6 +237,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     what_can_be_looked_up_is_not_repeated,
     an_intent_is_stored_first,
     each_call_has_a_key_of_its_own,
+    each_reply_is_counted_once,
     nothing_guarded_runs_unapproved,
     a_policy_is_heeded,
     limits_hold,
