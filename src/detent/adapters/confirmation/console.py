@@ -249,19 +249,26 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
         yield "", f"run {pending.run_id}, turn {pending.turn}{inside}"
     if pending.expires_at is not None:
         yield "", deadline(pending.expires_at, now)
-    for text in filter(None, (pending.description, pending.reason)):
+    for text in filter(None, (pending.description, pending.reason, _of(pending, "changed"))):
         yield "", text
+    left_out = _of(pending, "defaults") or ()
     for name, value in pending.arguments.items():
-        yield f"  {name}", f"  {name} = {_argument(pending, name, value, whole=whole)}"
-    # What the tool gets beside the model's arguments: from the state, or wherever else from.
-    for part in fields(PendingCall):
+        source = "  (default)" if name in left_out else ""
+        yield f"  {name}", f"  {name} = {_argument(pending, name, value, whole=whole)}{source}"
+    # What else there is to compare or to know: from the state, or what was decided about before.
+    for part in fields(type(pending)):
         values = getattr(pending, part.name)
-        if isinstance(values, Mapping) and part.name not in {"arguments", "parameters"}:
-            for name, value in values.items():
-                yield (
-                    f"  {name}",
-                    f"  {name} = {_value(value, whole=whole)}  (from the {part.name})",
-                )
+        if not isinstance(values, Mapping) or part.name in {"arguments", "parameters"}:
+            continue
+        source = "from the state" if part.name == "state" else part.name.replace("_", " ")
+        for name, value in values.items():
+            text = _argument(pending, name, value, whole=whole)
+            yield f"  {name}", f"  {name} = {text}  ({source})"
+
+
+def _of(pending: PendingCall, name: str) -> Any:
+    """What a question says beyond the least that each of them says; None if it does not."""
+    return getattr(pending, name, None)
 
 
 def _argument(pending: PendingCall, name: str, value: object, *, whole: bool) -> str:

@@ -112,8 +112,8 @@ class PendingCall:
         state: values from the state that the tool will get, where the policy reveals them.
         expires_at: when it can no longer be confirmed, in seconds since 1970.
         agents: the agents inside the run whose call it is, the outermost first.
-        masked: the arguments that show `MASK` because they are secret. One that is not among them
-            and reads like it is what the model wrote.
+        masked: the parameters that are secret, and show `MASK`. An argument of another one that
+            reads like it is what the model wrote.
     """
 
     run_id: str
@@ -193,7 +193,7 @@ def question(effect: AskHuman) -> PendingCall:
         effect.revealed,
         effect.expires_at,
         tuple(at.tool_name for at in effect.path),
-        tuple(name for name in call.arguments if name in tool.masked),
+        tuple(sorted(tool.masked)),
     )
 
 
