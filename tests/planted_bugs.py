@@ -212,6 +212,14 @@ BUGS = (
         ),
     ),
     Bug(
+        "what an agent inside uses is counted twice",
+        Edit(
+            "core/machine/step.py",
+            "run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)",
+            "run = evolve(run, usage=run.usage + usage + usage, cost=run.cost + cost + cost)",
+        ),
+    ),
+    Bug(
         "an exit tool ends the run though it has failed",
         Edit(
             "core/machine/turns.py",

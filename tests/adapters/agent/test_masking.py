@@ -6,14 +6,17 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
+from rich.pretty import pretty_repr
 
 from detent import (
     Agent,
+    AlwaysAskPolicy,
     AskAbove,
     BreakpointException,
     ChatMessage,
     HITLBreakpointException,
     MemoryJournal,
+    Runs,
     ScriptedChatGenerator,
     SecretParameter,
     StreamingChunk,
@@ -47,10 +50,11 @@ class Desk:
 
         call = ToolCall("pay", {"to": "nobody" if options else "Ann", "pin": pin}, "c")
         model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=[call]), "Done.")
+        self.journal = MemoryJournal()
         self.agent: Agent[Any] = Agent(
             chat_generator=model,
             tools=[pay],
-            journal=MemoryJournal(),
+            journal=self.journal,
             confirmation_strategies={"pay": policy} if policy else {},
             **options,
         )
@@ -80,7 +84,7 @@ def test_no_piece_of_a_run_shows_it(colour: str, pin: object) -> None:
     assert PIN not in repr(pieces)
     written = "".join(delta.arguments for piece in pieces for delta in piece.tool_calls)
     assert written == f'{{"to": "Ann", "pin": "{MASK}"}}'
-    assert PIN in repr(result.messages[1].tool_calls)
+    assert PIN in str(result.messages[1].tool_calls[0].arguments)
     assert desk.got == ([PIN] if pin == PIN else [])
 
 
@@ -148,3 +152,29 @@ def test_pieces_of_other_calls_stay_in_their_order() -> None:
         (0, '{"n": '), (0, "1}"), (1, f'{{"pin": "{MASK}"}}'), (2, MASK), (3, "{}")
     ]  # fmt: skip
     assert shown[-1].finish_reason == "stop"
+
+
+def printed(value: object) -> str:
+    """As Python and rich print it."""
+    return f"{value!r} {value} {pretty_repr(value, max_length=None, max_depth=None)}"
+
+
+@pytest.mark.parametrize("pin", [PIN, {"the": PIN}], ids=["fits", "does not"])
+def test_nothing_of_a_run_prints_it(pin: object) -> None:
+    """Not the result, its run, its messages, its calls, nor the events, kept or read again."""
+    desk = Desk(AlwaysAskPolicy(), pin=pin)
+    if pin == PIN:
+        stop = desk.waiting()
+        assert PIN not in printed(stop.result.run) + printed(stop) + printed(stop.pending)
+        desk.agent.decide("r", stop.pending[0].modify({"to": "Bob", "pin": f"{PIN}!"}))
+        result = desk.agent.resume("r")
+        assert desk.got == [f"{PIN}!"]
+    else:
+        result = desk.run()
+
+    events = list(Runs(desk.journal, desk.agent.spec).watch("r"))
+    for value in (result, result.run, result.messages, *events):
+        assert PIN not in printed(value)
+    stored = ChatMessage.from_dict(result.messages[1].to_dict())
+    assert PIN in str(stored.tool_calls[0].arguments["pin"])
+    assert PIN not in printed(stored)

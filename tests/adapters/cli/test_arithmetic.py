@@ -19,6 +19,7 @@ from detent.adapters.cli.arithmetic import evaluate
         ("sqrt(16) + max(1, 2, 3)", 7),
         (" 1e3 / 4 ", 250),
         ("+5", 5),
+        ("round(2.341, 2) + round(1234, -2) + round(2.6)", 1205.34),
     ],
 )
 def test_arithmetic_is_calculated(expression: str, value: float) -> None:
@@ -47,6 +48,11 @@ def test_arithmetic_is_calculated(expression: str, value: float) -> None:
         "max()",
         "(" * 300 + "1" + ")" * 300,
         "1+" * 50_000 + "1",
+        "-" * 100_000 + "1",
+        "round(5, -10**12)",
+        "round(5, 10**99)",
+        "round(5, 1.5)",
+        "9" * 5_000,
     ],
 )
 def test_everything_else_is_refused(expression: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall
 from detent.adapters.cli.folder import (
+    LINE_MAX,
     LINES_PER_READ,
     Folder,
     Research,
@@ -76,11 +78,63 @@ def test_nothing_outside_the_folder_is_read(folder: Folder, name: str) -> None:
         folder.read_file(name)
 
 
-def test_a_link_out_of_the_folder_is_not_followed(folder: Folder) -> None:
-    """A link inside to a file outside is no file of the folder."""
-    (folder.root / "link.md").symlink_to(folder.root.parent / "secret.md")
+@pytest.mark.parametrize(
+    "target", ["../secret.md", "/etc/hostname", ".git/config.md", ".hidden.md", "tea.md"]
+)
+def test_no_link_is_followed(folder: Folder, target: str) -> None:
+    """What is outside or hidden is no file of the folder; all else is in it anyway."""
+    (folder.root / ".git").mkdir()
+    (folder.root / ".git" / "config.md").write_text("degrees of token")
+    (folder.root / "link.md").symlink_to(folder.root / target)
+    (folder.root / "links").symlink_to((folder.root / target).parent)
 
-    assert "link.md" not in folder.list_files()
+    assert "link" not in folder.list_files()
+    assert "link" not in folder.search_files("degrees")["text"]
+    for name in ("link.md", f"links/{Path(target).name}"):
+        with pytest.raises(ValueError, match="list_files"):
+            folder.read_file(name)
+
+
+@pytest.mark.parametrize("swapped", ["tea.md", "deep"])
+def test_what_becomes_a_link_after_it_was_listed_is_not_read(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    """Neither a file nor a folder on the way to one: somebody else may change them at any time."""
+    outside = folder.root.parent / "outside"
+    outside.mkdir()
+    (outside / "coffee.txt").write_text("secret degrees")
+    found = folder.files()
+    (folder.root / swapped).rename(folder.root.parent / "gone")
+    target = outside if swapped == "deep" else outside / "coffee.txt"
+    (folder.root / swapped).symlink_to(target)
+    monkeypatch.setattr(Folder, "files", lambda self: found)  # as it was a moment ago
+
+    name = "deep/coffee.txt" if swapped == "deep" else swapped
+    with pytest.raises(ValueError, match="list_files"):
+        folder.read_file(name)
+    assert "secret" not in folder.search_files("degrees")["text"]
+
+
+def test_what_becomes_a_pipe_is_not_waited_for(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would ever write to it."""
+    found = folder.files()
+    (folder.root / "tea.md").unlink()
+    os.mkfifo(folder.root / "tea.md")
+    monkeypatch.setattr(Folder, "files", lambda self: found)
+
+    with pytest.raises(ValueError, match="list_files"):
+        folder.read_file("tea.md")
+
+
+def test_a_long_line_is_cut_for_the_model(folder: Folder) -> None:
+    """With how much is left."""
+    (folder.root / "one-line.json").write_text("x" * 999_000 + "\nshort")
+
+    text = folder.read_file("one-line.json")["text"]
+
+    assert text == f"{'x' * LINE_MAX} … {999_000 - LINE_MAX:,} more characters\nshort"
 
 
 def test_numbers_are_shown_plainly() -> None:

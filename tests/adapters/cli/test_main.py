@@ -169,7 +169,7 @@ def test_a_person_at_a_terminal_is_asked(
 
     assert code == 0, shown
     assert "write_answer wants to run" in shown
-    assert "answer = At 80 degrees." in shown
+    assert 'answer = "At 80 degrees."' in shown
     assert (folder / "answer.md").exists() == written
 
 
@@ -257,3 +257,126 @@ def test_the_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "AZURE_OPENAI_ENDPOINT" in listed["azure"]
     assert "http://box:1  needs no key; OLLAMA_API_KEY may hold one" in listed["ollama"]
     assert not re.search("gsk-1|secret", result.output)
+
+
+HOSTILE = "\x1b]52;c;ZXZpbA==\x07\x9b2J\r\u202e\u3164▌ Run pay? [red]x[/]"
+HOSTILE_NAME = "\x1b]0;evil\x07▌\u202e"
+
+
+def obeyed(shown: str) -> list[str]:
+    """What of it a terminal would obey or hide, or take for a question."""
+    return [char for char in shown if not (char.isprintable() or char == "\n") or char in "▌\u3164"]
+
+
+def hostile_folder(folder: Path) -> Path:
+    """A folder whose name and whose files' names and texts steer terminals."""
+    root = folder / f"docs{HOSTILE_NAME}"
+    root.mkdir()
+    (root / f"tea{HOSTILE_NAME}.md").write_text(f"degrees {HOSTILE}\n")
+    (root / "tea.md").write_text(f"degrees {HOSTILE}\n")
+    return root
+
+
+HOSTILE_RUNS: list[list[Message]] = [
+    [{"content": HOSTILE, "reasoning_content": HOSTILE}],
+    [calls(f"no_such_tool{HOSTILE}\ud800", **{HOSTILE: HOSTILE}), {"content": "x"}],
+    [calls("search_files", words="degrees"), {"content": "x"}],
+    [calls("read_file", file=HOSTILE), {"content": "x"}],
+    [calls("read_file", file=f"tea{HOSTILE_NAME}.md"), calls("write_answer", answer=HOSTILE)],
+    [calls("calculate", expression=HOSTILE), {"content": "x"}],
+]
+
+
+@pytest.mark.parametrize("command", ["run", "chat"])
+@pytest.mark.parametrize("script", HOSTILE_RUNS)
+def test_nothing_in_a_run_steers_the_terminal(
+    folder: Path,
+    model: Callable[[Sequence[Message]], list[str]],
+    command: str,
+    script: list[Message],
+) -> None:
+    """Texts, reasoning, tools that there are not, arguments, results, names of files."""
+    options = ["--folder", str(hostile_folder(folder)), *model(script)]
+    arguments = ["run", f"How hot? {HOSTILE}", "--yes"] if command == "run" else ["chat"]
+
+    result = CliRunner().invoke(main, [*arguments, *options], input=f"How hot? {HOSTILE}\n\n")
+
+    assert result.output
+    assert obeyed(result.output) == []
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_a_server_that_fails_steers_no_terminal(folder: Path, serve: Serve) -> None:
+    """Its message is quoted, in the error and with how to go on."""
+
+    def fail(handler: BaseHTTPRequestHandler) -> None:
+        body = json.dumps({"error": {"message": HOSTILE}}, ensure_ascii=False).encode()
+        handler.send_response(400)
+        handler.send_header("content-length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    options = ["--folder", str(hostile_folder(folder)), "--base-url", serve(fail)]
+    result = CliRunner().invoke(
+        main, ["run", "How?", "--yes", "--model", f"openai:{HOSTILE}", *options]
+    )
+
+    assert result.exit_code == 1
+    assert "Run pay?" in result.output
+    assert obeyed(result.output) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "x", "--model", f"nobody{HOSTILE}:x"],
+        ["run", "x", "--model", f"local:{HOSTILE}"],
+        ["run", "x", "--model", "openai:x", "--base-url", f"http://{HOSTILE}/v1"],
+        ["run", "x", "--folder", f"nowhere{HOSTILE_NAME}"],
+        [
+            "run",
+            "x",
+            "--resume",
+            f"nothing{HOSTILE}",
+            "--model",
+            "openai:x",
+            "--base-url",
+            "http://127.0.0.1:9",
+        ],
+        ["chat", "--model", f"nobody{HOSTILE}:x"],
+        [f"nothing{HOSTILE}"],
+        ["run", f"--nothing{HOSTILE_NAME}"],
+    ],
+)
+def test_what_cannot_be_done_steers_no_terminal(folder: Path, arguments: list[str]) -> None:
+    """What was pasted into the command is quoted."""
+    result = CliRunner().invoke(main, arguments)
+
+    assert result.exit_code in {1, 2}
+    assert result.output
+    assert obeyed(result.output) == []
+
+
+def test_the_list_of_models_steers_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers may come from the environment."""
+    monkeypatch.setenv("OLLAMA_HOST", f"http://box:1/{HOSTILE}")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"http://box:1/{HOSTILE}")
+
+    result = CliRunner().invoke(main, ["models"])
+
+    assert result.exit_code == 0, result.output
+    assert obeyed(result.output) == []
+
+
+def test_a_person_is_asked_about_hostile_text_as_about_any(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """The question's own rows have the mark; what the model writes in it has none."""
+    script = [*SCRIPT[:2], calls("write_answer", answer=f"{HOSTILE}\n▌ Run it? [y]es")]
+
+    shown, code = at_terminal(["run", "How hot?", *model(script)], folder, b"y\n")
+
+    assert code == 0, shown
+    assert "\x1b]" not in shown
+    assert "\x9b" not in shown
+    assert [row for row in shown.splitlines() if "▌" in row[1:]] == []

@@ -1,7 +1,8 @@
-"""The console UI, at a real terminal: a pseudo one, with a human's keystrokes typed ahead."""
+"""The console UI, at a real terminal: a pseudo one, with a human who types when they are asked."""
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -23,8 +24,10 @@ from detent.adapters.confirmation import console
 from detent.adapters.system.terminal import escape_control
 from detent.approvals import PendingCall
 from detent.core.tools.masking import MASK
+from detent.machine import FrozenDict
 
 SIMPLE = SimpleConsoleUI()
+PROMPT_END = b"[m]odify: "
 CONFIRM, REJECT = ConfirmationUIResult("confirm"), ConfirmationUIResult("reject")
 
 
@@ -36,10 +39,21 @@ class Terminal:
     keys: TextIO | None = None
     screen: TextIO | None = None
     unread: bytearray = field(factory=bytearray)
+    plan: list[str] = field(factory=list)
 
     def type(self, keys: str) -> None:
         """Press keys; they wait in the terminal until they are read."""
         os.write(self.human, keys.encode())
+
+    def will_type(self, *keys: str) -> None:
+        """What the human types at each question, when all of it has been printed."""
+        self.plan.extend(keys)
+
+    def _play(self) -> None:
+        for asked, keys in enumerate(self.plan, start=1):
+            while self.unread.count(PROMPT_END) < asked:
+                self.unread.extend(os.read(self.human, 4096))
+            self.type(keys)
 
     def shown(self, until: str) -> str:
         """What has been printed, up to and with `until`."""
@@ -59,7 +73,11 @@ class Terminal:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "stdin", self.keys)
             patch.setattr(sys, "stdout", self.screen)
+            human = threading.Thread(target=self._play, daemon=True)
+            human.start()
             yield
+            human.join(10)
+            assert not human.is_alive(), "there were fewer questions than answers"
 
     def ask(self, **params: Any) -> ConfirmationUIResult:
         """What the human at the terminal decides."""
@@ -86,14 +104,14 @@ def terminal() -> Generator[Terminal]:
 
 def test_the_call_is_shown_with_all_its_arguments(terminal: Terminal) -> None:
     """Texts as they are, all else as JSON."""
-    terminal.type("y\n")
+    terminal.will_type("y\n")
 
     terminal.ask(to="Ann", amount=5, tags=["é"])
 
     assert terminal.shown("[m]odify: ") == (
-        "\n--- pay wants to run ---\nPays money.\n"
-        '  to = Ann\n  amount = 5\n  tags = ["é"]\n'
-        "Run it? [y]es / [n]o / [a]nswer for it / [r]emember / [s]how all / [m]odify: "
+        "\n▌ pay wants to run\n▌ Pays money.\n"
+        '▌   to = "Ann"\n▌   amount = 5\n▌   tags = ["é"]\n'
+        "▌ Run pay? [y]es [n]o [a]nswer for it [r]emember [s]how all [m]odify: "
     )
 
 
@@ -112,14 +130,14 @@ def test_a_human_confirms_rejects_or_modifies(
     terminal: Terminal, keys: str, said: ConfirmationUIResult
 ) -> None:
     """By a letter or a word; an empty line keeps an argument and gives no reason."""
-    terminal.type(keys)
+    terminal.will_type(keys)
 
     assert terminal.ask(to="Ann", amount=5) == said
 
 
 def test_nothing_but_an_answer_is_an_answer(terminal: Terminal) -> None:
     """The Enter key alone confirms nothing."""
-    terminal.type("\nsure\nn\n\n")
+    terminal.will_type("\n", "sure\n", "n\n\n")
 
     assert terminal.ask() == REJECT
     assert terminal.shown("Why not").count("Please answer y, n, a, r, s or m.") == 2
@@ -127,7 +145,7 @@ def test_nothing_but_an_answer_is_an_answer(terminal: Terminal) -> None:
 
 def test_an_argument_that_is_no_json_is_asked_again(terminal: Terminal) -> None:
     """With what is wrong with it."""
-    terminal.type("m\nseven\n7\n\n")
+    terminal.will_type("m\nseven\n7\n\n")
 
     assert terminal.ask(amount=5).new_tool_params == {"amount": 7}
     assert "That does not fit: it is not JSON" in terminal.shown("not JSON")
@@ -135,7 +153,7 @@ def test_an_argument_that_is_no_json_is_asked_again(terminal: Terminal) -> None:
 
 def test_end_of_input_is_no_answer(terminal: Terminal) -> None:
     """Ctrl-D decides nothing."""
-    terminal.type("\x04")
+    terminal.will_type("\x04")
 
     with pytest.raises(EOFError):
         terminal.ask()
@@ -143,23 +161,23 @@ def test_end_of_input_is_no_answer(terminal: Terminal) -> None:
 
 def test_what_a_model_wrote_cannot_steer_the_terminal(terminal: Terminal) -> None:
     """Escape sequences and direction marks are shown, not obeyed."""
-    terminal.type("y\n")
+    terminal.will_type("y\n")
 
     terminal.ask(to="\x1b[2J\rAnn\u202e")
 
     shown = terminal.shown("[m]odify")
     assert "\x1b" not in shown
-    assert "  to = \\x1b[2J\\rAnn\\u202e\n" in shown
+    assert '▌   to = "\\x1b[2J\\rAnn\\u202e"\n' in shown
 
 
 def test_an_argument_cannot_pass_for_the_rest_of_the_question(terminal: Terminal) -> None:
     """Its further lines are barred, those of a made-up name too."""
-    terminal.type("y\n")
+    terminal.will_type("y\n")
 
     terminal.ask(**{"to": "Ann\n  amount = 1", "x\n  amount": 2, "amount": 5000})
 
     lines = terminal.shown("[m]odify").splitlines()
-    assert [line for line in lines if line.startswith("  amount = ")] == ["  amount = 5000"]
+    assert [line for line in lines if line.startswith("▌   amount = ")] == ["▌   amount = 5000"]
 
 
 @pytest.fixture
@@ -186,7 +204,7 @@ def test_a_human_decides_in_colour(
     in_colour: Terminal, keys: str, said: ConfirmationUIResult
 ) -> None:
     """The rich UI takes the same keys."""
-    in_colour.type(keys)
+    in_colour.will_type(keys)
     params = {"to": "Ann", "amount": 5}
     with in_colour.attached():
         assert RichConsoleUI().get_user_confirmation("pay", "Pays money.", params) == said
@@ -194,7 +212,7 @@ def test_a_human_decides_in_colour(
 
 def test_the_question_is_framed_and_nothing_in_it_is_obeyed(in_colour: Terminal) -> None:
     """Escape sequences of ours colour it; those of a model, and markup, are shown as text."""
-    in_colour.type("y\n")
+    in_colour.will_type("y\n")
     params = {"to": "\x1b[2J\rAnn\u202e", "note": "[red]x[/red]"}
     with in_colour.attached():
         RichConsoleUI().get_user_confirmation("pay", "Pays [bold]money[/bold].", params)
@@ -203,14 +221,14 @@ def test_the_question_is_framed_and_nothing_in_it_is_obeyed(in_colour: Terminal)
     assert "\x1b[36m  to" in shown
     assert "\x1b[2J" not in shown
     plain = re.sub("\x1b\\[[0-9;]*m", "", shown)
-    assert plain.startswith("╭─ pay wants to run ─")
-    inside = [line.strip("│ ") for line in plain.splitlines()[1:4]]
+    assert plain.startswith("▛▀ pay wants to run ▀")
+    inside = [line.strip("▌▐ ") for line in plain.splitlines()[1:4]]
     assert inside == [
         "Pays [bold]money[/bold].",
-        "to = \\x1b[2J\\rAnn\\u202e",
-        "note = [red]x[/red]",
+        'to = "\\x1b[2J\\rAnn\\u202e"',
+        'note = "[red]x[/red]"',
     ]
-    assert plain.splitlines()[-1] == console.CHOICES
+    assert plain.splitlines()[-1] == "▌ " + console.CHOICES.format("pay")
 
 
 SCHEMA = {
@@ -229,13 +247,14 @@ PAYING = PendingCall(
     *("r", 1, 0, "c", "pay", "Pays money."),
     {"to": "Ann", "amount": 5, "kind": "gift", "pin": MASK, "tags": []},
     *("", "digest", SCHEMA),
+    masked=("pin",),
 )
 
 
 @pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
 def test_arguments_are_changed_one_by_one(terminal: Terminal, ui: SimpleConsoleUI) -> None:
     """With their types; what does not fit is said at once, and asked again."""
-    terminal.type("m\n" + "\n"  # to: as it is
+    terminal.will_type("m\n" + "\n"  # to: as it is
                   + "lots\n70\n7\n" + "bribe\nloan\n" + "x\n12\n" + '[1]\n["a"]\n'
                   + "5 o'clock\n" + "less\n")  # fmt: skip
     with terminal.attached():
@@ -246,8 +265,8 @@ def test_arguments_are_changed_one_by_one(terminal: Terminal, ui: SimpleConsoleU
     assert said == ConfirmationUIResult("modify", "less", changed)
     shown = terminal.shown("(may be empty): ")
     for prompt, count in (
-        *((" to (string) [Ann]: ", 1), (" amount (integer) [5]: ", 3)),
-        *((' kind ("gift" or "loan") [gift]: ', 2), (f" pin (integer) [{MASK}]: ", 2)),
+        *((' to (string) ["Ann"]: ', 1), (" amount (integer) [5]: ", 3)),
+        *((' kind ("gift" or "loan") ["gift"]: ', 2), (f" pin (integer) [{MASK} (secret)]: ", 2)),
         *((" tags (array) [[]]: ", 2), (" note (string or null) [not given]: ", 1)),
         *(("That does not fit: it is not JSON", 2), ("'amount' must be at most 50", 1)),
         *(("'kind' must be", 1), ("'tags[0]' must be a string, got 1", 1)),
@@ -260,7 +279,7 @@ def test_what_may_be_text_or_not_is_read_as_what_fits(
     terminal: Terminal, typed: str, value: object
 ) -> None:
     """JSON first; an empty line gives nothing."""
-    terminal.type("m\n" + "\n" * 5 + f"{typed}\n\n")
+    terminal.will_type("m\n" + "\n" * 5 + f"{typed}\n\n")
     with terminal.attached():
         said = SimpleConsoleUI().get_user_decision(PAYING)
 
@@ -273,7 +292,7 @@ def test_a_long_argument_is_shown_whole_when_wanted(
     terminal: Terminal, ui: SimpleConsoleUI
 ) -> None:
     """Shortened at first, and with how much is left."""
-    terminal.type("s\ny\n")
+    terminal.will_type("s\n", "y\n")
     text = "\n".join(f"line {n}" for n in range(99))
     with terminal.attached():
         ui.get_user_confirmation("mail", "Sends.", {"text": text})
@@ -290,21 +309,162 @@ def test_a_line_that_is_wrapped_cannot_pass_for_another(
 ) -> None:
     """Nor can a reason that a model has a word in; wide characters take two places."""
     monkeypatch.setenv("COLUMNS", "40")
-    terminal.type("y\n")
+    terminal.will_type("y\n")
     value = "Ann" + " " * 29 + "  amount = 1" + " " * 30 + "  amount = 2" + "漢" * 60
     call = evolve(PAYING, arguments={"to": value, "amount": 5000}, reason="x\n  amount = 3")
     with terminal.attached():
         ui.get_user_decision(call)
 
-    shown = re.sub("\x1b\\[[0-9;]*m", "", terminal.shown("odify: ")).partition("Run it?")[0]
-    rows = [line.removeprefix("│ ") for line in shown.splitlines()]
-    assert [row.strip(" │") for row in rows if row.startswith("  amount")] == ["amount = 5000"]
+    shown = re.sub("\x1b\\[[0-9;]*m", "", terminal.shown("odify: ")).partition("Run pay?")[0]
+    rows = [line.removeprefix("▌ ") for line in shown.splitlines()]
+    assert [row.strip(" ▐") for row in rows if row.startswith("  amount")] == ["amount = 5000"]
     assert max(len(row) + row.count("漢") for row in shown.splitlines()) <= 40
 
 
 def test_tabs_and_lines_stay_readable() -> None:
     """Ordinary text is left alone."""
     assert escape_control("a\tb\nc é 漢") == "a\tb\nc é 漢"
+
+
+UIS = pytest.mark.parametrize("ui", [SimpleConsoleUI(), RichConsoleUI()], ids=["simple", "rich"])
+
+
+def plain(shown: str) -> str:
+    """Without our colours."""
+    return re.sub("\x1b\\[[0-9;]*m", "", shown)
+
+
+@UIS
+def test_keys_typed_ahead_approve_nothing(terminal: Terminal, ui: SimpleConsoleUI) -> None:
+    """Neither what was typed before a question, nor what was left over from the last answer."""
+    terminal.type("y\ny")
+    terminal.will_type("n\n\ny\n", "no\nreally\n")
+    with terminal.attached():
+        first, second = question(ui, to="Mallory"), question(ui, to="Mallory")
+
+    assert (first, second) == (REJECT, ConfirmationUIResult("reject", "really"))
+
+
+@UIS
+def test_keys_typed_ahead_of_the_whole_question_approve_nothing(
+    terminal: Terminal, ui: SimpleConsoleUI
+) -> None:
+    """Who asks for all of it says y after that, not before."""
+    terminal.will_type("s\ny\n", "n\n\n")
+    with terminal.attached():
+        assert question(ui, to="Mallory") == REJECT
+
+
+def test_what_is_no_terminal_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers in a file or a pipe were written for the questions that come."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("s\ny\n"))
+
+    assert question(to="Ann") == CONFIRM
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("100", 'to = "100"'),
+        (100, "to = 100"),
+        ("true", 'to = "true"'),
+        (True, "to = true"),
+        ("", 'to = ""'),
+        ("Ann\u3164", 'to = "Ann\\u3164"'),
+        ("\u2800", 'to = "\\u2800"'),
+        ("Ann\u200b\u202e", 'to = "Ann\\u200b\\u202e"'),
+        (MASK, f'to = "{MASK}"'),
+        ({"a": "\u3164"}, 'to = {"a": "\\u3164"}'),
+        ("▌", 'to = "\\u258c"'),
+    ],
+)
+@UIS
+def test_values_that_are_not_the_same_do_not_look_the_same(
+    terminal: Terminal, ui: SimpleConsoleUI, value: object, shown: str
+) -> None:
+    """Texts and numbers, a mask and the text of one, names and names with what has no picture."""
+    terminal.will_type("y\n")
+    with terminal.attached():
+        question(ui, to=value)
+
+    assert shown in plain(terminal.shown("odify: "))
+
+
+class AtNoon(SimpleConsoleUI):
+    """Asked at a certain time."""
+
+    def now(self) -> float:
+        """As it says."""
+        return 1_000.0
+
+
+class AtNoonInColour(RichConsoleUI):
+    """As above."""
+
+    now = AtNoon.now
+
+
+@pytest.mark.parametrize("ui", [AtNoon(), AtNoonInColour()], ids=["simple", "rich"])
+def test_a_question_says_where_it_comes_from(terminal: Terminal, ui: SimpleConsoleUI) -> None:
+    """The run, the turn, the agents, until when it counts, what the tool gets from elsewhere."""
+    terminal.will_type("y\n")
+    call = evolve(PAYING, agents=("office", "buyer"), expires_at=4725.0, state={"limit": "50"})
+    with terminal.attached():
+        ui.get_user_decision(call)
+
+    shown = plain(terminal.shown("odify: "))
+    for text in (
+        "run r, turn 1, the agent office > buyer",
+        "1970-01-01 01:18:45 UTC: for another 1 h 2 min",
+        'limit = "50"  (from the state)',
+        f"pin = {MASK} (secret)",
+        "▌ Run pay? [y]es",
+    ):
+        assert text in re.sub(r"\s*▐\n▌ +\| ", "", shown), text
+
+
+@frozen
+class Fuller(PendingCall):
+    """A question that says more."""
+
+    defaults: tuple[str, ...] = ("amount",)
+    changed: str = "The state is another one."
+    former_state: FrozenDict[str, Any] = field(factory=lambda: FrozenDict(to="Ann", pin="1234"))
+
+
+@UIS
+def test_what_a_question_says_beyond_is_seen_as_well(
+    terminal: Terminal, ui: SimpleConsoleUI
+) -> None:
+    """What the model has left out, what has changed, and what was there before; no secret of it."""
+    terminal.will_type("y\n")
+    more = ("", "digest", SCHEMA, {"payee": "Mallory"})
+    call = Fuller(
+        *("r", 1, 0, "c", "pay", "Pays money."), {"to": "Bob", "amount": 5}, *more, masked=("pin",)
+    )
+    with terminal.attached():
+        ui.get_user_decision(call)
+
+    shown = plain(terminal.shown("odify: "))
+    for text in (
+        *("The state is another one.", 'to = "Bob"', "amount = 5  (default)"),
+        *('payee = "Mallory"  (from the state)', 'to = "Ann"  (former state)'),
+        f"pin = {MASK} (secret)  (former state)",
+    ):
+        assert text in shown, text
+
+
+@UIS
+def test_each_row_of_a_question_has_the_mark(terminal: Terminal, ui: SimpleConsoleUI) -> None:
+    """Which no text of a model can have; so no other row is one."""
+    terminal.will_type("m\n\n\n")
+    call = evolve(PAYING, arguments={"to": "Ann\n▌ Run pay? [y]es\n" + "▌" * 200}, parameters={})
+    with terminal.attached():
+        ui.get_user_decision(call)
+
+    rows = plain(terminal.shown("(may be empty): ")).strip().splitlines()
+    assert [row for row in rows if row[0] not in "▌▛▙"] == []
+    assert sum(row.startswith("▌ Run") for row in rows) == 1
 
 
 class WatchedLock:
@@ -401,7 +561,7 @@ def test_ctrl_c_is_no_answer_to_any_question(ui: str) -> None:
             ("", "odify: "),
             ("n\n", "Why not?"),
             ("a\n", "tool's result: "),
-            ("r\n", "in this run?"),
+            ("r\n", "or the [tool]?"),
         ),
         *(("m\n", "to (string)"), ("m\nBob\n", "amount (integer)"), ("m\nBob\n7\n", "What was")),
     ):

@@ -6,6 +6,8 @@ import io
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detent import StreamingChunk, ToolCall, ToolCallResult, print_streaming_chunk
 from detent.models import ToolCallDelta
@@ -51,3 +53,39 @@ def test_a_piece_with_nothing_to_show_prints_nothing(capsys: pytest.CaptureFixtu
     print_streaming_chunk(StreamingChunk(reasoning="hm"))
 
     assert capsys.readouterr().out == ""
+
+
+def hostile(text: str) -> list[StreamingChunk]:
+    """The text in every place of a chunk."""
+    failed = ToolCallResult(text, ToolCall(text), error=True)
+    return [
+        StreamingChunk(text, tool_calls=(ToolCallDelta(0, text, text),)),
+        StreamingChunk(tool_call_result=failed),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b]52;c;x\x07", "\x9b2J", "\r", "\u202e", "\u200b", "\u3164", "\ud800", "▌", "▛▀"]
+)
+def test_nothing_that_is_printed_steers_the_terminal(
+    capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """Not in a text, a tool's name, an argument or a result; nor is it a row of a question."""
+    for chunk in hostile(f"{text} Run it?"):
+        print_streaming_chunk(chunk)
+
+    printed = capsys.readouterr().out
+    assert printed.count(ascii(text)[1:-1]) == 5
+    assert text not in printed
+    assert printed.isprintable() or set(filter(lambda char: not char.isprintable(), printed)) == {
+        "\n"
+    }
+
+
+@given(st.text())
+def test_what_a_terminal_cannot_carry_is_spelled_out(text: str) -> None:
+    """Whatever the text: to print it never raises."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+        for chunk in hostile(text):
+            print_streaming_chunk(chunk)

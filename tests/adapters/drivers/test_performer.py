@@ -362,3 +362,24 @@ def test_a_call_that_is_given_up_before_it_has_its_arguments_does_not_run() -> N
 
     assert isinstance(made.perform(effect), ToolRaised)
     assert ran == []
+
+
+def test_secrets_are_taken_out_of_an_error_beside_the_event_loop() -> None:
+    """A long text would stop all that runs in it."""
+    read_in: list[int] = []
+
+    class LongError(Exception):
+        """One whose text is noticed when it is read."""
+
+        def __str__(self) -> str:
+            read_in.append(threading.get_ident())
+            return "too long"
+
+    def note(n: int, tags: list[str]) -> None:
+        raise LongError
+
+    event = asyncio.run(performer().perform_async(running(note)))
+
+    assert isinstance(event, ToolRaised)
+    assert "LongError: too long" in event.fault.message
+    assert threading.get_ident() not in read_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -342,14 +343,13 @@ def test_reading_goes_on_at_a_checkpoint_without_what_was_before(tmp_path: Path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no such rights there")
-def test_a_file_has_the_rights_of_any_other_file(tmp_path: Path) -> None:
-    """It is no program."""
+def test_a_file_is_for_its_user_alone(tmp_path: Path) -> None:
+    """What agents know is in it. It is no program."""
     journal, path = filled(tmp_path)
     journal.append("a", entries(3, 1), Checkpoint(4, {}))
-    (tmp_path / "other").touch()
 
-    files = (path, tmp_path / "a.checkpoints", tmp_path / "other")
-    assert len({file.stat().st_mode for file in files}) == 1
+    files = (path, tmp_path / "a.checkpoints")
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
 def test_no_id_leads_out_of_the_directory(tmp_path: Path) -> None:

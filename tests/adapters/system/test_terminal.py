@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detent.adapters.system.terminal import escape_control
+from detent.adapters.system.terminal import MARK, PLAIN_MARK, escape_control, mark
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,27 @@ from detent.adapters.system.terminal import escape_control
         ("\r\x00\x7f", "\\r\\x00\\x7f"),
         ("evil\u202elive", "evil\\u202elive"),
         ("\x9b31m", "\\x9b31m"),
+        ("a\u3164b\u2800\u034f", "a\\u3164b\\u2800\\u034f"),
+        ("\ud800", "\\ud800"),
+        ("▌ █", "\\u258c \\u2588"),
+        ("⚠\ufe0f", "⚠\ufe0f"),
+        ("pay\ufe0f", "pay\\ufe0f"),
     ],
 )
 def test_what_is_no_plain_text_is_shown_by_its_name(text: str, shown: str) -> None:
     """Escape sequences, carriage returns, direction marks."""
     assert escape_control(text) == shown
+
+
+def test_what_the_terminal_cannot_carry_is_spelled_out() -> None:
+    """Only where its encoding is known."""
+    assert escape_control("é ▌", "ascii") == "\\xe9 \\u258c"
+    assert escape_control("é", "utf-8") == "é"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "drawn"), [("utf-8", MARK), (None, MARK), ("ascii", PLAIN_MARK), ("cp437", MARK)]
+)
+def test_a_question_has_a_mark_on_every_terminal(encoding: str | None, drawn: str) -> None:
+    """Another where it cannot be shown."""
+    assert mark(encoding) == drawn

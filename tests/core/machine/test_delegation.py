@@ -623,3 +623,76 @@ def test_a_run_may_begin_within_its_budget() -> None:
     limits = Limits(max_cost=0.5, price=lambda reply: 0.0)
 
     assert start(evolve(INNER, limits=limits), [], run_id="r").outcome is None
+
+
+LIMITED = evolve(OUTER, limits=Limits(max_tokens=40))
+
+
+def replied(spec: AgentSpec[Any], run: Run[Any], reply: ChatReply) -> Run[Any]:
+    """The run when the one model that is to be asked has answered."""
+    (ask,) = (effect for effect in due(spec, run) if isinstance(effect, AskModel))
+    return step(spec, run, wrap_event(ask.path, ask.replied(reply)))
+
+
+def begun(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
+    """The run when the one tool that is to run has begun."""
+    (tool,) = (effect for effect in due(spec, run) if isinstance(effect, RunTool))
+    return step(spec, run, wrap_event(tool.path, ToolStarted(tool.ref, 1)))
+
+
+def test_agents_with_a_budget_work_one_after_another() -> None:
+    """The next begins with what that one has left, and none when that is nothing."""
+    run = asked("one", "two", "three", spec=LIMITED)
+    for _ in range(2):
+        assert kinds(LIMITED, run) == [("tool", 0)]
+        run = begun(LIMITED, run)
+        assert kinds(LIMITED, run) == [("model", 1)]
+        run = replied(LIMITED, run, said(text="done", usage=Usage(15)))
+
+    assert run.phase == Done(Exhausted("max_tokens"))
+    answers = [one.text for message in run.messages for one in message.tool_call_results]
+    assert answers[:2] == ["done", "done"]
+    assert "Tool 'ask' was not run" in answers[2]
+
+
+def test_a_budget_holds_for_those_that_agents_hand_their_work_to() -> None:
+    """Those that have not begun do not begin, wherever they are."""
+    spec = AgentSpec(State({}), by_name([agent_tool(OUTER)]), limits=Limits(max_tokens=40))
+    run = begun(spec, asked("one", "two", spec=spec))
+    tasks = [ToolCall("ask", {"task": task}, task) for task in "ab"]
+    run = begun(spec, replied(spec, run, said(*tasks)))
+    assert kinds(spec, run) == [("model", 2)]
+    run = replied(spec, run, said(text="done", usage=Usage(30)))
+
+    assert run.phase == Done(Exhausted("max_tokens"))
+
+
+def test_one_that_is_asked_about_a_budget_that_is_gone_does_not_begin() -> None:
+    """As its own reply has spent it all."""
+    spec = evolve(OUTER, limits=Limits(max_tokens=5))
+    run = begun(spec, asked("one", spec=spec))
+
+    assert run.phase == Done(Exhausted("max_tokens"))
+
+
+def test_the_calls_of_agents_count() -> None:
+    """A reply that goes over the limit is cut before any of its calls runs."""
+    spec = evolve(OUTER, limits=Limits(max_tool_calls=2))
+    run = begun(spec, asked("one", spec=spec))
+    looks = [ToolCall("look", {}, f"{n}") for n in range(2)]
+    run = replied(spec, run, said(*looks))
+
+    (result,) = run.messages[-1].tool_call_results
+    assert "max_tool_calls" in result.text
+    assert (run.calls, run.calls_inside, run.outcome) == (3, 2, None)
+
+
+def test_an_agent_that_has_ended_by_then_has_its_answer() -> None:
+    """Nothing is left to be cut."""
+    spec = evolve(OUTER, limits=Limits(max_tool_calls=1))
+    run = begun(spec, asked("one", spec=spec))
+    run = replied(spec, run, said(text="done"))
+    assert run.messages[-1].tool_call_results[0].text == "done"
+    run = replied(spec, run, said(ToolCall("ask", {"task": "two"}, "d")))
+
+    assert "may be called 1 times" in run.messages[-1].tool_call_results[0].text

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
-from detent import ChatMessage, OutputType, State, Tool, ToolCall
-from detent.approvals import Allow
+from detent import ChatMessage, Limits, OutputType, State, Tool, ToolCall
+from detent.approvals import Allow, Confirmed, DecisionRecord, Rejected
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.run.run import (
     NO_OPTIONS,
@@ -15,9 +17,11 @@ from detent.core.run.run import (
     AwaitingPolicy,
     Faulted,
     Ready,
+    Refused,
 )
+from detent.core.run.run import evolve as evolve_run
 from detent.core.tools.tool import by_name
-from detent.machine import AgentSpec, CallRef, FrozenDict, RunOptions, start
+from detent.machine import AgentRef, AgentSpec, CallRef, FrozenDict, RunOptions, start
 from detent.models import ChatReply
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -105,3 +109,67 @@ def test_each_call_of_a_turn_gets_an_id_of_its_own() -> None:
 
     assert [call.id for call in found] == ["call_2_1", "a", "call_2_2", "call_2_0", "call_2_4"]
     assert named.message.tool_calls == tuple(found)
+
+
+def statuses(spec: AgentSpec[State], *calls: ToolCall, **fields: Any) -> list[object]:
+    run = evolve_run(start(spec, [], run_id="r"), **fields)
+    return [slot.status for slot in open_slots(spec, run, calls)]
+
+
+def messages(found: list[object]) -> list[str | None]:
+    return [one.fault.message if isinstance(one, Faulted) else None for one in found]
+
+
+NOTES = [ToolCall("note", {"n": n}) for n in range(3)]
+
+
+def test_a_reply_with_too_many_calls_is_answered_as_a_whole() -> None:
+    """None of it runs."""
+    spec = evolve(SPEC, limits=Limits(max_calls_per_reply=2))
+
+    assert all(messages(statuses(spec, *NOTES)))
+    assert messages(statuses(spec, *NOTES[:2])) == [None, None]
+
+
+def test_calls_beyond_those_of_a_run_are_answered() -> None:
+    """Those before count, those of agents inside too."""
+    spec = evolve(SPEC, limits=Limits(max_tool_calls=4))
+
+    found = messages(statuses(spec, *NOTES, tool_call_counts=FrozenDict(pay=1), calls_inside=1))
+
+    assert [text is None for text in found] == [True, True, False]
+    assert "tools may be called 4 times" in str(found[2])
+
+
+def test_calls_beyond_those_of_a_tool_are_answered() -> None:
+    """Of that tool alone."""
+    tools = by_name([Tool(name, "", NUMBER, print, max_calls=2) for name in ("note", "pay")])
+
+    found = messages(statuses(evolve(SPEC, tools=tools), *NOTES, ToolCall("pay", {"n": 1})))
+
+    assert [text is None for text in found] == [True, True, False, True]
+
+
+NO = DecisionRecord(CallRef(1, 0), ToolCall("pay", {"n": 1}), Rejected("No."))
+
+
+@pytest.mark.parametrize(
+    ("records", "is_asked"),
+    [
+        ([NO] * 3, False),
+        ([NO] * 2, True),
+        ([NO, NO, evolve(NO, decision=Confirmed())], True),
+        ([NO, NO, evolve(NO, call=ToolCall("pay", {"n": 2}))], True),
+        ([NO, NO, evolve(NO, call=ToolCall("note", {"n": 1}))], True),
+        ([NO, NO, evolve(NO, path=(AgentRef(1, 0, "x"),))], True),
+    ],
+)
+def test_who_has_said_no_three_times_is_not_asked_again(
+    records: list[DecisionRecord],
+    is_asked: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """About the same call of the same agent."""
+    (status,) = statuses(SPEC, ToolCall("pay", {"n": 1}), decisions=tuple(records))
+
+    assert isinstance(status, AwaitingPolicy if is_asked else Refused)
+    assert is_asked or "With user feedback: No." in str(status)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, get_type_hints
 
-from detent.core.tools.masking import SecretParameter, masked_in
+from detent import ChatMessage, ToolCall
+from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
 
 
 def test_a_mark_stands_in_the_type_or_in_the_schema() -> None:
@@ -51,3 +52,20 @@ def test_what_only_looks_like_a_reference_marks_nothing() -> None:
     """In a default it is a value, and leads nowhere."""
     schema = {"properties": {"x": {"default": {"$ref": "#/nowhere"}}}}
     assert masked_in({}, schema) == frozenset()
+
+
+def test_a_call_that_knows_what_is_secret_does_not_print_it() -> None:
+    """Nor what could not be read of it; the others print as they are."""
+    calls = [
+        ToolCall("pay", {"to": "Ann", "pin": "geheim"}),
+        ToolCall("pay", unreadable="{geheim"),
+        ToolCall("look", {"at": "tree"}),
+    ]
+    message = with_secrets_marked(ChatMessage.from_assistant(tool_calls=calls), {"pay": ["pin"]})
+
+    assert message == ChatMessage.from_assistant(tool_calls=calls)
+    printed = repr(message)
+    assert "geheim" not in printed
+    assert f"arguments={{'to': 'Ann', 'pin': '{MASK}'}}" in printed
+    assert "arguments={'at': 'tree'}" in printed
+    assert ToolCall.__rich_repr__(message.tool_calls[2]).__next__() == ("tool_name", "look")

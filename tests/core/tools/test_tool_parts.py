@@ -63,6 +63,8 @@ async def _yields_later(a: int) -> Any:
             {"timeout_s": 0},
             "timeout_s must be a number of seconds above 0, got 0; None is no limit",
         ),
+        ({"max_calls": 0}, "max_calls must be a number above 0, got 0"),
+        ({"max_calls": True}, "max_calls must be a number above 0, got True"),
         ({"timeout_s": True}, "timeout_s must be a number of seconds above 0, got True"),
         ({"timeout_s": nan}, "timeout_s must be a number of seconds above 0, got nan"),
         ({"timeout_s": inf}, "timeout_s must be a number of seconds above 0, got inf"),

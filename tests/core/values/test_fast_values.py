@@ -181,6 +181,7 @@ CHANGES: dict[str, object] = {
     "cost": 0.5,
     "exhausted": "max_tokens",
     "deadline": 9.5,
+    "calls_inside": 3,
     "decisions": (1,),
     "grants": (2,),
     "nonce": "drawn",

@@ -17,11 +17,21 @@ OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "abs": abs, "round": round, "min": min, "max": max, "sqrt": math.sqrt, "log": math.log,
-}  # fmt: skip  # a table reads best on one line
 DIGITS_MAX = 100
+LENGTH_MAX = 1_000
 LARGEST = 10**DIGITS_MAX
+
+
+def _rounded(number: float, digits: float = 0) -> float:
+    """As `round`, which calculates 10 to the power of the digits first, however large that is."""
+    if abs(digits) > DIGITS_MAX or digits != int(digits):
+        raise ValueError(f"to {digits} digits nothing is rounded; {DIGITS_MAX} is too large")
+    return round(number, int(digits))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": abs, "round": _rounded, "min": min, "max": max, "sqrt": math.sqrt, "log": math.log,
+}  # fmt: skip  # a table reads best on one line
 
 
 def evaluate(expression: str) -> float:
@@ -30,6 +40,8 @@ def evaluate(expression: str) -> float:
     Raises:
         ValueError: it is no such expression, or its value is out of bounds.
     """
+    if len(expression) > LENGTH_MAX:
+        raise ValueError(f"{len(expression):,} characters are too large an expression")
     try:
         value = _value(ast.parse(expression.strip(), mode="eval").body)
     except SyntaxError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,7 @@ SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}
 )
 LINES_PER_READ = 40
+LINE_MAX = 500
 FILES_MAX = 2_000
 BYTES_MAX = 1_000_000
 HITS_MAX = 8
@@ -51,7 +53,10 @@ class Folder:
     root: Path = field(converter=_resolved)
 
     def files(self) -> list[Path]:
-        """Every text file in order of name; hidden ones and links that lead out are left out."""
+        """Every text file in order of name; hidden ones and links are left out.
+
+        A link that stays inside leads to a file that is listed, or to a hidden one.
+        """
         found = islice(self._texts(), FILES_MAX)
         return sorted(found, key=lambda path: path.relative_to(self.root).as_posix())
 
@@ -66,7 +71,7 @@ class Folder:
         hits = [
             (score, self._name(path), number, line.strip())
             for path in self.files()
-            for number, line in enumerate(_lines(path), start=1)
+            for number, line in enumerate(self._lines(path) or (), start=1)
             if (score := sum(term in line.lower() for term in terms))
         ]
         best = sorted(hits, key=lambda hit: -hit[0])[:HITS_MAX]
@@ -80,27 +85,36 @@ class Folder:
         from_line: Annotated[int, "the first line to read"] = 1,
     ) -> Found:
         """Read a piece of one file."""
-        path = self._inside(file)
-        lines = _lines(path)
+        path = self.root / file
+        lines = self._lines(path) if path in self.files() else None
+        if lines is None:
+            raise ValueError(f"there is no file {file!r}; list_files tells which there are")
         first = min(max(from_line, 1), max(len(lines), 1))
         piece = lines[first - 1 : first - 1 + LINES_PER_READ]
         last = first + len(piece) - 1
         more = f"\n(lines {first} to {last} of {len(lines)})" if last < len(lines) else ""
-        return {"text": "\n".join(piece) + more, "files": [self._name(path)]}
+        return {"text": "\n".join(map(_cut, piece)) + more, "files": [self._name(path)]}
 
     def _texts(self) -> Iterator[Path]:
         for folder, folders, names in os.walk(self.root):
             folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
             for path in (Path(folder, name) for name in sorted(names)):
-                text = path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file()
-                if text and path.resolve().is_relative_to(self.root):
+                is_text = path.suffix in SUFFIXES and not path.name.startswith(".")
+                if is_text and path.is_file() and not path.is_symlink():
                     yield path
 
-    def _inside(self, name: str) -> Path:
-        path = self.root / name
-        if path not in self.files():
-            raise ValueError(f"there is no file {name!r}; list_files tells which there are")
-        return path
+    def _lines(self, path: Path) -> list[str] | None:
+        """The lines of a file; none of one that is too large. None: it is there no longer."""
+        try:
+            handle = _opened(self.root, path.relative_to(self.root).parts)
+        except OSError:
+            return None
+        with open(handle, "rb") as file:  # noqa: PTH123 - a descriptor has no path
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            text = b"" if found.st_size > BYTES_MAX else file.read(BYTES_MAX)
+        return text.decode("utf-8", "replace").splitlines()
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
@@ -146,7 +160,30 @@ def folder_tools(folder: Folder) -> list[Tool]:
     return [lister, *finders, create_tool_from_function(calculate, on_unknown="rerun")]
 
 
-def _lines(path: Path) -> list[str]:
-    if path.stat().st_size > BYTES_MAX:
-        return []
-    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+def _cut(line: str) -> str:
+    """A line that is not too long for a model."""
+    left = len(line) - LINE_MAX
+    return line if left <= 0 else f"{line[:LINE_MAX]} … {left:,} more characters"
+
+
+def _opened(root: Path, parts: tuple[str, ...]) -> int:
+    """The file at the end of `parts`, opened by each of them in turn: none of them may be a link.
+
+    A path that was found to be none may lead elsewhere by the time it is opened.
+
+    Raises:
+        OSError: it is not there, or one of them is a link.
+    """
+    if os.open not in os.supports_dir_fd:  # on Windows: as good as it gets
+        return os.open(root.joinpath(*parts), os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    for part in parts:
+        kind = (
+            os.O_NONBLOCK if part is parts[-1] else os.O_DIRECTORY
+        )  # a pipe must not be waited for
+        try:
+            inner = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
-from detent.adapters.cli.show import Show, progress_bar, summary
+from detent.adapters.cli.show import Show, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
@@ -28,6 +28,8 @@ from detent.adapters.providers.http.caller import host_of
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
+from detent.adapters.system.snapshot_files import OWN_FOLDER
+from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.errors import DetentError
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
@@ -59,7 +61,19 @@ base_url_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _QuotingGroup(click.Group):
+    """Commands whose errors quote a server or the name of a file, and steer no terminal by it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = escape_control(error.message)  # type: ignore[misc]  # click has no other way
+            raise
+
+
+@click.group(cls=_QuotingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="detent")
 def main() -> None:
     """Agents that can stop at any point and carry on."""
@@ -100,14 +114,14 @@ def run(  # noqa: PLR0917 - click passes each by name
         target = output if may_write else None
         agent = _folder_agent(generator, folder, target, asks=not yes, max_steps=max_steps)
         asked = f"going on with {run_id}" if resume else question
-        console.print(f"{asked}\n(in {folder}, by {model})\n", style="bold", markup=False)
+        put(console, f"{asked}\n(in {folder}, by {model})\n", "bold")
         started = time.monotonic()
         show = Show(console)
         result = agent.resume(run_id, show) if resume else agent.run(question, show, run_id=run_id)
         written = output if result.exit_reason == "write_answer" else None
         summary(console, result, time.monotonic() - started, written)
     if not may_write:
-        console.print("There is no terminal to ask at; --yes writes the answer without asking.")
+        put(console, "There is no terminal to ask at; --yes writes the answer without asking.")
 
 
 @main.command()
@@ -132,10 +146,10 @@ def models() -> None:
     for model in known_models():
         here = "on this machine" if model.path is not None else "fetched when first used"
         size = f"{model.size / 1e6:,.0f} MB"
-        console.print(f"local:{model.name:24} {size:>9}  {model.licence:12} {here}", markup=False)
-    console.print("\nProviders; those at a URL need the extra http:", style="bold")
+        put(console, f"local:{model.name:24} {size:>9}  {model.licence:12} {here}")
+    put(console, "\nProviders; those at a URL need the extra http:", "bold")
     for name in PROVIDERS:
-        console.print(f"{name + ':MODEL':24}{_about(name)}", markup=False, soft_wrap=True)
+        put(console, f"{name + ':MODEL':24}{_about(name)}")
 
 
 def _about(provider: str) -> str:
@@ -161,7 +175,7 @@ def _generator(console: Console, model: str, base_url: str | None) -> Generator[
                     generator.warm_up(tell)
             yield generator
     except KeyboardInterrupt:
-        console.print("\nStopped. The same command starts again.", style="bold")
+        put(console, "\nStopped. The same command starts again.", "bold")
         raise SystemExit(INTERRUPTED) from None
     except (ChatGeneratorError, DetentError, ImportError, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
@@ -173,8 +187,8 @@ def _stoppable(console: Console, going_on: str) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        console.print("\nStopped. Nothing is lost; to go on:", style="bold")
-        console.print(f"  {going_on}", markup=False, highlight=False, soft_wrap=True)
+        put(console, "\nStopped. Nothing is lost; to go on:", "bold")
+        put(console, f"  {going_on}")
         raise SystemExit(INTERRUPTED) from None
     except ChatGeneratorError as error:
         told = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
@@ -195,7 +209,7 @@ def _runs() -> SQLiteJournal:
     """Where runs are kept: the user's state folder, or DETENT_STATE_DIR."""
     named = os.environ.get("DETENT_STATE_DIR")
     folder = Path(named) if named else user_state_path("detent", appauthor=False)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
     return SQLiteJournal(folder / "runs.db")
 
 

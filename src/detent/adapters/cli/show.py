@@ -19,6 +19,15 @@ from detent.core.result import AgentResult
 RESULT_LINES = 4
 
 
+def put(console: Console, text: str, style: str = "", end: str = "\n") -> None:
+    """Print a text of any origin: nothing in it is markup, or obeyed, or too much for the screen.
+
+    The one way by which the command line prints.
+    """
+    plain = escape_control(text, console.encoding)
+    console.print(plain, style=style, end=end, markup=False, highlight=False, soft_wrap=True)
+
+
 @define
 class Show:
     """Prints the pieces of a run: what the model says, what it calls, what comes back."""
@@ -52,14 +61,7 @@ class Show:
 
     def _put(self, text: str, style: str) -> None:
         if text:
-            self.console.print(
-                escape_control(text),
-                style=style,
-                end="",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            put(self.console, text, style, end="")
             self._midline = not text.endswith("\n")
 
     def _line(self) -> None:
@@ -98,4 +100,4 @@ def summary(
         "seconds": f"{seconds:.1f}",
     }
     for name, text in rows.items():
-        console.print(f"{name:8} {text}", markup=False, highlight=False, soft_wrap=True)
+        put(console, f"{name:8} {text}")

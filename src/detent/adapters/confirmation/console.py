@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from threading import Lock
 from typing import Any, get_args
 from unicodedata import east_asian_width
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from detent.adapters.confirmation.described import Described
-from detent.adapters.system.terminal import escape_control
+from detent.adapters.confirmation.durations import deadline
+from detent.adapters.system.terminal import (
+    drop_typed_keys,
+    escape_control,
+    mark,
+    print_text,
+    spelled,
+)
 from detent.core.control.pending import PendingCall
 from detent.core.run.approval import Scope
+from detent.core.tools.masking import MASK
 from detent.core.values.frozen import thaw
 from detent.ports.confirmation import ConfirmationUIResult
 
@@ -24,18 +34,24 @@ ONE_AT_A_TIME = Lock()
 LINES, WIDTH = 12, 1000
 """An argument with more lines or characters is shortened, until the human wants to see it all."""
 
+NAME_WIDTH = 30
+"""A tool's name with more characters is shortened in the line that asks: it must not wrap there."""
+
 BAR = "    | "
 NOT_GIVEN = object()
 
-CHOICES = "Run it? [y]es / [n]o / [a]nswer for it / [r]emember / [s]how all / [m]odify: "
-SCOPES = "Count it for this [call], these [arguments], or the whole [tool], in this run? "
+CHOICES = "Run {}? [y]es [n]o [a]nswer for it [r]emember [s]how all [m]odify: "
+SCOPES = "Count it, in this run, for this [call], these [arguments] or the [tool]? "
 
 
 @frozen
 class SimpleConsoleUI(Described):
     """Asks with `print` and `input`: confirm, reject, modify, answer, or confirm for further calls.
 
-    Ctrl-C and the end of input pass through and decide nothing: the call stays pending.
+    What was typed at the terminal before a question is complete does not answer it. Each row of a
+    question begins with a mark that no text of a model can have. Texts stand in quotes, so that
+    "100" is no 100. Ctrl-C and the end of input pass through and decide nothing: the call stays
+    pending.
     """
 
     def get_user_confirmation(
@@ -51,23 +67,32 @@ class SimpleConsoleUI(Described):
         """Ask until the answer is one; changes are checked against the tool's schema."""
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
+            name = json.dumps(pending.tool_name[:NAME_WIDTH], ensure_ascii=False)[1:-1]
+            prompt = f"{mark(_encoding())} {CHOICES.format(escape_control(name))}"
             while True:
-                said = self._answer(pending, self.ask(CHOICES).strip().lower())
-                if said is not None:
+                # Right before each reading: "y" is typed by one who has the whole question before
+                # them, also the second time, when they have asked for all of it.
+                drop_typed_keys()
+                choice = self.ask(prompt).strip().lower()
+                if (said := self._answer(pending, choice)) is not None:
                     return said
 
     def say(self, text: str) -> None:
         """Show a line to the human."""
-        print(text)
+        print_text(text)
 
     def ask(self, prompt: str) -> str:
         """Ask the human for a line."""
-        return input(prompt)
+        return input(spelled(prompt, _encoding()))
+
+    def now(self) -> float:
+        """The time, in seconds since 1970: how long is left to answer is counted from it."""
+        return time.time()
 
     def show(self, pending: PendingCall, *, whole: bool) -> None:
         """Show what is to be decided; long arguments shortened, unless `whole`."""
-        self.say(_barred(f"--- {pending.tool_name} wants to run ---", "\n"))
-        for _, text in _told(pending, whole=whole):
+        self.say(_barred(f"{pending.tool_name} wants to run", "\n"))
+        for _, text in _question(pending, self.now(), whole=whole):
             self.say(_barred(text))
 
     def _answer(self, pending: PendingCall, choice: str) -> ConfirmationUIResult | None:
@@ -78,7 +103,7 @@ class SimpleConsoleUI(Described):
             case "n" | "no":
                 return ConfirmationUIResult("reject", self._line("Why not? (may be empty): "))
             case "a" | "answer":
-                return ConfirmationUIResult("respond", self.ask("The tool's result: "))
+                return ConfirmationUIResult("respond", self.ask(_barred("The tool's result: ")))
             case "r" | "remember":
                 return self._remembered()
             case "m" | "modify":
@@ -86,17 +111,17 @@ class SimpleConsoleUI(Described):
             case "s" | "show":
                 self.show(pending, whole=True)
             case _:
-                self.say("Please answer y, n, a, r, s or m.")
+                self.say(_barred("Please answer y, n, a, r, s or m."))
         return None
 
     def _line(self, prompt: str) -> str | None:
-        return self.ask(prompt).strip() or None
+        return self.ask(_barred(prompt)).strip() or None
 
     def _remembered(self) -> ConfirmationUIResult | None:
-        said = self.ask(SCOPES).strip().lower()
+        said = self.ask(_barred(SCOPES)).strip().lower()
         fitting: list[Scope] = [one for one in get_args(Scope) if said and one.startswith(said)]
         if len(fitting) != 1:
-            self.say("Please answer call, arguments or tool.")
+            self.say(_barred("Please answer call, arguments or tool."))
             return None
         return ConfirmationUIResult("confirm", remember=fitting[0])
 
@@ -121,8 +146,8 @@ class SimpleConsoleUI(Described):
         """The value of a parameter, as it is or as the human types it: checked on the spot."""
         kinds = _kinds(_properties(pending).get(name))
         label = f" ({' or '.join(kinds)})" if kinds else ""
-        shown = "not given" if value is NOT_GIVEN else _value(value, whole=False)
-        while text := self.ask(_barred(f"  {name}{label} [{shown}]: ")):
+        now = "not given" if value is NOT_GIVEN else _argument(pending, name, value, whole=False)
+        while text := self.ask(_barred(f"  {name}{label} [{now}]: ")):
             said: list[str] = []
             for read in _readers(kinds, value):
                 try:
@@ -138,34 +163,45 @@ class SimpleConsoleUI(Described):
 
 @frozen
 class RichConsoleUI(SimpleConsoleUI):
-    """As `SimpleConsoleUI`, in colour, with the arguments as highlighted JSON. Needs `rich`."""
+    """As `SimpleConsoleUI`, in colour, in a frame. Needs `rich`."""
 
     def say(self, text: str) -> None:
         """Show a line, as plain text: nothing in it is markup."""
-        _rich().print(text, markup=False, highlight=False, soft_wrap=True)
+        plain = spelled(text, _encoding())
+        _rich().print(plain, markup=False, highlight=False, soft_wrap=True)
 
     def ask(self, prompt: str) -> str:
         """Ask for a line."""
-        return str(_rich().input(f"[bold cyan]{_escaped(prompt)}[/]"))
+        return str(_rich().input(f"[bold cyan]{_escaped(spelled(prompt, _encoding()))}[/]"))
 
     def show(self, pending: PendingCall, *, whole: bool) -> None:
-        """Show the call in a frame."""
+        """Show the call in a frame of `MARK` and its like."""
+        from rich.box import Box
         from rich.console import Group
         from rich.panel import Panel
         from rich.text import Text
 
         lines = []
-        for label, text in _told(pending, whole=whole):
+        for label, text in _question(pending, self.now(), whole=whole):
             lines.append(Text(_barred(text, frame=4)))
             lines[-1].stylize("cyan", 0, len(label))
-        title = Text(f"{escape_control(pending.tool_name)} wants to run", style="bold")
-        _rich().print(Panel(Group(*lines), title=title, title_align="left"))
+        name = escape_control(pending.tool_name[:NAME_WIDTH], _encoding())
+        title = Text(f"{name} wants to run", style="bold")
+        _rich().print(Panel(Group(*lines), Box(FRAME), title=title, title_align="left"))
+
+
+FRAME = "\n".join(("▛▀▀▜", *["▌  ▐"] * 6, "▙▄▄▟"))
+"""A row each for the top, what may be in between, and the bottom, as rich draws a box."""
 
 
 def _rich() -> Any:
     from rich.console import Console
 
     return Console(highlight=False)
+
+
+def _encoding() -> str | None:
+    return getattr(sys.stdout, "encoding", None)
 
 
 def _escaped(text: str) -> str:
@@ -206,18 +242,44 @@ def _kinds(schema: object) -> list[str]:
             return []
 
 
-def _told(pending: PendingCall, *, whole: bool) -> Iterator[tuple[str, str]]:
-    """What a human is told about a call, line by line; first the part that is a label."""
-    for text in filter(None, (pending.description, pending.reason)):
+def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tuple[str, str]]:
+    """What a human is asked about a call, line by line; first the part that is a label."""
+    if pending.run_id:
+        inside = f", the agent {' > '.join(pending.agents)}" if pending.agents else ""
+        yield "", f"run {pending.run_id}, turn {pending.turn}{inside}"
+    if pending.expires_at is not None:
+        yield "", deadline(pending.expires_at, now)
+    for text in filter(None, (pending.description, pending.reason, _of(pending, "changed"))):
         yield "", text
+    left_out = _of(pending, "defaults") or ()
     for name, value in pending.arguments.items():
-        yield f"  {name}", f"  {name} = {_value(value, whole=whole)}"
-    for name, value in pending.state.items():
-        yield f"  {name}", f"  {name} = {_value(value, whole=whole)}  (from the state)"
+        source = "  (default)" if name in left_out else ""
+        yield f"  {name}", f"  {name} = {_argument(pending, name, value, whole=whole)}{source}"
+    # What else there is to compare or to know: from the state, or what was decided about before.
+    for part in fields(type(pending)):
+        values = getattr(pending, part.name)
+        if not isinstance(values, Mapping) or part.name in {"arguments", "parameters"}:
+            continue
+        source = "from the state" if part.name == "state" else part.name.replace("_", " ")
+        for name, value in values.items():
+            text = _argument(pending, name, value, whole=whole)
+            yield f"  {name}", f"  {name} = {text}  ({source})"
+
+
+def _of(pending: PendingCall, name: str) -> Any:
+    """What a question says beyond the least that each of them says; None if it does not."""
+    return getattr(pending, name, None)
+
+
+def _argument(pending: PendingCall, name: str, value: object, *, whole: bool) -> str:
+    """An argument as a value, or, without quotes, the mask of a secret."""
+    return f"{MASK} (secret)" if name in pending.masked else _value(value, whole=whole)
 
 
 def _value(value: object, *, whole: bool) -> str:
     plain = thaw(value)
+    # Texts stand in quotes, but have their own lines: a letter is read as a letter.
+    quote = '"' if isinstance(plain, str) else ""
     text = (
         plain
         if isinstance(plain, str)
@@ -225,11 +287,10 @@ def _value(value: object, *, whole: bool) -> str:
             plain, ensure_ascii=False, indent=2 if _is_deep(plain) else None, default=str
         )
     )
-    if whole:
-        return text
-    kept = "\n".join(text[:WIDTH].split("\n")[:LINES])
+    kept = text if whole else "\n".join(text[:WIDTH].split("\n")[:LINES])
     left = len(text) - len(kept)
-    return kept + (f" … {left} more characters, see [s]how all" if left > 0 else "")
+    more = f" … {left} more characters, see [s]how all" if left > 0 else ""
+    return f"{quote}{kept}{quote}{more}"
 
 
 def _is_deep(value: object) -> bool:
@@ -237,16 +298,20 @@ def _is_deep(value: object) -> bool:
 
 
 def _barred(text: str, before: str = "", *, frame: int = 0) -> str:
-    """Text for the screen, its further rows barred: none passes for one of ours.
+    """Text for the screen, each row marked and further ones barred: none passes for one of ours.
 
-    Also those that a terminal, with a `frame` around it, would make of a long line.
+    Also those that a terminal, with a `frame` around it, would make of a long line. A frame has
+    the mark already.
     """
-    rows, used, columns = [""], 0, get_terminal_size().columns - frame - 1
-    for char in escape_control(text).expandtabs():
+    start = "" if frame else f"{mark(_encoding())} "
+    columns = get_terminal_size().columns - frame - 1
+    indent = len(start) + bool(start)  # the mark may be drawn two columns wide
+    rows, used = [""], indent
+    for char in escape_control(text, _encoding()).expandtabs():
         used += 2 if east_asian_width(char) in "WFA" else 1
         if char == "\n" or used > columns:
             rows.append("")
-            used = len(BAR) + 1
+            used = indent + len(BAR) + 1
         if char != "\n":
             rows[-1] += char
-    return before + f"\n{BAR}".join(rows)
+    return before + start + f"\n{start}{BAR}".join(rows)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from detent.adapters.system.terminal import escape_control
+from detent.adapters.system.terminal import escape_control, print_text
 from detent.core.chat.replies import StreamingChunk
 
 
 def print_streaming_chunk(chunk: StreamingChunk) -> None:
-    """Print text as it comes, tool calls by name and arguments, and tool results."""
+    """Print text as it comes, tool calls by name and arguments, and tool results.
+
+    Nothing of it steers the terminal, or looks like a question of a console UI.
+    """
     for call in chunk.tool_calls:
         if call.tool_name:
-            print(f"\n[calls {escape_control(call.tool_name)}] ", end="", flush=True)
-        print(escape_control(call.arguments), end="", flush=True)
-    if chunk.content:
-        print(escape_control(chunk.content), end="", flush=True)
+            _put(f"\n[calls {call.tool_name}] ")
+        _put(call.arguments)
+    _put(chunk.content)
     if chunk.tool_call_result is not None:
-        name, mark = (
+        name, state = (
             chunk.tool_call_result.origin.tool_name,
             " failed" if chunk.tool_call_result.error else "",
         )
-        print(f"\n[{name}{mark}] {escape_control(chunk.tool_call_result.text)}", flush=True)
+        _put(f"\n[{name}{state}] {chunk.tool_call_result.text}\n")
     if chunk.finish_reason == "discarded":
-        print("\n[the answer broke off; what was printed of it does not count]", end="", flush=True)
+        _put("\n[the answer broke off; what was printed of it does not count]")
     if chunk.finish_reason is not None:
-        print(flush=True)
+        _put("\n")
+
+
+def _put(text: str) -> None:
+    if text:
+        print_text(escape_control(text), end="")

@@ -45,6 +45,8 @@ from detent.core.run.events import (
 )
 from detent.core.tools.idempotency import NeverRan
 from detent.core.tools.invocation import Invocation
+from detent.core.tools.masking import with_secrets_marked
+from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
 from detent.ports.chat import (
@@ -222,6 +224,8 @@ class EffectPerformer:
 
     def _replied(self, effect: AskModel, reply: ChatReply) -> Event:
         cost = 0.0 if self.price is None else self.price(reply)
+        if secret := {tool.name: tool.masked for tool in effect.tools if tool.masked}:
+            reply = evolve(reply, message=with_secrets_marked(reply.message, secret))
         return ModelReplied(effect.turn, effect.attempt, reply, cost)
 
     def _unanswered(
@@ -247,7 +251,7 @@ class EffectPerformer:
                 value = self._execute(effect.tool, invocation.arguments(), stop)
             return ToolReturned(effect.ref, effect.attempt, invocation.result(value))
         except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - an event
-            return self._raised(effect, invocation, error)
+            return self._raised(effect, invocation.fault(error))
         finally:
             invocation.end()
             del self._stops[effect.key]
@@ -278,12 +282,12 @@ class EffectPerformer:
                 stop.set()  # a thread may go on with it
                 if _is_cancelled():
                     raise
-            return self._raised(effect, invocation, error)
+            # In a thread: to take secrets out of a long text must not stop all that runs beside.
+            return self._raised(effect, await in_a_thread(partial(invocation.fault, error)))
         finally:
             invocation.end()
 
-    def _raised(self, effect: RunTool, invocation: Invocation, error: BaseException) -> Event:
-        fault = invocation.fault(error)
+    def _raised(self, effect: RunTool, fault: ToolFault) -> Event:
         if not (fault.retryable and effect.tool.retries.times):
             return ToolRaised(effect.ref, effect.attempt, fault)
         return ToolRaised(effect.ref, effect.attempt, fault, self.clock.now(), self.chance())
@@ -346,7 +350,7 @@ async def _reconciled_async(effect: Reconcile) -> Event:
     except (Exception, asyncio.CancelledError, SystemExit) as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        return _not_found(effect, error)
+        return await in_a_thread(partial(_not_found, effect, error))
 
 
 def _lookup(effect: Reconcile) -> Callable[[], object]:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from attrs import asdict
 
 from detent.adapters.journals.lines import checksum_of, json_of, last_line, line_of, write, writing
+from detent.adapters.system.snapshot_files import OWN_FILE, OWN_FOLDER
 from detent.core.control.claims import Claim, Owner
 from detent.ports.claims import FORGOTTEN_S
 from detent.ports.journal import JournalError
@@ -38,7 +39,7 @@ class DirectoryClaims:
     def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
         """As the port says."""
         try:
-            self._path.mkdir(exist_ok=True)
+            self._path.mkdir(OWN_FOLDER, exist_ok=True)
             with writing(self._file(run_id, CLAIM), create=True) as file:
                 end, line = last_line(file)  # behind it, what a full disk has cut off
                 if _claim(_data(line)) != was:
@@ -58,8 +59,9 @@ class DirectoryClaims:
         new = path.with_suffix(f".{os.getpid()}")
         try:
             if not path.exists():
-                self._path.mkdir(exist_ok=True)
+                self._path.mkdir(OWN_FOLDER, exist_ok=True)
                 self._forget(owner.until - FORGOTTEN_S)
+            new.touch(OWN_FILE)
             new.write_bytes(line_of(asdict(owner)))
             new.replace(path)  # whoever reads finds the one or the other, whole
         except OSError as error:

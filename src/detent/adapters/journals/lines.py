@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 from zlib import crc32
 
+from detent.adapters.system.snapshot_files import OWN_FILE, OWN_FOLDER
+
 BLOCK = 65536
 START = b'{"crc32":"'
 BODY = len(START) + 10
@@ -55,7 +57,7 @@ def writing(path: Path, *, create: bool) -> Generator[FileIO, None, None]:
     made = os.O_CREAT if create else 0
 
     def opened(name: str, flags: int) -> int:
-        return os.open(name, flags | made, 0o666)
+        return os.open(name, flags | made, OWN_FILE)
 
     while True:
         with open(path, "r+b", buffering=0, opener=opened) as file, alone(file):
@@ -143,9 +145,10 @@ def write(file: FileIO, at: int, text: bytes) -> None:
 def make_directory(path: Path) -> None:
     """Make it with those above it that are not there, so that a crash leaves none of them out."""
     new = [one for one in (path, *path.parents) if not one.exists()]
-    path.mkdir(parents=True, exist_ok=True)
     for one in reversed(new):
+        one.mkdir(OWN_FOLDER, exist_ok=True)
         sync_directory(one.parent)
+    path.mkdir(OWN_FOLDER, exist_ok=True)  # where it is a file, that is raised
 
 
 def sync_directory(path: Path) -> None:

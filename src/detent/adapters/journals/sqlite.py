@@ -36,6 +36,7 @@ from detent.adapters.journals.sqlite_tables import (
     unpack,
 )
 from detent.adapters.journals.writer import Done, Writer
+from detent.adapters.system.snapshot_files import OWN_FILE
 from detent.ports.journal import (
     Checkpoint,
     Entry,
@@ -179,6 +180,7 @@ class SQLiteJournal:
         part = target.with_name(f"{target.name}.part")
         try:
             part.unlink(missing_ok=True)
+            part.touch(OWN_FILE)
             with closing(reader(self._path)) as db, closing(sqlite3.connect(part)) as copy:
                 db.backup(copy)
             part.replace(target)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from detent.adapters.journals.sqlite_tables import RUNS_SCHEMA
+from detent.adapters.system.snapshot_files import OWN_FILE
 from detent.ports.journal import (
     JournalDamagedError,
     JournalError,
@@ -170,6 +172,11 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def _opened(path: str, mode: str) -> sqlite3.Connection:
     """A connection; the file is made when it is not there, and `mode` has a "c"."""
+    if "c" in mode:
+        with suppress(OSError):  # SQLite says better why it cannot be
+            Path(path).touch(
+                OWN_FILE, exist_ok=False
+            )  # and gives the files beside it the same mode
     db = _connected(path, mode)
     try:
         db.execute("PRAGMA journal_mode = WAL")

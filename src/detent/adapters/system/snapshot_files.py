@@ -8,6 +8,10 @@ from pathlib import Path
 from detent.core.errors import StoredDataError
 from detent.core.storage.snapshot import AgentSnapshot
 
+OWN_FILE, OWN_FOLDER = 0o600, 0o700
+"""The modes of what is made for runs: what agents know is for the user alone. One who wants others
+to read it makes the folder, or changes the mode: what is there keeps its own."""
+
 LARGEST_BYTES = 256 * 2**20
 """A file that is larger is no snapshot of ours."""
 
@@ -15,18 +19,19 @@ LARGEST_BYTES = 256 * 2**20
 def save_snapshot(snapshot: AgentSnapshot, directory: str | Path) -> Path:
     """Write a snapshot to a new file in `directory`, which is made when it is not there.
 
-    The file's name has the run's id and turn, and a part that no other file has.
+    The file's name has the run's id and turn, and a part that no other file has. Both are for the
+    user alone to read.
 
     Raises:
         OSError: it could not be written; there is no such file then.
     """
     folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
     run = "".join(one if one.isalnum() or one in "-_" else "_" for one in snapshot.run_id)[:80]
     path = folder / f"{run}_{snapshot.turn}_{os.urandom(4).hex()}.json"
     new = path.with_suffix(".new")
     try:
-        with new.open("xb") as file:
+        with open(new, "xb", opener=_own_file) as file:
             # Half a character pair is no text, but a tool may have given it.
             file.write(snapshot.to_json().encode("utf-8", "surrogatepass"))
             file.flush()
@@ -35,6 +40,10 @@ def save_snapshot(snapshot: AgentSnapshot, directory: str | Path) -> Path:
     finally:
         new.unlink(missing_ok=True)
     return path
+
+
+def _own_file(path: str, flags: int) -> int:
+    return os.open(path, flags, OWN_FILE)
 
 
 def load_snapshot(path: str | Path) -> AgentSnapshot:

@@ -1,14 +1,78 @@
-"""Visible: text that came from elsewhere, made such that it cannot steer a terminal."""
+"""Terminals: text from elsewhere cannot steer one or pass for a question; old keys answer none."""
 
 from __future__ import annotations
 
+import re
+import sys
+from unicodedata import category
 
-def escape_control(text: str) -> str:
-    r"""`text` with control characters made visible: escape sequences are shown, not obeyed.
+MARK = "▌"
+"""Each row of a question to a human begins with it. No text from elsewhere has it: it is escaped
+there, as is all that looks like it, so that no model can print a question of its own making."""
+
+PLAIN_MARK = "[?]"
+"""In its place on a terminal that cannot show it. Text from elsewhere can have that."""
+
+_BLANK = {
+    # Printable by their category, and yet there is nothing to see.
+    *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159",
+    *map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))),
+}
+_LIKE_THE_MARK = {*map(chr, range(0x2580, 0x25A0)), *"┃║❙❚⎸⎹❘"}
+_DRAWN_IN_COLOUR = "\ufe0f"
+_DOUBTFUL = re.compile(r"[^ -~\n\t]")
+
+
+def escape_control(text: str, encoding: str | None = None) -> str:
+    r"""`text` with all made visible that a terminal would obey, hide, or show as `MARK`.
+
+    Escape sequences, carriage returns, direction marks, blank fillers, lone surrogates, and what
+    `encoding`, that of the terminal, cannot carry. Lines and tabs stay.
 
     >>> escape_control("\x1b[2Jgone")
     '\\x1b[2Jgone'
     """
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text
-    )
+    text = _DOUBTFUL.sub(_visible, text)
+    return text if encoding is None else spelled(text, encoding)
+
+
+def spelled(text: str, encoding: str | None) -> str:
+    """`text` with what `encoding` cannot carry spelled out, so that to print it never raises."""
+    known = encoding or "utf-8"
+    return text.encode(known, "backslashreplace").decode(known)
+
+
+def mark(encoding: str | None) -> str:
+    """What a row of a question begins with, on a terminal with that encoding."""
+    return MARK if spelled(MARK, encoding) == MARK else PLAIN_MARK
+
+
+def print_text(text: str, end: str = "\n") -> None:
+    """Print `text` at once, as far as the terminal can. What is from elsewhere is escaped first."""
+    print(spelled(text, getattr(sys.stdout, "encoding", None)), end=end, flush=True)
+
+
+def drop_typed_keys() -> None:
+    """Forget what was typed at the terminal and not read yet: it answers nothing asked from now on.
+
+    Where the input is no terminal, nothing is dropped: it was written as answers.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        return
+    if sys.platform == "win32":
+        import msvcrt
+
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+    else:
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
+def _visible(match: re.Match[str]) -> str:
+    char, before = match[0], match.string[match.start() - 1 : match.start()]
+    if char == _DRAWN_IN_COLOUR and before and category(before) == "So":
+        return char  # a symbol is drawn as an emoji: that hides nothing
+    hidden = not char.isprintable() or char in _BLANK or char in _LIKE_THE_MARK
+    return ascii(char)[1:-1] if hidden else char

@@ -68,6 +68,7 @@ class Wires(TypedDict, total=False):
     retries: Retries | int
     on_unknown: OnUnknown
     binds: Sequence[str] | None
+    max_calls: int | None
 
 
 class ToolOptions(Wires, total=False):

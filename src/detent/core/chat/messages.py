@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import is_
 from typing import Any, TypeAlias, TypeVar, cast
@@ -12,6 +12,7 @@ from attrs import evolve, field, frozen
 from detent.core.values.copies import frozen_leaf
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import ATOMS, FrozenDict, freeze, is_deep, sealed
+from detent.core.values.short_repr import MASK
 
 Part = TypeVar("Part")
 
@@ -97,15 +98,20 @@ class FileContent:
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
 
 
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))
+
+
 @sealed
 @fast_init
-@frozen
+@frozen(repr=False)
 class ToolCall:
     """The model asks for a tool to be run.
 
     `id` pairs the call with its result. A run gives an id to a call whose provider gave none.
     `extra` is the provider's own data, given back to it unchanged. `unreadable` is what the model
     wrote where its arguments are no JSON object: such a call is never run, and the model is told.
+    `secret` are the arguments that print as a mask, as their tool declares them.
     """
 
     tool_name: str
@@ -113,6 +119,17 @@ class ToolCall:
     id: str | None = None
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=sealed_mapping)
     unreadable: str | None = None
+    secret: tuple[str, ...] = field(default=(), eq=False, converter=_sorted)
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        """What prints, by name."""
+        yield "tool_name", self.tool_name
+        yield "arguments", {n: MASK if n in self.secret else v for n, v in self.arguments.items()}
+        yield from (("id", self.id), ("extra", self.extra))
+        yield "unreadable", MASK if self.secret and self.unreadable else self.unreadable
+
+    def __repr__(self) -> str:
+        return f"ToolCall({', '.join(f'{name}={part!r}' for name, part in self.__rich_repr__())})"
 
 
 def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:

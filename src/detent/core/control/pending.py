@@ -125,6 +125,8 @@ class PendingCall:
         changed: where it was decided about before: why that is not enough; else "".
         former: the arguments that were decided about then.
         former_state: what was revealed of the state then.
+        masked: the parameters that are secret, and show `MASK`. An argument of another one that
+            reads like it is what the model wrote.
     """
 
     run_id: str
@@ -146,6 +148,7 @@ class PendingCall:
     changed: str = ""
     former: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     former_state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    masked: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
@@ -154,10 +157,9 @@ class PendingCall:
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
-        hidden = {name for name, value in self.arguments.items() if value == MASK}
         found = faults(arguments, self.parameters)
         # A mask that was left alone stands for the secret, which fits: its text need not.
-        kept = [f"{name!r}" for name in hidden if arguments.get(name) == MASK]
+        kept = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
         return [text for text in found if not any(name in text for name in kept)]
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
@@ -221,6 +223,7 @@ def question(effect: AskHuman) -> PendingCall:
         change.text,
         masked(change.arguments, tool.masked),
         change.state,
+        tuple(sorted(tool.masked)),
     )
 
 

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import is_
 from typing import Any
 
 from detent.core.errors import DetentError, OutputError
+from detent.core.machine.calls import given_up
 from detent.core.machine.due import call_key
-from detent.core.machine.turns import output_of
+from detent.core.machine.turns import advance, output_of
 from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside
-from detent.core.run.outcomes import Failed, Finished
+from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path
-from detent.core.run.run import Delegated, Faulted, Run, Slot, Status, Succeeded
+from detent.core.run.run import (
+    Acting,
+    Delegated,
+    Faulted,
+    Ready,
+    Run,
+    Slot,
+    Status,
+    Succeeded,
+    moved,
+)
 from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import Invocation
 from detent.core.tools.result import ToolFault
@@ -132,3 +145,22 @@ def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
     last = run.messages[-1]
     named = [one for one in last.tool_call_results if one.origin.tool_name == outcome.exit_reason]
     return "\n".join(one.text for one in named) if named else last.text or ""
+
+
+def begins_none(spec: AgentSpec[S], run: Run[S], limit: str) -> Run[S]:
+    """The run, in which no agent begins any more, however deep: a limit around it is reached."""
+    slots = tuple([_unbegun(spec, run, slot, limit) for slot in run.slots])
+    phase = run.phase
+    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
+        return run
+    return advance(spec, run, phase.reply, slots)
+
+
+def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:
+    status = slot.status
+    if isinstance(status, Ready) and slot.call.tool_name in spec.agents:
+        return given_up(slot, Exhausted(limit))
+    if not isinstance(status, Delegated):
+        return slot
+    inner = begins_none(spec.agents[status.tool_name], status.run, limit)
+    return slot if inner is status.run else moved(slot, came_of(spec, run, slot, inner))

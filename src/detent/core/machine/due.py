@@ -56,13 +56,18 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     driver performs those that are not under way, gives up those that are no longer owed, and passes
     what happened to `step`.
     """
+    return _owed(spec, run, is_shared=False)
+
+
+def _owed(spec: AgentSpec[S], run: Run[S], *, is_shared: bool) -> tuple[Effect, ...]:
+    """As `due`; `is_shared` where the run draws on the budget of one around it."""
     owed: tuple[Effect, ...]
     phase = run.phase
     match phase:
         case Thinking():
             owed = (_ask_model(spec, run, phase.attempt),)
         case Acting():
-            owed = _owed_to_calls(spec, run, phase.slots)
+            owed = _owed_to_calls(spec, run, phase.slots, is_shared or spec.limits.is_shared)
         case Pausing(attempt, until):
             owed = (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Done():
@@ -72,7 +77,12 @@ def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
     return (*owed, WaitUntil(CallRef(0, 0), 0, "limit", run.deadline))
 
 
-def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> tuple[Effect, ...]:
+def _owed_to_calls(
+    spec: AgentSpec[S],
+    run: Run[S],
+    slots: tuple[Slot, ...],
+    is_shared: bool,  # noqa: FBT001 - a part of what is known of the run
+) -> tuple[Effect, ...]:
     kinds: set[type[Status]] = set()
     workable: list[Slot] = []
     for slot in slots:
@@ -90,9 +100,11 @@ def _owed_to_calls(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> 
         kinds = {type(slot.status) for slot in slots}
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run, slots)
-    inner = _owed_inside(spec, run) if Delegated in kinds else {}
+    inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
+        if is_shared:
+            workable = _one_agent(spec, workable)
     at_work = workable[: spec.limits.parallel_tool_calls]
     owed += _tools_to_run(spec, run, at_work)
     if Unknown in kinds:
@@ -158,10 +170,10 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[
     ]
 
 
-def _owed_inside(spec: AgentSpec[S], run: Run[S]) -> Inner:
+def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - as above
     """What the agents at work are owed, by their calls."""
     return {
-        slot.ref: due(spec.agents[slot.status.tool_name], slot.status.run)
+        slot.ref: _owed(spec.agents[slot.status.tool_name], slot.status.run, is_shared=is_shared)
         for slot in run.slots
         if isinstance(slot.status, Delegated)
     }
@@ -178,6 +190,13 @@ def _in_turn(workable: list[Slot], inner: Inner) -> list[Slot]:
     return sorted(
         workable, key=lambda slot: (not _runs_a_tool(slot), isinstance(slot.status, Ready))
     )
+
+
+def _one_agent(spec: AgentSpec[S], workable: list[Slot]) -> list[Slot]:
+    """The calls, of agents the first alone: the next begins with what that one has left."""
+    agents = [slot for slot in workable if slot.call.tool_name in spec.agents]
+    begun = [slot for slot in agents if isinstance(slot.status, Delegated)] or agents[:1]
+    return [slot for slot in workable if slot in begun or slot not in agents]
 
 
 def _waits_for_a_human(owed: tuple[Effect, ...]) -> bool:

@@ -10,6 +10,8 @@ from attrs import evolve
 
 from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
+from detent.core.machine.questions import decided
+from detent.core.run.approval import Rejected
 from detent.core.run.output_type import OutputType
 from detent.core.run.refs import CallRef, new_ref
 from detent.core.run.run import (
@@ -18,8 +20,10 @@ from detent.core.run.run import (
     AnswerInvalid,
     AwaitingPolicy,
     Faulted,
+    Ready,
     Run,
     Slot,
+    moved,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -31,8 +35,47 @@ from detent.core.tools.result import ToolFault
 
 def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tuple[Slot, ...]:
     """A slot for each call of the reply that has come in this turn."""
-    turn, places = run.turn, enumerate(calls)
-    return tuple([_opened(spec, run, new_ref((turn, place)), call) for place, call in places])
+    turn, most = run.turn, spec.limits.max_calls_per_reply
+    if len(calls) > most:
+        status = _over_limit("tools", wording.too_many_calls(len(calls), most))
+        return tuple([Slot(new_ref((turn, at)), call, status) for at, call in enumerate(calls)])
+    made, slots = dict(run.tool_call_counts), list[Slot]()
+    for place, call in enumerate(calls):
+        slot = _opened(spec, run, new_ref((turn, place)), call)
+        if isinstance(slot.status, Ready | AwaitingPolicy):
+            slot = _within_limits(spec, run, slot, made.get(call.tool_name, 0), run.calls + place)
+        made[call.tool_name] = made.get(call.tool_name, 0) + 1
+        slots.append(slot)
+    return tuple(slots)
+
+
+def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int, of_all: int) -> Slot:
+    """The slot of a call of which so many were made before, and so many of any tool."""
+    call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
+    if most is not None and of_all >= most:
+        return moved(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
+    if of_tool.max_calls is not None and made >= of_tool.max_calls:
+        text = wording.no_calls_left("it", of_tool.max_calls)
+        return moved(slot, _over_limit(call.tool_name, text))
+    said = _rejections(run, call) if isinstance(slot.status, AwaitingPolicy) else []
+    # nobody is to be asked until they are worn down, and say yes
+    return decided(spec, slot, said[-1]) if len(said) >= spec.limits.max_rejections else slot
+
+
+def _rejections(run: Run[Any], call: ToolCall) -> list[Rejected]:
+    """What humans have said of the same call of this agent, where it was no."""
+    return [
+        past.decision
+        for past in run.decisions
+        if isinstance(past.decision, Rejected)
+        and not past.path
+        and past.call.tool_name == call.tool_name
+        and past.call.arguments == call.arguments
+    ]
+
+
+def _over_limit(tool_name: str, why: str) -> Faulted:
+    return Faulted(ToolFault("over_limit", wording.tool_not_run(tool_name, why)))
 
 
 def _opened(spec: AgentSpec[S], run: Run[S], ref: CallRef, call: ToolCall) -> Slot:

@@ -15,8 +15,14 @@ import attrs
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
 from detent.core.machine.binding import is_unfit
-from detent.core.machine.calls import after_fault, after_tick, refusal
-from detent.core.machine.delegation import TASK, came_of, inner_name, invocation_of
+from detent.core.machine.calls import after_fault, after_tick, given_up, refusal
+from detent.core.machine.delegation import (
+    TASK,
+    begins_none,
+    came_of,
+    inner_name,
+    invocation_of,
+)
 from detent.core.machine.opening import open_slots, with_call_ids
 from detent.core.machine.questions import (
     decided,
@@ -206,6 +212,8 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return _move(spec, run, slot, AwaitingPolicy())  # confirmed in time, and too late now
     tool = spec.tools[slot.call.tool_name]
     if isinstance(tool, Delegate):
+        if over := spec.limits.spent_inside(run.usage, run.cost, run.calls):
+            return _move(spec, run, slot, given_up(slot, Exhausted(over)).status)
         return _move(spec, run, slot, _delegated(spec, run, slot, event.at))
     limit = tool.timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
@@ -295,13 +303,18 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
-    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost)
+    calls = run.calls_inside + after.calls - before.calls
+    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
-    if limit := spec.limits.spent(0, run.usage, run.cost):
-        after = _stopped_at_turn(agent, before, after, limit)
-    return _move(spec, run, slot, came_of(spec, run, slot, after))
+    limit = spec.limits.spent_inside(run.usage, run.cost, run.calls)
+    if limit is None:
+        return _move(spec, run, slot, came_of(spec, run, slot, after))
+    if limit == "max_tool_calls" and after.outcome is None:
+        after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
+    after = _stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
+    return begins_none(spec, _move(spec, run, slot, came_of(spec, run, slot, after)), limit)
 
 
 def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:

@@ -112,9 +112,12 @@ class Confirmed:
 
 @frozen
 class Modified:
-    """Run the call with these arguments instead, all of them."""
+    """Run the call with these arguments instead, all of them. It prints their names alone."""
 
-    arguments: FrozenDict[str, object] = field(converter=frozen_mapping)
+    # it knows no tool, which says what of it is secret
+    arguments: FrozenDict[str, object] = field(
+        converter=frozen_mapping, repr=lambda arguments: f"<{', '.join(arguments)}>"
+    )
     feedback: str | None = field(default=None, validator=_may_be_text)
 
 

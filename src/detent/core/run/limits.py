@@ -1,4 +1,4 @@
-"""Limits: what a run may spend before it is ended."""
+"""Limits: what a run may spend before it is ended, and what it may ask for at all."""
 
 from __future__ import annotations
 
@@ -14,11 +14,20 @@ from detent.core.chat.replies import ChatReply, Usage
 class Limits:
     """What a run may spend. When it is spent, what was begun is ended and nothing more is begun.
 
+    What agents inside spend counts for the run that they work for. Where tokens, cost or calls have
+    a limit, they work one after another: side by side each would spend what is left.
+
     Attributes:
         max_agent_steps: how often the model is asked.
         parallel_tool_calls: how many tools run at once.
         max_tokens: the tokens of all model calls together, read and written.
         max_cost: what all model calls together may cost, by `price`.
+        max_tool_calls: how many calls of tools the model may make, whatever becomes of them, and
+            those of agents inside. One more is not run, and the model is told.
+        max_calls_per_reply: how many calls one reply may have. None of a reply with more is run,
+            and the model is told.
+        max_rejections: how often a human is asked about a call of the same tool with the same
+            arguments that was rejected each time. Then the model is told so at once.
         max_seconds: how long one `run` or `resume` may take. This limit does not wait for what was
             begun: its calls are given up.
         final_answer: when steps, tokens or cost are spent, ask the model one last time, without
@@ -33,6 +42,9 @@ class Limits:
     max_seconds: float | None = field(default=None, kw_only=True, validator=optional(ge(0)))
     final_answer: bool = field(default=False, kw_only=True)
     price: Callable[[ChatReply], float] | None = field(default=None, kw_only=True)
+    max_tool_calls: int | None = field(default=None, kw_only=True, validator=optional(ge(0)))
+    max_calls_per_reply: int = field(default=128, kw_only=True, validator=ge(1))
+    max_rejections: int = field(default=3, kw_only=True, validator=ge(1))
 
     def __attrs_post_init__(self) -> None:
         if self.max_cost is not None and self.price is None:
@@ -47,6 +59,17 @@ class Limits:
         if self.max_cost is not None and cost >= self.max_cost:
             return "max_cost"
         return None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether agents inside draw on the same budget."""
+        return not self.max_tokens is self.max_cost is self.max_tool_calls is None
+
+    def spent_inside(self, usage: Usage, cost: float, calls: int) -> str | None:
+        """The limit that a run has reached by what agents inside it did, for which they stop."""
+        if self.max_tool_calls is not None and calls > self.max_tool_calls:
+            return "max_tool_calls"
+        return self.spent(0, usage, cost)
 
     def deadline(self, at: float | None) -> float | None:
         """When a run must have ended that is taken up `at` a time."""

@@ -293,6 +293,7 @@ class Run(Generic[S]):
     attempt of this turn with which the run last failed: once it is resumed, retries are counted
     from there. `decisions` are those that counted, `grants` the confirmations that count for
     further calls. `nonce` is drawn when the run begins: two runs of one id are not the same.
+    `calls_inside` counts the calls that agents inside have made.
     """
 
     id: str
@@ -310,6 +311,12 @@ class Run(Generic[S]):
     grants: tuple[Grant, ...] = ()
     given_up: int = 0
     nonce: str = ""
+    calls_inside: int = 0
+
+    @property
+    def calls(self) -> int:
+        """How many calls of tools the models have made, this one's and those of agents inside."""
+        return sum(self.tool_call_counts.values()) + self.calls_inside
 
     @property
     def messages(self) -> Sequence[ChatMessage]:

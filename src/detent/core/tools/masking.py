@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
+from attrs import evolve
+
+from detent.core.chat.messages import ChatMessage, with_calls
+from detent.core.values.short_repr import MASK as MASK  # noqa: PLC0414 - masks are of here
+
 
 class SecretParameter:
     """Marks a parameter whose value nobody is shown: not who is asked, nor in a log or an error.
@@ -15,13 +20,15 @@ class SecretParameter:
     """
 
 
-MASK = "********"
-"""What a human sees in place of a secret. In changed arguments it stands for the secret itself."""
-
-
 def masked(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """The arguments of a call as people may see them: those of `names` are secrets."""
     return {name: MASK if name in names else value for name, value in arguments.items()}
+
+
+def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str]]) -> ChatMessage:
+    """The message, whose calls know which of their arguments are secret, by their tools' names."""
+    calls = [evolve(call, secret=names.get(call.tool_name, ())) for call in message.tool_calls]
+    return with_calls(message, calls)
 
 
 def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> frozenset[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from bisect import bisect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from inspect import isroutine
-from itertools import accumulate
-from operator import itemgetter
-from typing import NamedTuple
+from itertools import accumulate, chain, islice
+from operator import itemgetter, le
+from typing import NamedTuple, TypeAlias
+from urllib.parse import quote, quote_plus
 
 from detent.core.schema.record_fields import field_names
 
@@ -20,6 +22,9 @@ SHORT = 3
 
 LONG = 24
 """Of a text with more characters its beginning and its end are taken out as well: texts are cut."""
+
+
+Span: TypeAlias = tuple[int, int]
 
 
 class Part(NamedTuple):
@@ -37,24 +42,66 @@ def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
     >>> redacted("no user 'Alice'", {"user_name": "Alice"}, known={})
     "no user '<user_name>'"
     """
-    kept = sorted(span for part in set(_parts(known)) for span in _spans(part, text))
-    reach = list(accumulate((end for _, end in kept), max))
-    found = [
-        (start, -end, name)
+    kept = sorted(_found(known, text))
+    found = {
+        name: spans
         for name, value in values.items()
-        for part in set(_parts(value))
-        for start, end in _spans(part, text)
-        if not (place := bisect(kept, start, key=itemgetter(0))) or reach[place - 1] < end
-    ]
+        if (spans := _merged(_unknown(_found(value, text), kept)))
+    }
+    if len(found) == 1:  # as mostly; a million of characters may have a third of that of spans
+        ((name, spans),) = found.items()
+        return f"<{name}>".join(_between(spans, text))
     pieces: list[str] = []
     at = 0
     # The longest of those that start together comes first, and all that overlap go as one: else
     # the end of a value would stay behind where another one begins in the middle of it.
-    for start, end, name in sorted(found):
+    for start, end, name in sorted(
+        (a, -b, name) for name, spans in found.items() for a, b in spans
+    ):
         if start >= at:
             pieces += (text[at:start], f"<{name}>")
         at = max(at, -end)
     return "".join((*pieces, text[at:]))
+
+
+def _found(value: object, text: str) -> Iterator[Span]:
+    return (span for part in set(_parts(value)) for span in _spans(part, text))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """In order, those that overlap as one."""
+    spans = sorted(spans)
+    if all(map(le, map(itemgetter(1), spans), map(itemgetter(0), islice(spans, 1, None)))):
+        return spans
+    merged: list[Span] = []
+    last = 0
+    for start, end in spans:
+        if start < last:
+            merged[-1] = (merged[-1][0], last := max(last, end))
+        else:
+            merged.append((start, end))
+            last = end
+    return merged
+
+
+def _unknown(spans: Iterable[Span], kept: list[Span]) -> Iterable[Span]:
+    """Those that do not stand within a text that the reader knows."""
+    if not kept:
+        return spans
+    starts, reach = [start for start, _ in kept], list(accumulate((end for _, end in kept), max))
+    return (
+        (start, end)
+        for start, end in spans
+        if not (place := bisect(starts, start)) or reach[place - 1] < end
+    )
+
+
+def _between(spans: list[Span], text: str) -> Iterator[str]:
+    at = 0
+    for start, end in spans:
+        yield text[at:start]
+        at = end
+    yield text[at:]
 
 
 def without_secrets(text: str, arguments: Mapping[str, object], names: Collection[str]) -> str:
@@ -63,43 +110,83 @@ def without_secrets(text: str, arguments: Mapping[str, object], names: Collectio
     return redacted(text, secrets, known={}) if secrets else text
 
 
-def _spans(part: Part, text: str) -> Iterator[tuple[int, int]]:
+def _spans(part: Part, text: str) -> Iterable[Span]:
     """Where in `text` the part stands, from and to; of a long one, where any end of it stands."""
-    literal = part.text
+    literal, size = part.text, len(text)
     if part.is_apart or len(literal) < SHORT:
-        starts = (match.start() for match in re.finditer(_pattern(literal), text))
-        yield from ((start, start + len(literal)) for start in starts)
-        return
-    yield from _beginnings(literal, text, min(LONG, len(literal)))
-    if len(literal) > LONG and literal[-LONG:] in text:
-        size, mirrored = len(text), _beginnings(literal[::-1], text[::-1], LONG)
-        yield from ((size - end, size - start) for start, end in mirrored)
+        length = len(literal)
+        return [(at.start(), at.start() + length) for at in re.finditer(_pattern(literal), text)]
+    if len(literal) <= LONG:
+        return [at.span() for at in re.finditer(_chain(literal), text)] if literal in text else ()
+    ends = literal[-LONG:] in text
+    mirrored = _beginnings(literal[::-1], text[::-1], LONG) if ends else ()
+    return chain(_beginnings(literal, text, LONG), ((size - b, size - a) for a, b in mirrored))
 
 
-def _beginnings(literal: str, text: str, least: int) -> Iterator[tuple[int, int]]:
-    """Where `text` has at least so many of the first characters of `literal`; what overlaps is one.
+def _chain(literal: str) -> str:
+    """A pattern for all of a text that overlaps itself, again and again: the ends that it adds."""
+    ends = [
+        literal[-period:]
+        for period in range(1, len(literal))
+        if literal.startswith(literal[period:])
+    ]
+    if not ends:
+        return re.escape(literal)
+    # The nearest that fits first, and never another way: each character is looked at a few times.
+    return f"{re.escape(literal)}(?:{'|'.join(map(re.escape, ends))})*+"
+
+
+def _beginnings(literal: str, text: str, least: int) -> Iterator[Span]:
+    """Where `text` has at least so many of the first characters of `literal`; spans may overlap.
 
     Each place counts, as one in the middle may reach furthest. A text that repeats itself, as
     "aaaa", would take the square of its length; so this is the search of Knuth, Morris and Pratt,
-    which goes on at the next place that can reach further, and compares no character again.
+    which goes on at the next place that can reach further, and compares no character again. Where
+    the beginning itself repeats a few characters, the next place is but these away: such a run is
+    taken as a whole, as only its last places can reach beyond it.
     """
-    head, table = literal[:least], list[int]()
-    begin = end = -1  # of all that overlap
+    head, table, length = literal[:least], list[int](), len(literal)
+    period = next(n for n in range(1, least + 1) if head.startswith(head[n:]))
+    run = re.compile(_run(head[:period]))
+    alike = _run_end(run, literal, 0)  # so far it repeats its first characters
+    is_once = literal.find(head, 1) < 0
     start, known = text.find(head), least
     while start >= 0:
+        stop = _run_end(run, text, start) if period < least else start
+        if alike == length and stop > start:  # the whole of it is such a run
+            last = start + (stop - start - least) // period * period
+            yield start, min(last + length, stop)
+            start, known = text.find(head, last + 1), least
+            continue
+        if stop - start > alike:
+            # Each place stops where the run of the literal does, up to the first with less to go.
+            last = start + -(-(stop - alike - start) // period) * period
+            yield start, last - period + alike
+            if stop - last < least:
+                start, known = text.find(head, last - period + 1), least
+                continue
+            start, known = last, stop - last
         size = _shared(literal, text, start, known)
-        if start >= end:
-            if end >= 0:
-                yield begin, end
-            begin = start
-        end = max(end, start + size)
+        yield start, start + size
+        if is_once:
+            start, known = text.find(head, start + size - least + 1), least
+            continue
         table = table or _borders(literal)
         known = table[size]
         start += size - known
         if known < least:
             start, known = text.find(head, start + known - least + 1), least
-    if end >= 0:
-        yield begin, end
+
+
+def _run(unit: str) -> str:
+    """A pattern for a text that repeats `unit` as far as it goes, the last time in part."""
+    parts = "|".join(re.escape(unit[:size]) for size in range(len(unit) - 1, 0, -1))
+    return f"(?:{re.escape(unit)})*+(?:{parts})?"
+
+
+def _run_end(run: re.Pattern[str], text: str, start: int) -> int:
+    match = run.match(text, start)
+    return start if match is None else match.end()
 
 
 def _borders(literal: str) -> list[int]:
@@ -135,7 +222,10 @@ def _shared(literal: str, text: str, start: int, size: int) -> int:
 
 
 def _pattern(literal: str) -> str:
-    return f"(?<!{_alike(literal[0])})(?={re.escape(literal)}(?!{_alike(literal[-1])}))"
+    text, before, after = re.escape(literal), _alike(literal[0]), _alike(literal[-1])
+    if _chain(literal) != text:  # it may overlap itself, so that what is found has no width
+        return f"(?<!{before})(?={text}(?!{after}))"
+    return f"{text}(?<!{before}{text})(?!{after})"  # looked around only where it stands
 
 
 def _alike(char: str) -> str:
@@ -149,8 +239,11 @@ def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
         return
     if isinstance(value, str) and not isinstance(value, Enum):
         if value.strip():
-            # as it is, and as Python and mostly JSON quote it
-            yield from (Part(value), Part(repr(value)[1:-1]))
+            # as it is, and as Python, JSON and URLs have it
+            yield from (Part(value), Part(repr(value)[1:-1]), Part(json.dumps(value)[1:-1]))
+            yield Part(json.dumps(value, ensure_ascii=False)[1:-1])
+            yield from (Part(quote(value, safe, errors="replace")) for safe in ("", "/"))
+            yield Part(quote_plus(value, errors="replace"))
     elif isinstance(value, int | float) and not isinstance(value, Enum):
         yield Part(str(value), is_apart=True)
     elif isinstance(value, bytes):

@@ -35,9 +35,10 @@ FaultKind: TypeAlias = Literal[
     "unknown_outcome",
     "cancelled",
     "no_answer",
+    "over_limit",
 ]
 """Why a call failed. "missing_input" is a state key that fills a parameter and holds nothing,
-"no_answer" an agent that has ended without one."""
+"no_answer" an agent that has ended without one, "over_limit" a call more than may be made."""
 
 MISSING = object()
 YIELDING = (Iterator, AsyncIterator)

@@ -80,6 +80,7 @@ class Tool:
             is merged into the state; without a source the whole result.
         timeout_s: seconds that one attempt may take; None is no limit.
         retries: what happens after a failed attempt; a number is that many more attempts.
+        max_calls: how often a model may call it in one run; None is no limit. One more is not run.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
         binds: the parameters filled from the state by whose values a decision of a human stands and
@@ -102,6 +103,7 @@ class Tool:
     binds: tuple[str, ...] | None = field(
         default=None, kw_only=True, repr=False, converter=optional(tuple[str, ...])
     )
+    max_calls: int | None = field(default=None, kw_only=True, repr=False)
 
     def __attrs_post_init__(self) -> None:
         _require_parts(self)
@@ -243,6 +245,11 @@ def _require_parts(tool: Tool) -> None:
         raise ToolDefinitionError(f"{where}: parameters: {'; '.join(faults)}")
     if tool.signature.yields:
         raise ToolDefinitionError(f"{where}: the function yields; a tool returns all at once")
+    _require_bounds(tool, where)
+
+
+def _require_bounds(tool: Tool, where: str) -> None:
+    """Raise ToolDefinitionError unless what bounds its calls is what it should be."""
     seconds: object = tool.timeout_s
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and 0 < cast(float, seconds) < inf):
@@ -254,6 +261,9 @@ def _require_parts(tool: Tool) -> None:
         raise ToolDefinitionError(
             f"{where}: binds names {', '.join(map(repr, unknown))}, which no key of the state fills"
         )
+    most: object = tool.max_calls
+    if most is not None and not (type(most) is int and most > 0):
+        raise ToolDefinitionError(f"{where}: max_calls must be a number above 0, got {most!r}")
     if not (callable(tool.on_unknown) or tool.on_unknown in ("ask", "rerun", "fail")):
         raise ToolDefinitionError(
             f"{where}: on_unknown must be 'ask', 'rerun', 'fail' or a function, got "

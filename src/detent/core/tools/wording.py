@@ -30,6 +30,16 @@ def tool_not_run(name: str, why: str) -> str:
     return f"Tool '{name}' was not run: {why}"
 
 
+def too_many_calls(made: int, most: int) -> str:
+    """A reply has more calls than one may have: none is run."""
+    return f"your reply has {made:,} calls; one may have {most:,} at most. Make fewer at once."
+
+
+def no_calls_left(what: str, most: int) -> str:
+    """All calls that may be made have been made."""
+    return f"{what} may be called {most:,} times, and was. Answer without it."
+
+
 def tool_raised(name: str, arguments: Mapping[str, object], error: str) -> str:
     """A tool began, and failed. `arguments` are masked, `error` is redacted."""
     return f"Failed to invoke Tool `{name}` with parameters {arguments}. Error: {error}"

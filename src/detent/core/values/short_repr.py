@@ -11,6 +11,9 @@ from detent.core.values.copies import peek
 ITEMS_MAX = 4
 TEXT_MAX = 80
 
+MASK = "********"
+"""What people see in place of a secret. In changed arguments it stands for the secret itself."""
+
 
 def short_repr(value: object) -> str:
     """The repr of `value`, with long texts and collections shortened."""

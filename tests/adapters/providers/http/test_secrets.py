@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import traceback
 
 import pytest
+from rich.console import Console
+from rich.traceback import Traceback
 
 from detent.adapters.providers.http.secrets import Secret, SecretError, as_secret, redacted
 
@@ -94,3 +98,34 @@ def test_a_value_is_never_pickled() -> None:
         pickle.dumps(Secret("sk-1"))
     named = Secret.from_env_var("KEY_A", "KEY_B")
     assert pickle.loads(pickle.dumps(named)) == named  # noqa: S301 - our own
+
+
+def shown_in_tracebacks(error: BaseException) -> str:
+    """With the variables of each frame, as rich and the standard library print them."""
+    console = Console(file=io.StringIO(), width=200)
+    console.print(
+        Traceback.from_exception(type(error), error, error.__traceback__, show_locals=True)
+    )
+    whole = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return f"{console.file.getvalue()}{''.join(whole.format())}"  # type: ignore[attr-defined]  # a StringIO
+
+
+@pytest.mark.parametrize("tail", ["", "é"], ids=["fits", "does not"])
+def test_a_traceback_with_variables_does_not_show_it(tail: str) -> None:
+    """Neither where it is a variable, nor where it was found to be no key."""
+    value = f"{'sk-'}{'geheim'}{tail}"  # the lines of this test are in the traceback
+
+    def use(secret: Secret, kept: list[Secret]) -> None:
+        secret.reveal()
+        raise LookupError(kept)
+
+    caught: BaseException | None = None
+    try:
+        use(Secret(value), [Secret(value)])
+    except (LookupError, SecretError) as error:
+        caught = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+    assert caught is not None
+    shown = shown_in_tracebacks(caught)
+
+    assert "kept" in shown
+    assert value not in shown

@@ -309,6 +309,42 @@ def test_a_world_in_which_nothing_could_happen_is_refused(
         check(AgentSpec(State({}), by_name(tools)), claim, **given)
 
 
+def test_a_world_in_which_nothing_happens_proves_nothing() -> None:
+    """No call, no turn, or a tool that nobody lets run."""
+    claim = never_runs_unapproved("pay")
+    with pytest.raises(ValueError, match="calls=0: a model that calls no tool proves nothing"):
+        check(SPEC, claim, calls=0)
+    with pytest.raises(ValueError, match="ends by max_agent_steps before anything happens"):
+        check(spec_of(steps=0), claim)
+    inner = AgentSpec(State({}), by_name([PAY]), limits=Limits(0))
+    tool = Delegate("ask", "", PARAMETERS, lambda task: {ANSWER: task}, agent=inner)
+    with pytest.raises(ValueError, match=r"holds because \['pay'\] never ran"):
+        check(AgentSpec(State({}), by_name([tool]), limits=Limits(1)), claim)
+
+
+def test_a_function_by_another_name_is_the_same_function() -> None:
+    """What is claimed of one name alone says nothing of what it does."""
+    again = evolve(PAY, name="transfer")
+    spec = spec_of(always_ask, PAY, again)
+    with pytest.raises(ValueError, match=r"a function that is also called \['transfer'\]"):
+        check(spec, never_runs_unapproved("pay"))
+    with pytest.raises(Refuted, match="transfer runs"):
+        check(spec, never_runs_unapproved("pay"), never_runs_unapproved("transfer"))
+
+
+def test_a_budget_is_that_of_agents_inside_as_well() -> None:
+    """Their models are asked from the same budget."""
+    claim = budget_never_exceeded(tokens=300)
+    inner = AgentSpec(State({}), by_name([LOOK]), limits=Limits(3))
+    tool = Delegate("ask", "", PARAMETERS, lambda task: {ANSWER: task}, agent=inner)
+    spec = AgentSpec(State({}), by_name([tool]), limits=Limits(1))
+
+    with pytest.raises(Refuted, match="asked when 400 tokens are spent"):
+        check(spec, claim)
+    limited = evolve(spec, limits=Limits(1, max_tokens=300))
+    assert check(limited, claim).claims == (claim.name,)
+
+
 def test_what_is_no_claim_is_refused() -> None:
     """With what to write instead."""
     nobody: Any = nothing

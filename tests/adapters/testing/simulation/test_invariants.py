@@ -22,6 +22,7 @@ from detent.adapters.testing.simulation.trace import (
     Wrote,
 )
 from detent.approvals import Allow, Ask
+from detent.core.machine.delegation import wrap_event
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -35,6 +36,7 @@ from detent.core.tools.tool import by_name
 from detent.journals import Entry
 from detent.machine import (
     Acting,
+    AgentRef,
     AgentSpec,
     AskHuman,
     CallRef,
@@ -60,7 +62,7 @@ from detent.machine import (
     start,
     step,
 )
-from detent.models import ChatReply
+from detent.models import ChatReply, Usage
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 OUT: dict[str, dict[str, object]] = {"log": {}}
@@ -183,6 +185,9 @@ PAYS = Performed(1, effect_of(APPROVED, RunTool, PAID), returned(PAID, "paid"))
 FAILED = Faulted(ToolFault("raised", "no"))
 OTHER = evolve(START, turn=2)
 
+USED = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("ok"), usage=Usage(10)))
+AT = AgentRef(1, 0, "ask")
+
 BAD: dict[str, list[Happening]] = {
     "nothing_breaks": [Broke(ValueError("oh"))],
     "a_settled_call_stays_settled": [
@@ -195,6 +200,9 @@ BAD: dict[str, list[Happening]] = {
             acting(slot(LOOKED, SEEN)),
             returned(LOOKED, "something else"),
         ),
+    ],
+    "each_reply_is_counted_once": [
+        change(START, evolve(START, usage=Usage(20)), wrap_event((AT,), USED)),
     ],
     "settled_work_is_not_repeated": [
         change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, SEEN))),

@@ -12,6 +12,25 @@ class SecretError(ValueError):
     """A secret is missing, or is not one. The message says where it was sought, not what it is."""
 
 
+class _Hidden:
+    """A value in a closure: what prints the attributes of objects, as tracebacks do, finds none."""
+
+    __slots__ = ("read",)
+    read: Callable[[], str | Callable[[], str] | None]
+
+    def __init__(self, value: str | Callable[[], str] | None) -> None:
+        self.read = lambda: value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hidden) and self.read() == other.read()
+
+    def __hash__(self) -> int:
+        return hash(self.read())
+
+    def __repr__(self) -> str:
+        return "***"
+
+
 @frozen(repr=False)
 class Secret:
     """A value such as an API key, which prints as its origin and never as itself.
@@ -21,7 +40,7 @@ class Secret:
     could be stored. A function and the environment are asked at each use.
     """
 
-    _value: str | Callable[[], str] | None
+    _value: _Hidden = field(converter=_Hidden, repr=False)
     env_vars: tuple[str, ...] = field(default=(), kw_only=True)
 
     @classmethod
@@ -35,20 +54,24 @@ class Secret:
         Raises:
             SecretError: it is missing or empty, or holds what no HTTP header can carry.
         """
-        value = self._value() if callable(self._value) else self._value
-        value = value or next(filter(None, map(os.environ.get, self.env_vars)), None)
-        value = (value or "").strip()
+        if (value := self._found()) and value.isascii() and value.isprintable():
+            return value
+        is_missing = not value
+        del value  # a traceback that shows variables must not show it
         names = " or ".join(self.env_vars)
         origin = f"environment variable {names}" if names else "given secret"
-        if not value:
+        if is_missing:
             raise SecretError(f"the {origin} is not set, or is empty")
-        if not (value.isascii() and value.isprintable()):
-            raise SecretError(f"the {origin} holds a character that no key has; copy it anew")
-        return value
+        raise SecretError(f"the {origin} holds a character that no key has; copy it anew")
+
+    def _found(self) -> str:
+        kept = self._value.read()
+        value = kept() if callable(kept) else kept
+        return (value or next(filter(None, map(os.environ.get, self.env_vars)), "")).strip()
 
     def __reduce__(self) -> tuple[Callable[..., Secret], tuple[str, ...]]:
         """What is pickled: the names of variables, never a value."""
-        if self._value is not None:
+        if self._value.read() is not None:
             raise TypeError(
                 "a secret that holds its value is not pickled; make it with Secret.from_env_var"
             )

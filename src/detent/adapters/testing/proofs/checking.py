@@ -24,7 +24,7 @@ from detent.core.chat.replies import Usage
 from detent.core.machine.delegation import agents_in
 from detent.core.machine.step import start, step
 from detent.core.run.events import CancelRequested, Event, Resumed
-from detent.core.run.run import Delegated, Run
+from detent.core.run.run import Delegated, Run, Running
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.validation import faults
 from detent.core.storage.journal import run_from_json, run_to_json
@@ -107,13 +107,21 @@ def check(
     Raises:
         Refuted: a claim does not hold; the scenario that shows it is as short as any.
         TypeError: what is claimed is no `Property`.
-        ValueError: a tool is named that there is not, or arguments do not fit: the claim would hold
-            because nothing happens.
+        ValueError: a tool is named that there is not, or that never runs, or arguments do not fit,
+            or nothing can be called or begun: the claim would hold because nothing happens. Or a
+            claim leaves another name out of the function that it speaks of.
     """
     spec = spec_of(agent)
     _require_sense(spec, claims, arguments or {}, results or {})
+    _require_all_names(spec, claims)
+    if calls < 1:
+        raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
     small = Small(spec, calls, arguments or {}, results or {}, usage)
     begun = start(spec, messages, run_id="run", at=NOW)
+    if begun.outcome is not None:
+        raise ValueError(
+            f"the run ends by {begun.outcome.exit_reason} before anything happens in it"
+        )
     return _Search(small, claims, begun, turns, exact=exact).proof()
 
 
@@ -137,6 +145,19 @@ def _require_sense(
                     raise ValueError(
                         f"the arguments {dict(given)} do not fit tool {name!r}: {told}"
                     )
+
+
+def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None:
+    """Refuse a claim about a function by one of its names: by another it does the same."""
+    tools = [tool for one in (spec, *agents_in(spec).values()) for tool in one.tools.values()]
+    for claim in claims:
+        meant = [tool.function for tool in tools if tool.name in claim.tools]
+        names = {tool.name for tool in tools if tool.function in meant}
+        if left_out := names - {name for other in claims for name in other.tools}:
+            raise ValueError(
+                f"{claim.name} is about a function that is also called {sorted(left_out)}; claim "
+                "the same of that, or give it a function of its own"
+            )
 
 
 @frozen(eq=False)
@@ -176,6 +197,7 @@ class _Search:
         self._edges: set[Edge] = set()
         self._transitions = 0
         self._cut = 0
+        self._ran: set[str] = set()
 
     def proof(self) -> Proof:
         """What has been proved.
@@ -192,6 +214,7 @@ class _Search:
             here = frontier.popleft()
             frontier.extend(self._onward(here))
         self._require_ends()
+        self._require_ran()
         return Proof(
             tuple(claim.name for claim in self._claims),
             self._turns,
@@ -225,6 +248,20 @@ class _Search:
                 self._seen[key] = there
                 yield key
             self._edges.update(edges_between(visit.run, event, after))
+            self._ran.update(
+                slot.call.tool_name
+                for _, slot in slots_in(after)
+                if isinstance(slot.status, Running | Delegated)
+            )
+
+    def _require_ran(self) -> None:
+        """Each tool that a claim is about has run: else it says nothing."""
+        for claim in self._claims:
+            if never := sorted(set(claim.tools) - self._ran):
+                raise ValueError(
+                    f"{claim.name} holds because {never} never ran; more turns may let it, or "
+                    "arguments that it takes"
+                )
 
     def _require_stored(self, visit: _Visit) -> None:
         """What another process reads of the run is the run."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from detent.adapters.testing.simulation.nested_runs import slots_in
+from detent.core.machine.delegation import runs_in
 from detent.core.run.approval import Confirmed, Modified
 from detent.core.run.events import Event, HappenedInside, HumanDecided
 from detent.core.run.refs import AgentRef, CallRef, Path
@@ -78,8 +79,9 @@ def never_runs_unapproved(tool: str) -> Property:
 
 
 def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Property:
-    """When so much is spent the model is asked no more, but for the last answer of its limits.
+    """When so much is spent no model is asked any more, but for the last answer of its limits.
 
+    Neither that of the run nor that of an agent inside, however deep: what they spend is its own.
     What it is spending then is what a reply too many can cost.
 
     Raises:
@@ -89,7 +91,7 @@ def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = Non
         raise ValueError("budget_never_exceeded says nothing without tokens= or cost=")
 
     def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Violation | None:
-        asks = after.turn > before.turn and after.outcome is None and after.exhausted is None
+        asks = _is_to_ask(before, after)
         if asks and tokens is not None and after.usage.total_tokens >= tokens:
             return Violation(f"the model is asked when {after.usage.total_tokens} tokens are spent")
         if asks and cost is not None and after.cost >= cost:
@@ -109,6 +111,15 @@ def always_ends_within(turns: int) -> Property:
         return Violation(f"there is a turn {after.turn}") if after.turn > turns else None
 
     return Property(f"always_ends_within({turns})", judge, must_end=True, turns=turns)
+
+
+def _is_to_ask(before: Run[Any], after: Run[Any]) -> bool:
+    """Whether a model is to be asked for a turn that has just begun, here or inside."""
+    turns = {path: run.turn for path, run in runs_in(before)}
+    return any(
+        run.turn > turns.get(path, 0) and run.outcome is None and run.exhausted is None
+        for path, run in runs_in(after)
+    )
 
 
 def _approved(before: Run[Any], event: Event, path: Path = ()) -> frozenset[_Place]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isclose
 from typing import Any
 
 from detent.adapters.testing.simulation.call_invariants import (
@@ -100,6 +101,22 @@ def limits_hold(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
                 failed[was.ref] += 1
                 if failed[was.ref] > spec.tools[was.call.tool_name].retries.times:
                     yield f"call {was.ref} is tried again after {failed[was.ref]} failures"
+
+
+def each_reply_is_counted_once(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A run has used what the replies in it used that counted, also those to agents inside."""
+    for before, event, after in changes(trace):
+        reply = _reply(event)
+        used = before.usage if reply is None else before.usage + reply.reply.usage
+        cost = before.cost + (0.0 if reply is None else reply.cost)
+        if after.usage != used or not isclose(after.cost, cost, abs_tol=1e-9):
+            yield f"{after.usage} and {after.cost} are counted; it used {used} and {cost}"
+
+
+def _reply(event: Event) -> ModelReplied | None:
+    while isinstance(event, HappenedInside):
+        event = event.event
+    return event if isinstance(event, ModelReplied) else None
 
 
 @everywhere
@@ -236,6 +253,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     what_can_be_looked_up_is_not_repeated,
     an_intent_is_stored_first,
     each_call_has_a_key_of_its_own,
+    each_reply_is_counted_once,
     nothing_guarded_runs_unapproved,
     a_policy_is_heeded,
     limits_hold,
