@@ -314,6 +314,7 @@ FAILURES: Failures = [
     (events(START, PING), "cut_stream", True),
     (b"", "cut_stream", True),
     (b'{"hello": 1}', "bad_response", False),
+    (events({"choices": [{"delta": {"content": "a"}}]}), "bad_response", False),
     (b'{"type": "skill_version", "id": "s"}', "bad_response", False),
     (events(delta(0, "text_delta", text="a")), "cut_stream", True),
     (

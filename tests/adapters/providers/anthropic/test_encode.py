@@ -283,6 +283,21 @@ def test_options_stand_in_the_body(options: dict[str, object], members: dict[str
     assert body_of(options=options) == PLAIN | members
 
 
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ({"thinking": {"type": "enabled", "budget_tokens": 20_000}}, 28_192),
+        ({"thinking": {"type": "enabled", "budget_tokens": 20_000}, "max_tokens": 30_000}, 30_000),
+        ({"thinking": {"type": "adaptive"}}, 8192),
+    ],
+)
+def test_the_usual_limit_is_for_what_comes_after_the_thinking(
+    options: dict[str, object], limit: int
+) -> None:
+    """The API counts both, and refuses a limit that is within the budget for thinking."""
+    assert body_of(options=options)["max_tokens"] == limit
+
+
 def test_a_stream_is_asked_for() -> None:
     """Only when somebody watches."""
     assert body_of(stream=True) == PLAIN | {"stream": True}

@@ -41,6 +41,7 @@ class MessageFold:
         self._blocks: dict[int, Block] = {}
         self._calls = 0
         self._over = False
+        self._is_foreign = False
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the next event; give what can be shown of it, or the error that it is."""
@@ -59,6 +60,8 @@ class MessageFold:
                 return failure_in_answer(value)
             case kind if kind == "message" or "content" in value:
                 return self._begin(value)
+            case None:
+                self._is_foreign = True  # every event of this API has a type
             case _:
                 pass  # pings, ends of blocks and events that are not known yet
         return ()
@@ -66,7 +69,8 @@ class MessageFold:
     def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         raw = self._about.get("stop_reason")
-        cut_off = not (raw or ended or self._over)
+        is_of_other_api = self._is_foreign and not self._about
+        cut_off = not (raw or ended or self._over or is_of_other_api)
         if cut_off or not self._about:
             return Failure(unfinished("message", cut_off=cut_off))
         reason = FINISH_REASONS.get(str(raw), "other")

@@ -60,7 +60,7 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
     instructions = [*takewhile(lambda message: message.role is ChatRole.SYSTEM, messages)]
     body: Json = {
         "model": request.model,
-        "max_tokens": DEFAULT_MAX_TOKENS,
+        "max_tokens": DEFAULT_MAX_TOKENS + _thinking_budget(options),
         "system": [block for message in instructions for block in _said(message)],
         "messages": wire_messages(messages[len(instructions) :]),
         "container": _container(messages),
@@ -75,6 +75,12 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
     if prompt_cache is not None:
         _mark(body, prompt_cache)
     return sent(body, API)
+
+
+def _thinking_budget(options: Mapping[str, Any]) -> int:
+    """The tokens for thinking: they count as output, and the API refuses a limit within them."""
+    budget = (options.get("thinking") or {}).get("budget_tokens")
+    return budget if isinstance(budget, int) else 0
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:

@@ -1,6 +1,7 @@
 """Answers of Cohere's chat, streamed or whole, folded into pieces and a reply. Pure.
 
-Answers in the form of the older version 1 of the API are read as well: text, reason and usage.
+Answers in the form of the older version 1 of the API are read as well, if they are texts that say
+why they ended. Its calls have another form, and are refused.
 
 Source: https://docs.cohere.com/v2/docs/streaming
 """
@@ -50,6 +51,7 @@ class ChatFold:
         self._usage: Json = {}
         self._spoken = False
         self._over = False
+        self._is_old = False  # a whole answer of version 1
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._plan: list[str] = []
@@ -65,6 +67,9 @@ class ChatFold:
         if "id" in value:
             self._id = str(value["id"] or "")
         self._usage = about.get("usage") or about.get("meta") or self._usage
+        if value.get("tool_calls") and "message" not in about:
+            return _of_version_1("calls")
+        self._is_old |= "text" in value and "event_type" not in value
         self._spoken |= bool(message) or "text" in value
         self._over |= value.get("type") == "message-end" or ("id" in value and "message" in value)
         if reason := about.get("finish_reason"):
@@ -79,6 +84,8 @@ class ChatFold:
     def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         if not (self._finish or self._over):
+            if self._is_old and ended:
+                return Failure(_of_version_1("a text without a finish_reason"))
             return Failure(unfinished("message", cut_off=self._spoken or not ended))
         reason = FINISH_REASONS.get(self._finish, "other")
         reason = decided_reason(reason, calls=bool(self._calls))
@@ -165,6 +172,12 @@ def _broken(about: Json) -> ModelFailure:
     if about.get("finish_reason") == "TIMEOUT":
         return ModelFailure("timeout", "the provider ran out of time", retryable=True)
     return ModelFailure("server", "the provider broke off with an error", retryable=True)
+
+
+def _of_version_1(what: str) -> ModelFailure:
+    """An answer that no other try would make better: the address is that of the old API."""
+    text = f"the answer is one of version 1 of the API, with {what}; the base URL must end in /v2"
+    return ModelFailure("bad_response", text)
 
 
 def _usage(usage: Json) -> Usage:

@@ -70,13 +70,17 @@ class ChatFold:
         if choice is None:
             return ()
         self._chosen = True
-        delta = choice["delta"] if "delta" in choice else choice.get("message")
+        message = choice.get("message")
+        delta = choice["delta"] if "delta" in choice else message
         if reason := choice.get("finish_reason"):
             self._finish, self._over = reason, True
             self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
         elif delta and delta.get("tool_calls"):
             self._over = False  # Together gives a reason after each call
-        return self._pieces(delta) if delta else ()
+        pieces = self._pieces(delta) if delta else ()
+        if reason and message is not delta and message and not self._has_spoken:
+            return self._pieces(message)  # Perplexity: all is in it, and the delta is empty
+        return pieces
 
     def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
         """The reply; a failure where the answer was cut off before its end, or is none."""
@@ -98,6 +102,10 @@ class ChatFold:
         )
         return Success(reply)
 
+    @property
+    def _has_spoken(self) -> bool:
+        return bool(self._text or self._refusal or self._reasoning or self._details or self._calls)
+
     def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
         if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
             return (self._say(text, self._text),) if text else ()
@@ -111,6 +119,8 @@ class ChatFold:
         if content := delta.get("content"):
             if isinstance(content, str):
                 pieces.append(self._say(content, self._text))
+            elif isinstance(content, Mapping):  # Cloudflare, asked for JSON
+                pieces.append(self._say(json.dumps(content), self._text))
             else:
                 pieces.extend(self._parts(content))
         if refusal := delta.get("refusal"):
@@ -151,8 +161,8 @@ class ChatFold:
         call.id = call.id or wire.get("id")
         if signature := wire.get("extra_content"):
             call.extra["extra_content"] = signature
-        if wire.get("custom"):
-            call.extra["type"] = "custom"
+        if wire.get("type", "custom") == "custom" and wire.get("custom"):
+            call.extra["type"] = "custom"  # Snowflake has an empty one beside each function
         arguments = function.get("arguments") or function.get("input") or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
@@ -194,7 +204,8 @@ class ChatFold:
             return ModelFailure("server", "the provider broke off with an error", retryable=True)
         if ended and read_error(self._about).message:
             return failure_in_answer(self._about)
-        return unfinished("choice", cut_off=not ended)
+        is_of_other_api = bool(self._about) and "choices" not in self._about
+        return unfinished("choice", cut_off=not ended and not is_of_other_api)
 
 
 @define
