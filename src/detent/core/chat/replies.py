@@ -59,7 +59,10 @@ class Usage:
 @fast_init
 @frozen
 class ChatReply:
-    """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints)."""
+    """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints).
+
+    `usage_estimated` says that the provider did not count, and that `usage` is about right.
+    """
 
     message: ChatMessage
     finish_reason: FinishReason = "stop"
@@ -67,6 +70,7 @@ class ChatReply:
     model: str = ""
     raw_finish_reason: str = ""
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
+    usage_estimated: bool = False
 
 
 FailureCause: TypeAlias = Literal[

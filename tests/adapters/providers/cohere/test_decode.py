@@ -209,7 +209,7 @@ FAILURES: Failures = [
     (b'{"choices": []}', "bad_response", False),
     (b'{"response_id": "r1", "text": "Hi", "meta": {}}', "bad_response", False),
     (
-        b'{"text": "", "tool_calls": [{"name": "a", "parameters": {}}], "finish_reason": "COMPLETE"}',
+        b'{"text": "", "tool_calls": [{"name": "a"}], "finish_reason": "COMPLETE"}',
         "bad_response",
         False,
     ),

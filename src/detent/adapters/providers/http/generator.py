@@ -16,6 +16,7 @@ from detent.adapters.providers.http.caller import (
 )
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
+from detent.adapters.providers.http.estimates import counted
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
@@ -25,6 +26,9 @@ from detent.ports.chat import ChatGeneratorError, StreamingCallback
 
 if TYPE_CHECKING:
     import httpx
+
+SECRET_HEADERS = ("auth", "cookie", "key", "secret", "token")
+"""Words in the names of headers whose values are secrets, however they were given."""
 
 BASIC_HEADERS = {"content-type": "application/json", "user-agent": "detent"}
 
@@ -45,6 +49,10 @@ class HttpOptions(TypedDict, total=False):
     headers: Mapping[str, str | Secret] | None
     http_client: httpx.Client | None
     async_http_client: httpx.AsyncClient | None
+
+
+def _is_secret(header: str, value: str | Secret) -> bool:
+    return isinstance(value, Secret) or any(word in header.lower() for word in SECRET_HEADERS)
 
 
 class HttpChatGenerator:
@@ -139,7 +147,8 @@ class HttpChatGenerator:
         """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
         stream = streaming_callback is not None
         request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
-        return self._caller.call(request, answer, streaming_callback)
+        reply = self._caller.call(request, answer, streaming_callback)
+        return counted(reply, messages, tools)
 
     async def run_async(
         self,
@@ -152,7 +161,8 @@ class HttpChatGenerator:
         """As `run`. Cancelling it closes the connection."""
         stream = streaming_callback is not None
         request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
-        return await self._caller.call_async(request, answer, streaming_callback)
+        reply = await self._caller.call_async(request, answer, streaming_callback)
+        return counted(reply, messages, tools)
 
     def _prepared(
         self,
@@ -187,7 +197,7 @@ class HttpChatGenerator:
         headers, secrets = dict(BASIC_HEADERS), []
         for name, value in self._headers.items():
             headers[name.lower()] = value.reveal() if isinstance(value, Secret) else value
-            secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
+            secrets += [headers[name.lower()]] if _is_secret(name, value) else []
         if self._key is not None:
             secrets.append(self._key.reveal())
             name, before = self.endpoint.key_header

@@ -71,7 +71,7 @@ class ChatFold:
             return ()
         self._chosen = True
         message = choice.get("message")
-        delta = choice["delta"] if "delta" in choice else message
+        delta = choice.get("delta", message)
         if reason := choice.get("finish_reason"):
             self._finish, self._over = reason, True
             self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
