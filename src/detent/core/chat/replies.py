@@ -11,9 +11,13 @@ from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
 
 FinishReason: TypeAlias = Literal[
-    "stop", "length", "tool_calls", "content_filter", "refusal", "other"
+    "stop", "length", "tool_calls", "content_filter", "refusal", "paused", "other"
 ]
-"""Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept."""
+"""Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept.
+
+"paused" is an answer that goes on when the model is asked again, with its message as the last one:
+the provider wants it so after a long turn, or still works at it in the background.
+"""
 
 SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
 """When a model's answer is held to a JSON Schema by its provider: also beside tools, only without

@@ -263,7 +263,7 @@ def test_of_a_whole_message_the_last_call_before_the_cut_is_not_trusted() -> Non
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
-        ("pause_turn", "other"),
+        ("pause_turn", "paused"),
         ("tool_use", "other"),
         ("brand_new", "other"),
     ],

@@ -187,12 +187,15 @@ def test_a_call_that_was_whole_before_the_cut_is_kept() -> None:
     assert (made.arguments, made.unreadable) == ({"a": 1}, None)
 
 
-def test_the_text_of_a_custom_call_is_unreadable_as_arguments() -> None:
-    """It is given back as it came."""
+def test_the_text_of_a_custom_call_is_its_only_argument() -> None:
+    """It is given back as it came; one that was cut off is not run."""
     custom = {"id": "c1", "type": "custom", "custom": {"name": "exp", "input": "4 + 4"}}
     message = whole({"tool_calls": [custom]}, "tool_calls").message
-    assert message.tool_calls[0].unreadable == "4 + 4"
+    assert message.tool_calls[0].arguments == {"input": "4 + 4"}
     assert next(wire_messages([message]))["tool_calls"] == [custom]
+    cut = whole({"tool_calls": [custom]}, "length").message
+    assert (cut.tool_calls[0].arguments, cut.tool_calls[0].unreadable) == ({}, "4 + 4")
+    assert next(wire_messages([cut]))["tool_calls"] == [custom]
 
 
 @pytest.mark.parametrize("empty", [{}, {"name": "", "input": ""}, None])

@@ -65,7 +65,7 @@ class AnthropicChatGenerator(HttpChatGenerator):
             ENDPOINT,
             "/v1/messages",
             partial(request_body, prompt_cache=prompt_cache),
-            MessageFold,
+            lambda _: MessageFold(),
             schema_mode="never" if BEFORE_SCHEMAS.match(model) else "always",
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

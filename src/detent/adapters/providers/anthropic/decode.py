@@ -27,6 +27,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
+    "pause_turn": "paused",
 }
 # "tool_use" says nothing by itself: what counts is whether there is a call of a tool of ours.
 NOT_EXTRA = frozenset({"content", "delta", "model", "role", "stop_reason", "type"})

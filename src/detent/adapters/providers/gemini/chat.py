@@ -62,7 +62,9 @@ class GeminiChatGenerator(HttpChatGenerator):
         place = location or os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
         home = vertex(project, place) if project else AI_STUDIO
         path = quote(model if "/" in model else f"models/{model}")
-        api = HttpApi(home, f"/{path}:", request_body, GenerateFold, schema_mode="without_tools")
+        api = HttpApi(
+            home, f"/{path}:", request_body, lambda _: GenerateFold(), schema_mode="without_tools"
+        )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 
     def _url(self, *, stream: bool) -> str:

@@ -33,6 +33,10 @@ class ChatRequest:
     stream: bool = field(default=False, kw_only=True)
 
 
+def nowhere(messages: Sequence[ChatMessage]) -> None:
+    """Of an API that makes no answer while nobody waits."""
+
+
 @frozen
 class HttpApi:
     """How one API is spoken. All of it is pure.
@@ -41,15 +45,18 @@ class HttpApi:
         endpoint: the provider's own server.
         path: where requests go, below the address of the server.
         encode: writes the body of a request; raises ChatGeneratorError for what cannot be sent.
-        decode: makes what folds the JSON values of one answer.
+        decode: makes what folds the JSON values of the answer to a request.
         payloads: makes what takes the JSON values out of the bytes of one answer.
         schema_mode: when the provider holds the model's answer to the JSON Schema of a
             `response_format`.
+        under_way: where the answer is to be had that the server is still making, as the last of
+            the messages says; None where it is to be asked for.
     """
 
     endpoint: Endpoint
     path: str
     encode: Callable[[ChatRequest], bytes]
-    decode: Callable[[], Fold]
+    decode: Callable[[ChatRequest], Fold]
     payloads: Callable[[], Payloads] = PayloadDecoder
     schema_mode: SchemaMode = "never"
+    under_way: Callable[[Sequence[ChatMessage]], str | None] = nowhere

@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import aclosing, closing, contextmanager
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
@@ -56,11 +56,12 @@ def as_timeouts(value: float | Timeouts) -> Timeouts:
 
 @frozen
 class Request:
-    """One POST request, complete."""
+    """One request, complete."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)  # one of them is a secret
     body: bytes = field(repr=False)
+    method: Literal["GET", "POST"] = "POST"
 
 
 def host_of(url: str) -> str:
@@ -138,13 +139,14 @@ class HttpCaller:
         if reaches_out(client):
             require_real_model_allowed(host_of(request.url))
         url, headers, body = _parsed(request.url), request.headers, request.body
+        method = request.method
         if not self._clients.is_ours(client) or client.cookies:
             timeout = self._timeout
-            return client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
+            return client.build_request(method, url, headers=headers, content=body, timeout=timeout)
         self._usual = self._usual or dict(client.headers)
         extensions = {"timeout": self._timeout.as_dict()}
         return httpx.Request(
-            "POST", url, headers={**self._usual, **headers}, content=body, extensions=extensions
+            method, url, headers={**self._usual, **headers}, content=body, extensions=extensions
         )
 
 

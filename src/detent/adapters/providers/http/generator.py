@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
@@ -23,12 +24,16 @@ from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.stopping import wait
 
 if TYPE_CHECKING:
     import httpx
 
 SECRET_HEADERS = ("auth", "cookie", "key", "secret", "token")
 """Words in the names of headers whose values are secrets, however they were given."""
+
+POLL_S = 2.0
+"""How long to wait before looking again for an answer that a server makes in the background."""
 
 BASIC_HEADERS = {"content-type": "application/json", "user-agent": "detent"}
 
@@ -94,7 +99,8 @@ class HttpChatGenerator:
         self._options = dict(options.get("generation_kwargs") or {})
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
-        self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
+        self._timeouts = as_timeouts(options.get("timeout", Timeouts()))
+        self._caller = HttpCaller(self._clients, self._timeouts)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -145,10 +151,14 @@ class HttpChatGenerator:
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
         """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
-        stream = streaming_callback is not None
-        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
-        reply = self._caller.call(request, answer, streaming_callback)
-        return counted(reply, messages, tools)
+        asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
+        until = time.monotonic() + self._timeouts.total_s
+        while True:
+            request, answer = self._prepared(asked)
+            reply = self._caller.call(request, answer, streaming_callback)
+            if not self._is_awaited(request, reply, until):
+                return reply if reply.finish_reason == "paused" else counted(reply, messages, tools)
+            wait(POLL_S)
 
     async def run_async(
         self,
@@ -159,34 +169,52 @@ class HttpChatGenerator:
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
         """As `run`. Cancelling it closes the connection."""
-        stream = streaming_callback is not None
-        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
-        reply = await self._caller.call_async(request, answer, streaming_callback)
-        return counted(reply, messages, tools)
+        import asyncio  # most of the time of importing a provider, and blocking calls need none
 
-    def _prepared(
+        asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
+        until = time.monotonic() + self._timeouts.total_s
+        while True:
+            request, answer = self._prepared(asked)
+            reply = await self._caller.call_async(request, answer, streaming_callback)
+            if not self._is_awaited(request, reply, until):
+                return reply if reply.finish_reason == "paused" else counted(reply, messages, tools)
+            await asyncio.sleep(POLL_S)
+
+    def _asked(
         self,
         messages: Sequence[ChatMessage],
         tools: Sequence[ToolSpec],
         generation_kwargs: Mapping[str, object] | None,
-        *,
-        stream: bool,
-    ) -> tuple[Request, Answer]:
+        callback: StreamingCallback | None,
+    ) -> ChatRequest:
         options = self._options | dict(generation_kwargs or {})
-        body = self.api.encode(ChatRequest(self.model, messages, tools, options, stream=stream))
-        url = self._url(stream=stream)
+        return ChatRequest(self.model, messages, tools, options, stream=callback is not None)
+
+    def _is_awaited(self, request: Request, reply: ChatReply, until: float) -> bool:
+        """Whether to look once more for an answer that is being made, in this very call.
+
+        An answer that was only just asked for is not: its id is given to the caller first, who may
+        keep it, and finds the answer by it whatever happens here.
+        """
+        is_looked_for = request.method == "GET" and reply.finish_reason == "paused"
+        return is_looked_for and time.monotonic() + POLL_S < until
+
+    def _prepared(self, asked: ChatRequest) -> tuple[Request, Answer]:
+        path = self.api.under_way(asked.messages)
+        body = self.api.encode(asked) if path is None else b""
+        url = below(self._base_url, path) if path else self._url(stream=asked.stream)
         try:
             headers, secrets = self._signed_headers(url, body)
         except SecretError as error:
             text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
             raise ChatGeneratorError(ModelFailure("authentication", text)) from error
         answer = Answer(
-            self.api.decode(),
+            self.api.decode(asked),
             host_of(url),
             redact=lambda text: redacted(text, secrets),
             payloads=self.api.payloads(),
         )
-        return Request(url, headers, body), answer
+        return Request(url, headers, body, "GET" if path else "POST"), answer
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         """The headers of a request, and the secrets in them.

@@ -51,4 +51,6 @@ def api_of(profile: Profile) -> HttpApi:
     """Chat Completions as a server of this profile speaks them."""
     encode = partial(request_body, profile=profile)
     mode = profile.schema_mode
-    return HttpApi(profile.endpoint, "/chat/completions", encode, ChatFold, schema_mode=mode)
+    return HttpApi(
+        profile.endpoint, "/chat/completions", encode, lambda _: ChatFold(), schema_mode=mode
+    )

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 from returns.result import Failure, Result, Success
 
+from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
 from detent.adapters.providers.http.wire import first_choice, first_count, read_arguments
 from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
@@ -220,9 +221,12 @@ class _Call:
     extra: dict[str, Any] = field(factory=dict)
 
     def made(self, *, cut: bool) -> ToolCall:
-        """The whole call; its free text, if it is a custom one, is no JSON object either."""
+        """The whole call; its free text, if it is a custom one, is its only argument."""
         text = "".join(self.arguments)
-        read = None if "type" in self.extra else read_arguments(text, cut=cut)
+        if "type" in self.extra:
+            read: Json | None = None if cut else {FREE_TEXT: text}
+        else:
+            read = read_arguments(text, cut=cut)
         unreadable = text if read is None else None
         call_id = str(self.id) if self.id else None
         return ToolCall(str(self.name), read or {}, call_id, self.extra, unreadable)

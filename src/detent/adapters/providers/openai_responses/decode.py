@@ -5,11 +5,12 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from returns.result import Failure, Result, Success
 
+from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
@@ -38,16 +39,20 @@ THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoni
 ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
-CALLS = frozenset({"function_call", CUSTOM_CALL})
 UNDER_WAY = frozenset({"in_progress", "queued"})
 # What the answer repeats of the request, or what the reply says elsewhere.
 NOT_EXTRA = frozenset({"instructions", "model", "object", "output", "status", "text", "tools"})
 
 
 class ResponseFold:
-    """Folds the events of one answer. A whole answer is like the last event of a stream."""
+    """Folds the events of one answer. A whole answer is like the last event of a stream.
 
-    def __init__(self) -> None:
+    `custom` are the names of our tools that take free text: xAI's own search calls such tools, too,
+    and runs them. None says that all are ours.
+    """
+
+    def __init__(self, custom: Container[str] | None = None) -> None:
+        self._custom = custom
         self._response: Json = {}  # as the last event that held all of it said
         self._items: dict[int, Json] = {}
         self._places: dict[int, int] = {}  # the number of each call among the calls
@@ -79,6 +84,9 @@ class ResponseFold:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         status = str(self._response.get("status") or "")
         cut_off = not ended and (not status or status in UNDER_WAY)
+        goes_on = status in UNDER_WAY and bool(self._response.get("background"))
+        if goes_on and self._response.get("id"):
+            return Success(self._reply((), status, "paused", under_way=True))
         if cut_off or not self._response:
             return Failure(unfinished("response", cut_off=cut_off))
         parts = self._parts(cut=status == "incomplete")
@@ -89,7 +97,8 @@ class ResponseFold:
         """The parts of the message: the ChatGPT backend tells them in the items alone."""
         streamed = (item for _, item in sorted(self._items.items()))
         items = list(self._response.get("output") or streamed)
-        return [part for item in items for part in _parts(item, cut=cut and item is items[-1])]
+        last = items[-1] if cut and items else None
+        return [part for item in items for part in self._parts_of(item, cut=item is last)]
 
     def _reason(self, status: str, parts: Iterable[Part]) -> FinishReason:
         cause = (self._response.get("incomplete_details") or {}).get("reason") or status
@@ -98,10 +107,12 @@ class ResponseFold:
             return "refusal"
         return decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
 
-    def _reply(self, parts: Sequence[Part], status: str, reason: FinishReason) -> ChatReply:
+    def _reply(
+        self, parts: Sequence[Part], status: str, reason: FinishReason, *, under_way: bool = False
+    ) -> ChatReply:
         response = self._response
         kept = (
-            {"id": response["id"]}
+            {"id": response["id"]} | ({"under_way": True} if under_way else {})
             if response.get("id") and response.get("store") is not False
             else None
         )
@@ -138,7 +149,7 @@ class ResponseFold:
 
     def _open(self, index: int, item: Json) -> Sequence[StreamingChunk]:
         self._items[index] = item
-        if item.get("type") not in CALLS or index in self._places:
+        if not self._is_call(item) or index in self._places:
             return ()
         place = self._places[index] = len(self._places)
         delta = ToolCallDelta(place, item.get("name"), "", _call_id(item))
@@ -149,7 +160,7 @@ class ResponseFold:
         pieces = [*self._open(index, item)]
         if index in self._begun:
             return pieces
-        if item.get("type") in CALLS:
+        if self._is_call(item):
             pieces += self._argued(index, _written(item))
         for number, (text, thought) in enumerate(_texts(item)):
             event = {"output_index": index, "content_index": number, "delta": text}
@@ -167,6 +178,28 @@ class ResponseFold:
             return (StreamingChunk(reasoning=text, start=start),)
         return (StreamingChunk(text, start=start),)
 
+    def _is_call(self, item: Json) -> bool:
+        """Whether it calls a tool of ours."""
+        kind = item.get("type")
+        is_ours = self._custom is None or item.get("name") in self._custom
+        return kind == "function_call" or (kind == CUSTOM_CALL and is_ours)
+
+    def _parts_of(self, item: Json, *, cut: bool) -> Iterator[Part]:
+        """What an item says. Where the answer was `cut` off in it, a call is not whole."""
+        match item.get("type"):
+            case "message":
+                own = without(item, "content")
+                for part in item.get("content") or ():
+                    of_part = without(part, "text", "refusal", "logprobs")
+                    yield Said(_text_of(part), {"item": own, "part": of_part})
+            case "reasoning":
+                text = "".join(text for text, _ in _texts(item))
+                yield ReasoningContent(text, {PROVIDER: item})
+            case _ if self._is_call(item):
+                yield _call(item, cut=cut and item.get("status") != "completed")
+            case _:
+                yield Opaque(item)
+
     def _argued(self, index: int, arguments: str | None) -> Sequence[StreamingChunk]:
         if not arguments or index not in self._places:
             return ()
@@ -174,28 +207,13 @@ class ResponseFold:
         return (StreamingChunk(tool_calls=(ToolCallDelta(self._places[index], None, arguments),)),)
 
 
-def _parts(item: Json, *, cut: bool) -> Iterator[Part]:
-    """What an item says. Where the answer was `cut` off in it, a call is not whole."""
-    match item.get("type"):
-        case "message":
-            own = without(item, "content")
-            for part in item.get("content") or ():
-                of_part = without(part, "text", "refusal", "logprobs")
-                yield Said(_text_of(part), {"item": own, "part": of_part})
-        case "reasoning":
-            text = "".join(text for text, _ in _texts(item))
-            yield ReasoningContent(text, {PROVIDER: item})
-        case kind if kind in CALLS:
-            yield _call(item, cut=cut and item.get("status") != "completed")
-        case _:
-            yield Opaque(item)
-
-
 def _call(item: Json, *, cut: bool) -> ToolCall:
-    """A call; the free text of a custom one is no JSON object."""
+    """A call; the free text of a custom one is its only argument."""
     written = _written(item)
-    custom = item.get("type") == CUSTOM_CALL
-    read = None if custom else read_arguments(written, cut=cut)
+    if item.get("type") == CUSTOM_CALL:
+        read: Json | None = None if cut else {FREE_TEXT: written}
+    else:
+        read = read_arguments(written, cut=cut)
     return ToolCall(
         str(item.get("name") or ""),
         read or {},
