@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from detent.adapters.providers.http.caller import Timeouts as Timeouts
     from detent.adapters.providers.http.endpoints import Endpoint as Endpoint
     from detent.adapters.providers.http.secrets import Secret as Secret
+    from detent.adapters.providers.http.thinking import ThinkingLevel as ThinkingLevel
     from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
     from detent.adapters.providers.ollama.chat import OllamaChatGenerator as OllamaChatGenerator
     from detent.adapters.providers.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
@@ -25,14 +26,32 @@ if TYPE_CHECKING:
         AzureOpenAIChatGenerator as AzureOpenAIChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
+        CerebrasChatGenerator as CerebrasChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
         DeepSeekChatGenerator as DeepSeekChatGenerator,
     )
+    from detent.adapters.providers.openai.servers import (
+        FireworksChatGenerator as FireworksChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        GitHubModelsChatGenerator as GitHubModelsChatGenerator,
+    )
     from detent.adapters.providers.openai.servers import GroqChatGenerator as GroqChatGenerator
+    from detent.adapters.providers.openai.servers import (
+        HuggingFaceChatGenerator as HuggingFaceChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        LiteLLMChatGenerator as LiteLLMChatGenerator,
+    )
     from detent.adapters.providers.openai.servers import (
         LlamaCppChatGenerator as LlamaCppChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
         MistralChatGenerator as MistralChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        MoonshotChatGenerator as MoonshotChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
         OllamaV1ChatGenerator as OllamaV1ChatGenerator,
@@ -41,10 +60,22 @@ if TYPE_CHECKING:
         OpenRouterChatGenerator as OpenRouterChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
+        PerplexityChatGenerator as PerplexityChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        SnowflakeChatGenerator as SnowflakeChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
         TogetherChatGenerator as TogetherChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        VercelChatGenerator as VercelChatGenerator,
     )
     from detent.adapters.providers.openai.servers import VLLMChatGenerator as VLLMChatGenerator
     from detent.adapters.providers.openai.servers import XAIChatGenerator as XAIChatGenerator
+    from detent.adapters.providers.openai.servers import (
+        ZAIChatGenerator as ZAIChatGenerator,
+    )
     from detent.adapters.providers.openai_responses.chat import (
         OpenAIResponsesChatGenerator as OpenAIResponsesChatGenerator,
     )
@@ -77,14 +108,19 @@ else:
             "adapters.providers.http.caller": "Timeouts",
             "adapters.providers.http.endpoints": "Endpoint",
             "adapters.providers.http.secrets": "Secret",
+            "adapters.providers.http.thinking": "ThinkingLevel",
             "adapters.providers.local.chat": "LocalChatGenerator",
             "adapters.providers.ollama.chat": "OllamaChatGenerator",
             "adapters.providers.openai.chat": "OpenAIChatGenerator",
             "adapters.providers.openai.profiles": "Profile",
             "adapters.providers.openai.servers": (
-                "AzureOpenAIChatGenerator DeepSeekChatGenerator GroqChatGenerator "
-                "LlamaCppChatGenerator MistralChatGenerator OllamaV1ChatGenerator "
-                "OpenRouterChatGenerator TogetherChatGenerator VLLMChatGenerator XAIChatGenerator"
+                "AzureOpenAIChatGenerator CerebrasChatGenerator DeepSeekChatGenerator "
+                "FireworksChatGenerator GitHubModelsChatGenerator GroqChatGenerator "
+                "HuggingFaceChatGenerator LiteLLMChatGenerator LlamaCppChatGenerator "
+                "MistralChatGenerator MoonshotChatGenerator OllamaV1ChatGenerator "
+                "OpenRouterChatGenerator PerplexityChatGenerator SnowflakeChatGenerator "
+                "TogetherChatGenerator VLLMChatGenerator VercelChatGenerator XAIChatGenerator "
+                "ZAIChatGenerator"
             ),
             "adapters.providers.openai_responses.chat": "OpenAIResponsesChatGenerator",
             "adapters.providers.registry": "chat_generator",

@@ -24,6 +24,7 @@ from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.providers.capabilities import CAPABILITIES
 from detent.adapters.providers.http.caller import host_of
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
@@ -136,6 +137,9 @@ def models() -> None:
     console.print("\nProviders; those at a URL need the extra http:", style="bold")
     for name in PROVIDERS:
         console.print(f"{name + ':MODEL':24}{_about(name)}", markup=False, soft_wrap=True)
+        if name in CAPABILITIES:
+            words = ", ".join(CAPABILITIES[name].words())
+            console.print(f"{'':24}{words}", markup=False, soft_wrap=True, style="dim")
 
 
 def _about(provider: str) -> str:

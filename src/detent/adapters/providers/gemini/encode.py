@@ -13,6 +13,7 @@ from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.http.thinking import ThinkingLevel, budget_of, level_of
 from detent.adapters.providers.http.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
@@ -72,12 +73,26 @@ def request_body(request: ChatRequest) -> bytes:
         body["toolConfig"] = {"functionCallingConfig": _calling(choice)}
     config = _response_format(rest.pop("response_format", None))
     config |= {new: rest.pop(name) for name, new in GENERATION_CONFIG.items() if name in rest}
+    if request.thinking is not None:
+        config["thinkingConfig"] = _thinking(request.model, request.thinking)
     config |= _mapping(rest.pop("generationConfig", None))
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
     body["generationConfig"] = _without_none(config)
     body["tools"] = [*functions, *_list(rest.pop("tools", None))]
     return sent(body | rest, API)
+
+
+def _thinking(model: str, thinking: ThinkingLevel) -> Json:
+    """How much the model shall think: Gemini 3 takes levels, those before take tokens.
+
+    Source: https://ai.google.dev/gemini-api/docs/thinking
+    """
+    if "gemini-2" in model or isinstance(thinking, int):
+        config: Json = {"thinkingBudget": budget_of(thinking)}
+    else:
+        config = {"thinkingLevel": level_of(thinking) or "minimal"}
+    return config if thinking == "off" else config | {"includeThoughts": True}
 
 
 def contents(messages: Iterable[ChatMessage]) -> Iterator[Json]:

@@ -9,6 +9,7 @@ from attrs import field, frozen
 from detent.adapters.providers.http.answers import Fold, Payloads
 from detent.adapters.providers.http.endpoints import Endpoint
 from detent.adapters.providers.http.payloads import PayloadDecoder
+from detent.adapters.providers.http.thinking import ThinkingLevel
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import SchemaMode
 from detent.core.tools.tool import ToolSpec
@@ -24,6 +25,7 @@ class ChatRequest:
         tools: what the model may call.
         options: further members of the request: those of the generator, and of the call.
         stream: whether the answer is wanted in pieces.
+        thinking: how much the model shall think; None leaves it to the model.
     """
 
     model: str
@@ -31,6 +33,7 @@ class ChatRequest:
     tools: Sequence[ToolSpec] = ()
     options: Mapping[str, object] = field(factory=dict)
     stream: bool = field(default=False, kw_only=True)
+    thinking: ThinkingLevel | None = field(default=None, kw_only=True)
 
 
 def nowhere(messages: Sequence[ChatMessage]) -> None:

@@ -19,6 +19,7 @@ from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.estimates import counted
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
+from detent.adapters.providers.http.thinking import ThinkingLevel, require_thinking
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
@@ -43,6 +44,9 @@ class HttpOptions(TypedDict, total=False):
 
     Attributes:
         generation_kwargs: further members of each request. None leaves a member out.
+        thinking: how much the model shall think before it answers: "off", "low", "medium", "high",
+            or at most so many tokens; in the words of the provider, as near as it has them. What
+            `generation_kwargs` says in the provider's own words wins. By default the model's own.
         timeout: seconds for a whole call, or `Timeouts`.
         headers: further request headers; a `Secret` among them never prints.
         http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
@@ -50,6 +54,7 @@ class HttpOptions(TypedDict, total=False):
     """
 
     generation_kwargs: Mapping[str, object] | None
+    thinking: ThinkingLevel | None
     timeout: float | Timeouts
     headers: Mapping[str, str | Secret] | None
     http_client: httpx.Client | None
@@ -74,7 +79,7 @@ class HttpChatGenerator:
         options: see `HttpOptions`.
 
     Raises:
-        ValueError: `api_base_url` is no HTTP URL.
+        ValueError: `api_base_url` is no HTTP URL, or `thinking` is none of its values.
         TypeError: there is no such option.
     """
 
@@ -97,6 +102,8 @@ class HttpChatGenerator:
         self.api = api
         self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
+        self._thinking = options.get("thinking")
+        require_thinking(self._thinking)
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._timeouts = as_timeouts(options.get("timeout", Timeouts()))
@@ -122,6 +129,8 @@ class HttpChatGenerator:
         is_elsewhere = self._base_url != self.endpoint.base_url
         if self._options:
             data["generation_kwargs"] = thaw(self._options)
+        if self._thinking is not None:
+            data["thinking"] = self._thinking
         if is_elsewhere:
             if {"@", "?"} & set(self._base_url):
                 raise SecretError(
@@ -188,7 +197,8 @@ class HttpChatGenerator:
         callback: StreamingCallback | None,
     ) -> ChatRequest:
         options = self._options | dict(generation_kwargs or {})
-        return ChatRequest(self.model, messages, tools, options, stream=callback is not None)
+        stream, thinking = callback is not None, self._thinking
+        return ChatRequest(self.model, messages, tools, options, stream=stream, thinking=thinking)
 
     def _is_awaited(self, request: Request, reply: ChatReply, until: float) -> bool:
         """Whether to look once more for an answer that is being made, in this very call.

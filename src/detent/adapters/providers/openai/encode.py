@@ -58,6 +58,8 @@ def request_body(request: ChatRequest, *, profile: Profile = COMPATIBLE) -> byte
     functions = [function_tool(tool) for tool in functions_of(request, API)]
     if request.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if request.thinking is not None:
+        body |= profile.thinking(request.model, request.thinking)
     body |= {profile.renamed.get(name, name): value for name, value in request.options.items()}
     body["tools"] = [*functions, *(body.get("tools") or ())] or None
     if not body["tools"]:

@@ -21,6 +21,7 @@ from detent.adapters.providers.http.calls import (
 )
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.http.thinking import openai_effort
 from detent.adapters.providers.http.wire import cannot_send, json_text
 from detent.core.chat.messages import (
     ChatMessage,
@@ -74,6 +75,9 @@ def request_body(request: ChatRequest, *, chained: bool = False) -> bytes:
     if previous is not None:
         body["previous_response_id"] = own_data(PROVIDER, messages[previous].meta)["id"]
     body |= {RENAMED.get(name, name): value for name, value in options.items()}
+    if request.thinking is not None:
+        effort = {"effort": openai_effort(request.model, request.thinking)}
+        body["reasoning"] = effort | dict(body.get("reasoning") or {})
     functions = functions_of(request, API)
     body["tools"] = [*map(_tool, functions), *(body.get("tools") or ())]
     body["tool_choice"] = _tool_choice(body.get("tool_choice"), custom_tools(options))
