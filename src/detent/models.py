@@ -83,10 +83,12 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.scripted import (
         ScriptedChatGenerator as ScriptedChatGenerator,
     )
+    from detent.core.chat.messages import Citation as Citation
     from detent.core.chat.replies import ChatReply as ChatReply
     from detent.core.chat.replies import ModelFailure as ModelFailure
     from detent.core.chat.replies import SchemaMode as SchemaMode
     from detent.core.chat.replies import StreamingChunk as StreamingChunk
+    from detent.core.chat.replies import TokenLogprob as TokenLogprob
     from detent.core.chat.replies import ToolCallDelta as ToolCallDelta
     from detent.core.chat.replies import Usage as Usage
     from detent.core.tools.tool import ToolSpec as ToolSpec
@@ -125,8 +127,9 @@ else:
             "adapters.providers.openai_responses.chat": "OpenAIResponsesChatGenerator",
             "adapters.providers.registry": "chat_generator",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
+            "core.chat.messages": "Citation",
             "core.chat.replies": (
-                "ChatReply ModelFailure SchemaMode StreamingChunk ToolCallDelta Usage"
+                "ChatReply ModelFailure SchemaMode StreamingChunk TokenLogprob ToolCallDelta Usage"
             ),
             "core.tools.tool": "ToolSpec",
             "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError StreamingCallback",

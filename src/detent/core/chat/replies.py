@@ -62,10 +62,24 @@ class Usage:
 
 @fast_init
 @frozen
+class TokenLogprob:
+    """A token that the model wrote, and the natural logarithm of how likely it found it.
+
+    `alternatives` are the likeliest tokens at that place, and how likely each was.
+    """
+
+    token: str
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@fast_init
+@frozen
 class ChatReply:
     """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints).
 
-    `usage_estimated` says that the provider did not count, and that `usage` is about right.
+    `usage_estimated` says that the provider did not count, and that `usage` is about right;
+    `logprobs` are those of the text, where they were asked for.
     """
 
     message: ChatMessage
@@ -75,6 +89,7 @@ class ChatReply:
     raw_finish_reason: str = ""
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
     usage_estimated: bool = False
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 FailureCause: TypeAlias = Literal[

@@ -12,6 +12,7 @@ from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.anthropic.blocks import Block, given_only
 from detent.adapters.providers.anthropic.encode import PROVIDER
+from detent.adapters.providers.http.citations import with_citations
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.neutral import BROKEN_OFF, decided_reason
 from detent.adapters.providers.http.parts import Part, assistant_message
@@ -85,7 +86,9 @@ class MessageFold:
         container = (self._about.get("container") or {}).get("id")
         about = self._about | {"usage": self._usage}
         return ChatReply(
-            assistant_message(PROVIDER, parts, {"container": container} if container else None),
+            assistant_message(
+                PROVIDER, with_citations(parts), {"container": container} if container else None
+            ),
             finish_reason=reason,
             usage=_usage(self._usage),
             model=str(about.get("model") or ""),

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 from attrs import define, field
 from returns.result import Failure, Result, Success
 
+from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
 from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Part, assistant_message
 from detent.adapters.providers.http.wire import first_count, read_arguments
-from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
+from detent.core.chat.messages import Citation, ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
@@ -136,6 +137,8 @@ class ChatFold:
             yield ReasoningContent("".join(self._thinking), {PROVIDER: {}})
         if self._text:
             yield TextContent("".join(self._text))
+            for cited in self._citations:
+                yield from _cited(cited)
         cut = self._finish == "MAX_TOKENS"
         for call in self._calls:
             yield call.made(cut=cut and call is self._calls[-1])
@@ -159,6 +162,15 @@ class _Call:
         text = "".join(self.arguments)
         read = read_arguments(text, cut=cut)
         return ToolCall(self.name, read or {}, self.id, unreadable=text if read is None else None)
+
+
+def _cited(raw: Json) -> Iterator[Citation]:
+    """A citation for each of its sources: documents, and results of tools."""
+    sources: Sequence[Json] = raw.get("sources") or ({},)
+    for source in sources:
+        told = {**source, **(source.get("document") or {})}
+        place = {"start_index": raw.get("start"), "end_index": raw.get("end")}
+        yield citation({**told, **place, "title": told.get("title") or source.get("id")})
 
 
 def _listed(value: Any) -> Sequence[Json]:

@@ -10,11 +10,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, field
+from attrs import define, evolve, field
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.calls import FREE_TEXT
+from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
+from detent.adapters.providers.http.logprobs import logprobs
 from detent.adapters.providers.http.wire import first_choice, first_count, read_arguments
 from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
@@ -22,6 +24,7 @@ from detent.core.chat.replies import (
     FinishReason,
     ModelFailure,
     StreamingChunk,
+    TokenLogprob,
     ToolCallDelta,
     Usage,
 )
@@ -59,6 +62,8 @@ class ChatFold:
         self._reasoning_field = ""
         self._details: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
+        self._annotations: list[Json] = []
+        self._logprobs: list[TokenLogprob] = []
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the next value; give what can be shown of it, or the error that it is."""
@@ -78,6 +83,8 @@ class ChatFold:
             self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
         elif delta and delta.get("tool_calls"):
             self._over = False  # Together gives a reason after each call
+        if told := choice.get("logprobs"):
+            self._logprobs += logprobs(told.get("content"))
         pieces = self._pieces(delta) if delta else ()
         if reason and message is not delta and message and not self._has_spoken:
             return self._pieces(message)  # Perplexity: all is in it, and the delta is empty
@@ -94,14 +101,28 @@ class ChatFold:
         usage = self._usage or (self._about.get("x_groq") or {}).get("usage") or {}
         about = self._about | {"usage": usage, "refusal": refusal}
         reply = ChatReply(
-            ChatMessage.from_assistant(text, tool_calls=calls, reasoning=self._thought()),
+            self._message(text, calls),
             finish_reason=reason,
             usage=_usage(usage),
             model=str(self._about.get("model") or ""),
             raw_finish_reason=str(self._finish),
             extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA},
+            logprobs=tuple(self._logprobs),
         )
         return Success(reply)
+
+    def _message(self, text: str | None, calls: Sequence[ToolCall]) -> ChatMessage:
+        message = ChatMessage.from_assistant(text, tool_calls=calls, reasoning=self._thought())
+        # Perplexity and xAI name their sources beside the choices, some only by their addresses.
+        told = self._annotations or self._about.get("search_results")
+        found = told or [
+            {"url": one} if isinstance(one, str) else one
+            for one in self._about.get("citations") or ()
+        ]
+        if not found:
+            return message
+        before = message.content[: len(message.content) - len(calls)]
+        return evolve(message, content=(*before, *map(citation, found), *calls))
 
     @property
     def _has_spoken(self) -> bool:
@@ -110,13 +131,7 @@ class ChatFold:
     def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
         if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
             return (self._say(text, self._text),) if text else ()
-        pieces: list[StreamingChunk] = []
-        if thought := delta.get("reasoning_content"):
-            pieces.append(self._think("reasoning_content", thought))
-        elif thought := delta.get("reasoning"):
-            pieces.append(self._think("reasoning", thought))
-        if details := delta.get("reasoning_details"):
-            _merge_details(self._details, details)
+        pieces = [*self._thoughts(delta)]
         if content := delta.get("content"):
             if isinstance(content, str):
                 pieces.append(self._say(content, self._text))
@@ -124,11 +139,21 @@ class ChatFold:
                 pieces.append(self._say(json.dumps(content), self._text))
             else:
                 pieces.extend(self._parts(content))
+        if annotations := delta.get("annotations"):
+            self._annotations += annotations
         if refusal := delta.get("refusal"):
             pieces.append(self._say(refusal, self._refusal))
         if calls := delta.get("tool_calls"):
             pieces.append(StreamingChunk(tool_calls=tuple(self._call(call) for call in calls)))
         return pieces
+
+    def _thoughts(self, delta: Json) -> Iterator[StreamingChunk]:
+        if thought := delta.get("reasoning_content"):
+            yield self._think("reasoning_content", thought)
+        elif thought := delta.get("reasoning"):
+            yield self._think("reasoning", thought)
+        if details := delta.get("reasoning_details"):
+            _merge_details(self._details, details)
 
     def _say(self, text: str, said: list[str]) -> StreamingChunk:
         start = not said

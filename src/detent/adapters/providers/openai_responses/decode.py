@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.calls import FREE_TEXT
+from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
+from detent.adapters.providers.http.logprobs import logprobs
 from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
 from detent.adapters.providers.http.wire import first_count, read_arguments
@@ -22,6 +24,7 @@ from detent.core.chat.replies import (
     FinishReason,
     ModelFailure,
     StreamingChunk,
+    TokenLogprob,
     ToolCallDelta,
     Usage,
 )
@@ -94,9 +97,8 @@ class ResponseFold:
         return Success(self._reply(parts, status, reason))
 
     def _parts(self, *, cut: bool) -> list[Part]:
-        """The parts of the message: the ChatGPT backend tells them in the items alone."""
-        streamed = (item for _, item in sorted(self._items.items()))
-        items = list(self._response.get("output") or streamed)
+        """The parts of the message."""
+        items = self._told_items()
         last = items[-1] if cut and items else None
         return [part for item in items for part in self._parts_of(item, cut=item is last)]
 
@@ -118,7 +120,7 @@ class ResponseFold:
         )
         refusal = "".join(map(_refused, parts))
         return ChatReply(
-            assistant_message(PROVIDER, parts, kept),
+            assistant_message(PROVIDER, _with_citations(parts), kept),
             finish_reason=reason,
             usage=_usage(response.get("usage") or {}),
             model=str(response.get("model") or ""),
@@ -128,7 +130,18 @@ class ResponseFold:
                 for name, said in {**response, "refusal": refusal}.items()
                 if said and name not in NOT_EXTRA
             },
+            logprobs=tuple(self._logprobs()),
         )
+
+    def _logprobs(self) -> list[TokenLogprob]:
+        items = [item for item in self._told_items() if item.get("type") == "message"]
+        parts = [part for item in items for part in item.get("content") or ()]
+        return [token for part in parts for token in logprobs(part.get("logprobs"))]
+
+    def _told_items(self) -> list[Json]:
+        """The items: the ChatGPT backend tells them one by one alone."""
+        streamed = (item for _, item in sorted(self._items.items()))
+        return list(self._response.get("output") or streamed)
 
     def _tell(self, response: Json) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the whole response, which is told as it begins and as it ends."""
@@ -205,6 +218,13 @@ class ResponseFold:
             return ()
         self._begun.add(index)
         return (StreamingChunk(tool_calls=(ToolCallDelta(self._places[index], None, arguments),)),)
+
+
+def _with_citations(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        if isinstance(part, Said):
+            yield from map(citation, part.extra["part"].get("annotations") or ())
 
 
 def _call(item: Json, *, cut: bool) -> ToolCall:
