@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from detent.adapters.providers.anthropic.chat import (
         AnthropicChatGenerator as AnthropicChatGenerator,
     )
+    from detent.adapters.providers.anthropic.clouds import (
+        BedrockAnthropicChatGenerator as BedrockAnthropicChatGenerator,
+    )
+    from detent.adapters.providers.anthropic.clouds import (
+        VertexAnthropicChatGenerator as VertexAnthropicChatGenerator,
+    )
     from detent.adapters.providers.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.providers.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
     from detent.adapters.providers.cohere.chat import CohereChatGenerator as CohereChatGenerator
@@ -103,6 +109,9 @@ else:
         __name__,
         {
             "adapters.providers.anthropic.chat": "AnthropicChatGenerator",
+            "adapters.providers.anthropic.clouds": (
+                "BedrockAnthropicChatGenerator VertexAnthropicChatGenerator"
+            ),
             "adapters.providers.bedrock.chat": "AccessKey BedrockChatGenerator",
             "adapters.providers.cohere.chat": "CohereChatGenerator",
             "adapters.providers.fallback": "FallbackChatGenerator",

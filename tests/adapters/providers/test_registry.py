@@ -124,6 +124,7 @@ ANSWERS: dict[str, str] = {
     ),
 }
 ANSWERS["vertex"] = ANSWERS["gemini"]
+ANSWERS["bedrock-anthropic"] = ANSWERS["vertex-anthropic"] = ANSWERS["anthropic"]
 LIKE_OPENAI = '{"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}'
 
 

@@ -18,6 +18,7 @@ from detent.core.chat.messages import (
     ReasoningContent,
     TextContent,
     ToolCall,
+    ToolCallResult,
     UserPart,
 )
 from detent.core.tools.tool import ToolSpec
@@ -358,7 +359,11 @@ def test_code_goes_on_in_the_container_in_which_it_ran() -> None:
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
         (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
-        (ChatMessage("assistant", [PNG]), {}, "ImageContent in a message of the assistant"),
+        (
+            ChatMessage("assistant", [ToolCallResult("x", ADD)]),
+            {},
+            "ToolCallResult in a message of the assistant",
+        ),
         (
             ChatMessage.from_user(content_parts=[FileContent("", "audio/mpeg")]),
             {},

@@ -83,6 +83,20 @@ def test_an_empty_delta_beside_the_message_does_not_hide_it(empty: Json | None) 
     assert (reply.message.text, len(pieces)) == ("hello", 2)
 
 
+def test_the_signature_of_a_message_goes_back_with_it() -> None:
+    """Gemini's compatible API has it beside the text; other messages have none."""
+    signature = {"google": {"thought_signature": "s"}}
+    replies = (
+        whole({"content": "a", "extra_content": signature}),
+        streamed(delta(content="a"), delta("stop", extra_content=signature)),
+    )
+    for reply in replies:
+        assert [*wire_messages([reply.message])] == [
+            {"role": "assistant", "content": "a", "extra_content": signature}
+        ]
+    assert "extra_content" not in next(wire_messages([whole({"content": "a"}).message]))
+
+
 def test_content_that_is_a_json_object_is_its_text() -> None:
     """Cloudflare sends it so where JSON was asked for."""
     assert whole({"content": {"total": 4}}).message.text == '{"total": 4}'

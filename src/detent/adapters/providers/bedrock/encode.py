@@ -17,6 +17,7 @@ from attrs import evolve
 from detent.adapters.providers.anthropic.encode import with_thinking
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
+from detent.adapters.providers.http.media import made_by_model
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
 from detent.adapters.providers.http.thinking import ThinkingLevel, level_of
@@ -205,6 +206,8 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
                 yield from _thought(part)
             case ToolCall():
                 yield _call(part)
+            case ImageContent() | FileContent():
+                yield {"text": made_by_model(part)}
             case _:
                 raise cannot_send(API, f"{type(part).__name__} in a message of the assistant")
 

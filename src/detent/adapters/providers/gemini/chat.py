@@ -73,15 +73,16 @@ class GeminiChatGenerator(HttpChatGenerator):
         return below(self._base_url, f"{self.api.path}generateContent")
 
 
-def vertex(project: str, location: str) -> Endpoint:
-    """Vertex AI of a project at a location.
+def vertex(project: str, location: str, *, publisher: str = "google") -> Endpoint:
+    """The models of a publisher on Vertex AI, of a project at a location.
 
     Source: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest
     """
     host = "aiplatform.googleapis.com"
     regional = host if location == "global" else f"{location}-{host}"
     path = f"projects/{quote(project, safe='')}/locations/{quote(location, safe='')}"
-    return Endpoint(f"https://{regional}/v1beta1/{path}/publishers/google", (TOKEN_VAR,))
+    version = "v1beta1" if publisher == "google" else "v1"
+    return Endpoint(f"https://{regional}/{version}/{path}/publishers/{publisher}", (TOKEN_VAR,))
 
 
 def VertexChatGenerator(  # noqa: N802 - it reads like the class that it makes one of

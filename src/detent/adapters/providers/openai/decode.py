@@ -17,8 +17,15 @@ from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
 from detent.adapters.providers.http.logprobs import logprobs
+from detent.adapters.providers.http.media import audio_of, image_of_url
 from detent.adapters.providers.http.wire import first_choice, first_count, read_arguments
-from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
+from detent.core.chat.messages import (
+    ChatMessage,
+    FileContent,
+    ImageContent,
+    ReasoningContent,
+    ToolCall,
+)
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
@@ -48,9 +55,13 @@ NOT_EXTRA = frozenset({"choices", "model", "object", "obfuscation", "p"})
 
 
 class ChatFold:
-    """Folds the values of one answer. A whole answer is a stream of one value to it."""
+    """Folds the values of one answer. A whole answer is a stream of one value to it.
 
-    def __init__(self) -> None:
+    `audio_format` is that in which sound was asked for: an answer does not say it.
+    """
+
+    def __init__(self, audio_format: str = "wav") -> None:
+        self._audio_format = audio_format
         self._about: dict[str, Any] = {}  # what stands beside the choices; the last word counts
         self._usage: Json | None = None
         self._chosen = False
@@ -63,6 +74,9 @@ class ChatFold:
         self._details: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
         self._annotations: list[Json] = []
+        self._audio: list[str] = []
+        self._images: list[str] = []
+        self._extra_content: dict[str, Any] = {}
         self._logprobs: list[TokenLogprob] = []
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
@@ -112,21 +126,28 @@ class ChatFold:
         return Success(reply)
 
     def _message(self, text: str | None, calls: Sequence[ToolCall]) -> ChatMessage:
-        message = ChatMessage.from_assistant(text, tool_calls=calls, reasoning=self._thought())
+        own = {"openai": {"extra_content": self._extra_content}} if self._extra_content else None
+        message = ChatMessage.from_assistant(
+            text, tool_calls=calls, reasoning=self._thought(), meta=own
+        )
         # Perplexity and xAI name their sources beside the choices, some only by their addresses.
         told = self._annotations or self._about.get("search_results")
         found = told or [
             {"url": one} if isinstance(one, str) else one
             for one in self._about.get("citations") or ()
         ]
-        if not found:
+        sound = [audio_of(self._audio, self._audio_format)] if self._audio else []
+        images = [image for url in self._images if (image := image_of_url(url)) is not None]
+        media: tuple[ImageContent | FileContent, ...] = (*images, *sound)
+        if not (found or media):
             return message
         before = message.content[: len(message.content) - len(calls)]
-        return evolve(message, content=(*before, *map(citation, found), *calls))
+        return evolve(message, content=(*before, *map(citation, found), *media, *calls))
 
     @property
     def _has_spoken(self) -> bool:
-        return bool(self._text or self._refusal or self._reasoning or self._details or self._calls)
+        said = self._text or self._refusal or self._reasoning or self._details
+        return bool(said or self._calls or self._audio or self._images)
 
     def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
         if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
@@ -139,13 +160,22 @@ class ChatFold:
                 pieces.append(self._say(json.dumps(content), self._text))
             else:
                 pieces.extend(self._parts(content))
-        if annotations := delta.get("annotations"):
-            self._annotations += annotations
         if refusal := delta.get("refusal"):
             pieces.append(self._say(refusal, self._refusal))
         if calls := delta.get("tool_calls"):
             pieces.append(StreamingChunk(tool_calls=tuple(self._call(call) for call in calls)))
+        pieces += self._further(delta)
         return pieces
+
+    def _further(self, delta: Json) -> Iterator[StreamingChunk]:
+        """What few answers have: sources, images, and sound, whose text is what was said."""
+        self._annotations += delta.get("annotations") or ()
+        self._images += [one["image_url"]["url"] for one in delta.get("images") or ()]
+        self._extra_content.update(delta.get("extra_content") or {})  # Gemini's signature of it
+        if audio := delta.get("audio"):
+            self._audio += filter(None, (audio.get("data"),))
+            if transcript := audio.get("transcript"):
+                yield self._say(transcript, self._text)
 
     def _thoughts(self, delta: Json) -> Iterator[StreamingChunk]:
         if thought := delta.get("reasoning_content"):

@@ -135,11 +135,18 @@ def _text(text: str) -> Json:
 
 
 def _assistant(message: ChatMessage, replays: Container[str]) -> Json:
-    """Text, calls and, where it came from such a server, the reasoning: it may demand it back."""
+    """Text, calls and, where it came from such a server, the reasoning: it may demand it back.
+
+    Of sound the text goes back: its id, which the API would take, is forgotten after an hour, and a
+    run may be taken up tomorrow. An image goes back to no server in what its model said.
+    """
     calls = [_call(call) for call in message.tool_calls]
     wire: Json = {"role": "assistant", "content": message.text or (None if calls else "")}
     if calls:
         wire["tool_calls"] = calls
+    signature = own_data("openai", message.meta).get("extra_content")
+    if signature and "extra_content" in replays:
+        wire["extra_content"] = signature
     for thought in message.reasonings:
         given_back = _reasoning(thought, message.texts)
         wire |= {name: value for name, value in given_back.items() if name in replays}

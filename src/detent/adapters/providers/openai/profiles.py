@@ -23,7 +23,9 @@ Message: TypeAlias = dict[str, Any]
 Rewrite: TypeAlias = Callable[[Iterable[Message]], Iterator[Message]]
 """Makes of the messages of a request, as they are on the wire, what one server wants of them."""
 
-REASONING_MEMBERS = frozenset({"reasoning", "reasoning_content", "reasoning_details", "content"})
+REASONING_MEMBERS = frozenset(
+    {"reasoning", "reasoning_content", "reasoning_details", "content", "extra_content"}
+)
 
 
 @frozen

@@ -18,7 +18,7 @@ from detent.adapters.providers.http.neutral import decided_reason
 from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
 from detent.adapters.providers.http.wire import first_count, read_arguments
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
-from detent.core.chat.messages import ReasoningContent, ToolCall
+from detent.core.chat.messages import ImageContent, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
@@ -208,6 +208,10 @@ class ResponseFold:
             case "reasoning":
                 text = "".join(text for text, _ in _texts(item))
                 yield ReasoningContent(text, {PROVIDER: item})
+            case "image_generation_call" if item.get("result"):
+                mime_type = f"image/{item.get('output_format') or 'png'}"
+                own = without(item, "result")
+                yield ImageContent(item["result"], mime_type, meta={PROVIDER: own})
             case _ if self._is_call(item):
                 yield _call(item, cut=cut and item.get("status") != "completed")
             case _:

@@ -19,6 +19,7 @@ from detent.adapters.providers.http.calls import (
     functions_of,
     id_of,
 )
+from detent.adapters.providers.http.media import made_by_model
 from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
 from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
 from detent.adapters.providers.http.thinking import openai_effort
@@ -160,6 +161,10 @@ def _item(part: Part) -> Json:
             return dict(own_data(PROVIDER, part.extra))
         case ToolCall():
             return _call(part)
+        case ImageContent(data, meta=meta) if own := own_data(PROVIDER, meta):
+            return {**own, "result": data}
+        case ImageContent() | FileContent():
+            return {"role": "assistant", "content": made_by_model(part)}
         case _:
             raise cannot_send(API, f"{type(part).__name__} in a message of the assistant")
 
