@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from detent.adapters.providers.http.caller import Timeouts as Timeouts
     from detent.adapters.providers.http.endpoints import Endpoint as Endpoint
     from detent.adapters.providers.http.secrets import Secret as Secret
-    from detent.adapters.providers.http.thinking import ThinkingLevel as ThinkingLevel
     from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
+    from detent.adapters.providers.meaning.thinking import ThinkingLevel as ThinkingLevel
     from detent.adapters.providers.ollama.chat import OllamaChatGenerator as OllamaChatGenerator
     from detent.adapters.providers.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
     from detent.adapters.providers.openai.profiles import Profile as Profile
@@ -119,7 +119,7 @@ else:
             "adapters.providers.http.caller": "Timeouts",
             "adapters.providers.http.endpoints": "Endpoint",
             "adapters.providers.http.secrets": "Secret",
-            "adapters.providers.http.thinking": "ThinkingLevel",
+            "adapters.providers.meaning.thinking": "ThinkingLevel",
             "adapters.providers.local.chat": "LocalChatGenerator",
             "adapters.providers.ollama.chat": "OllamaChatGenerator",
             "adapters.providers.openai.chat": "OpenAIChatGenerator",

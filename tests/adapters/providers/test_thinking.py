@@ -11,7 +11,7 @@ import pytest
 
 from detent import chat_generator
 from detent.adapters.providers.capabilities import CAPABILITIES
-from detent.adapters.providers.http.thinking import ThinkingLevel
+from detent.adapters.providers.meaning.thinking import ThinkingLevel
 from detent.adapters.providers.registry import PROVIDERS, described, from_description
 from detent.core.chat.messages import ChatMessage
 from detent.ports.chat import ChatGeneratorError
@@ -175,9 +175,15 @@ def test_the_setting_is_data() -> None:
     assert described(from_description(data)) == data
 
 
-IN_RECORDS = {"gemini": {"google", "gemini"}, "vertex": {"vertex"}, "vercel": {"vercel-gateway"}}
-IN_RECORDS |= {"litellm": {"litellm-proxy"}, "ollama-v1": {"ollama-openai"}}
-IN_RECORDS |= {"openai-responses": {"openai"}, "moonshot": {"moonshot", "moonshotai"}}
+IN_RECORDS = {
+    "gemini": {"google", "gemini"},
+    "litellm": {"litellm-proxy"},
+    "moonshot": {"moonshot", "moonshotai"},
+    "ollama-v1": {"ollama-openai"},
+    "openai-responses": {"openai"},
+    "vercel": {"vercel-gateway"},
+    "vertex": {"vertex"},
+}
 
 
 @needs_records

@@ -10,7 +10,7 @@ import pytest
 
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,

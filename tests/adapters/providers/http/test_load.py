@@ -11,7 +11,7 @@ import httpx
 import pytest
 from attrs import frozen
 
-from detent.adapters.providers.http.estimates import counted
+from detent.adapters.providers.meaning.estimates import counted
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError

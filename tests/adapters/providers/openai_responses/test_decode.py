@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.http.answers import Answer
-from detent.adapters.providers.http.parts import Said, parts_of
+from detent.adapters.providers.meaning.parts import Said, parts_of
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import under_way, wire_items
 from detent.core.chat.messages import ChatMessage, ReasoningContent, TextContent, ToolCall

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
 from detent.adapters.providers.openai_responses.encode import request_body
 from detent.core.chat.messages import (
     ChatMessage,

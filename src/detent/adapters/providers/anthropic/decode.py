@@ -12,11 +12,11 @@ from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.anthropic.blocks import Block, given_only
 from detent.adapters.providers.anthropic.encode import PROVIDER
-from detent.adapters.providers.http.citations import with_citations
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import BROKEN_OFF, decided_reason
-from detent.adapters.providers.http.parts import Part, assistant_message
-from detent.adapters.providers.http.wire import first_count
+from detent.adapters.providers.meaning.citations import with_citations
+from detent.adapters.providers.meaning.neutral import BROKEN_OFF, decided_reason
+from detent.adapters.providers.meaning.parts import Part, assistant_message
+from detent.adapters.providers.meaning.wire import first_count
 from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 

@@ -6,19 +6,18 @@ Source: https://platform.claude.com/docs/en/api/messages
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
-from detent.adapters.providers.http.media import made_by_model
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
-from detent.adapters.providers.http.thinking import budget_of, level_of
-from detent.adapters.providers.http.turns import in_turns, is_blank
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.media import made_by_model
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import as_claude
+from detent.adapters.providers.meaning.turns import in_turns, is_blank
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -38,13 +37,6 @@ API = "the Messages API"
 PROVIDER = "anthropic"
 DEFAULT_MAX_TOKENS = 8192
 """The API demands a limit; this one is within that of every model that is served."""
-
-LEAST_BUDGET = 1024
-BEFORE_ADAPTIVE = re.compile(r"claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[015]\b|[@-]20|$))")
-"""The models that are told how many tokens they may think, and not how hard.
-
-Source: https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
-"""
 
 RENAMED = {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
 NEUTRAL = frozenset({"parallel_tool_calls", "response_format"})
@@ -92,14 +84,10 @@ def with_thinking(request: ChatRequest) -> Mapping[str, Any]:
     options, thinking = request.options, request.thinking
     if thinking is None or "thinking" in options:
         return options
-    if thinking == "off":
-        return {**options, "thinking": {"type": "disabled"}}
-    if BEFORE_ADAPTIVE.search(request.model):
-        budget = max(budget_of(thinking), LEAST_BUDGET)
-        return {**options, "thinking": {"type": "enabled", "budget_tokens": budget}}
+    members = as_claude(request.model, thinking)
     own: Any = options.get("output_config") or {}
-    config = {"effort": level_of(thinking), **own}
-    return {**options, "thinking": {"type": "adaptive"}, "output_config": config}
+    config = {**members.get("output_config", {}), **own}
+    return {**options, **members, "output_config": config}
 
 
 def _thinking_budget(options: Mapping[str, Any]) -> int:

@@ -12,17 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
-from attrs import evolve
-
-from detent.adapters.providers.anthropic.encode import with_thinking
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
-from detent.adapters.providers.http.media import made_by_model
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
-from detent.adapters.providers.http.thinking import ThinkingLevel, level_of
-from detent.adapters.providers.http.turns import in_turns, is_blank
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.media import made_by_model
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import ThinkingLevel, as_claude, level_of
+from detent.adapters.providers.meaning.turns import in_turns, is_blank
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -116,8 +113,7 @@ def _thinking(request: ChatRequest, thinking: ThinkingLevel) -> Json:
     """How much the model shall think, as its maker says it: Converse has no word for it."""
     model, level = request.model, level_of(thinking)
     if "anthropic" in model:
-        said = with_thinking(evolve(request, options={}))
-        return {name: said[name] for name in ("thinking", "output_config") if name in said}
+        return as_claude(model, thinking)
     if "amazon.nova" in model:
         config = {"type": "enabled", "maxReasoningEffort": level} if level else {"type": "disabled"}
         return {"reasoningConfig": config}

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from attrs import define, field
 from returns.result import Failure, Result, Success
 
-from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.parts import Part, assistant_message
-from detent.adapters.providers.http.wire import first_count, read_arguments
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.parts import Part, assistant_message
+from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.core.chat.messages import Citation, ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,

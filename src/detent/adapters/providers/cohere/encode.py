@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import own_data
-from detent.adapters.providers.http.thinking import budget_of
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import own_data
+from detent.adapters.providers.meaning.thinking import budget_of
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,

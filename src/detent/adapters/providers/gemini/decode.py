@@ -14,9 +14,9 @@ from returns.result import Failure, Result, Success
 from detent.adapters.providers.gemini.calls import PROVIDER, Call
 from detent.adapters.providers.gemini.grounding import grounds, likelihoods
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
-from detent.adapters.providers.http.wire import first_choice, first_count
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from detent.adapters.providers.gemini.calls import PROVIDER
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
-from detent.adapters.providers.http.thinking import ThinkingLevel, budget_of, level_of
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import ThinkingLevel, budget_of, level_of
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from detent.adapters.providers.http.citations import citation
-from detent.adapters.providers.http.parts import Said
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.parts import Said
 from detent.core.chat.messages import Citation
 from detent.core.chat.replies import TokenLogprob
 

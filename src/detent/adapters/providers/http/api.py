@@ -9,7 +9,7 @@ from attrs import field, frozen
 from detent.adapters.providers.http.answers import Fold, Payloads
 from detent.adapters.providers.http.endpoints import Endpoint
 from detent.adapters.providers.http.payloads import PayloadDecoder
-from detent.adapters.providers.http.thinking import ThinkingLevel
+from detent.adapters.providers.meaning.thinking import ThinkingLevel
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import SchemaMode
 from detent.core.tools.tool import ToolSpec

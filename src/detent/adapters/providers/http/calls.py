@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import ToolCall
 from detent.core.tools.tool import ToolSpec
 

@@ -17,9 +17,9 @@ from detent.adapters.providers.http.caller import (
 )
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
-from detent.adapters.providers.http.estimates import counted
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
-from detent.adapters.providers.http.thinking import ThinkingLevel, require_thinking
+from detent.adapters.providers.meaning.estimates import counted
+from detent.adapters.providers.meaning.thinking import ThinkingLevel, require_thinking
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
@@ -102,7 +102,7 @@ class HttpChatGenerator:
         self.api = api
         self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
-        self._thinking = options.get("thinking")
+        self._thinking: ThinkingLevel | None = options.get("thinking")
         require_thinking(self._thinking)
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
@@ -166,7 +166,7 @@ class HttpChatGenerator:
             request, answer = self._prepared(asked)
             reply = self._caller.call(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
-                return reply if reply.finish_reason == "paused" else counted(reply, messages, tools)
+                return counted(reply, messages, tools)
             wait(POLL_S)
 
     async def run_async(
@@ -186,7 +186,7 @@ class HttpChatGenerator:
             request, answer = self._prepared(asked)
             reply = await self._caller.call_async(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
-                return reply if reply.finish_reason == "paused" else counted(reply, messages, tools)
+                return counted(reply, messages, tools)
             await asyncio.sleep(POLL_S)
 
     def _asked(

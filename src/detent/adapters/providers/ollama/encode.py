@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool
-from detent.adapters.providers.http.neutral import sent, wanted_schema
-from detent.adapters.providers.http.parts import own_data
-from detent.adapters.providers.http.thinking import level_of
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.neutral import sent, wanted_schema
+from detent.adapters.providers.meaning.parts import own_data
+from detent.adapters.providers.meaning.thinking import level_of
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,

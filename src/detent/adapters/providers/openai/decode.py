@@ -14,11 +14,11 @@ from attrs import define, evolve, field
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.calls import FREE_TEXT
-from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
-from detent.adapters.providers.http.logprobs import logprobs
-from detent.adapters.providers.http.media import audio_of, image_of_url
-from detent.adapters.providers.http.wire import first_choice, first_count, read_arguments
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.logprobs import logprobs
+from detent.adapters.providers.meaning.media import audio_of, image_of_url
+from detent.adapters.providers.meaning.wire import first_choice, first_count, read_arguments
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,

@@ -18,8 +18,8 @@ from detent.adapters.providers.http.calls import (
     functions_of,
     id_of,
 )
-from detent.adapters.providers.http.parts import own_data
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.meaning.parts import own_data
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.adapters.providers.openai.profiles import COMPATIBLE, REASONING_MEMBERS, Profile
 from detent.core.chat.messages import (
     ChatMessage,

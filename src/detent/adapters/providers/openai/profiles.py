@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from detent.adapters.providers.http.endpoints import BEARER, Endpoint
-from detent.adapters.providers.http.thinking import (
+from detent.adapters.providers.meaning.thinking import (
     ThinkingMembers,
     as_effort,
     as_reasoning,
     as_switch,
     as_template,
 )
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.replies import SchemaMode
 
 Message: TypeAlias = dict[str, Any]

@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.calls import FREE_TEXT
-from detent.adapters.providers.http.citations import citation
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.logprobs import logprobs
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
-from detent.adapters.providers.http.wire import first_count, read_arguments
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.logprobs import logprobs
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message, without
+from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.chat.messages import ImageContent, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
@@ -194,7 +194,7 @@ class ResponseFold:
     def _is_call(self, item: Json) -> bool:
         """Whether it calls a tool of ours."""
         kind = item.get("type")
-        is_ours = self._custom is None or item.get("name") in self._custom
+        is_ours = self._custom is None or str(item.get("name")) in self._custom
         return kind == "function_call" or (kind == CUSTOM_CALL and is_ours)
 
     def _parts_of(self, item: Json, *, cut: bool) -> Iterator[Part]:

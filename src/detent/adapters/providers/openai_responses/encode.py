@@ -19,11 +19,11 @@ from detent.adapters.providers.http.calls import (
     functions_of,
     id_of,
 )
-from detent.adapters.providers.http.media import made_by_model
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
-from detent.adapters.providers.http.thinking import openai_effort
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.meaning.media import made_by_model
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import openai_effort
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -222,8 +222,9 @@ def _tool(tool: ToolSpec) -> Json:
 
 def _tool_choice(choice: object, custom: Container[str]) -> object:
     name = named_tool(choice)
-    kind = "custom" if name in custom else "function"
-    return choice if name is None else {"type": kind, "name": name}
+    if name is None:
+        return choice
+    return {"type": "custom" if name in custom else "function", "name": name}
 
 
 def _text_options(options: Json) -> Json:

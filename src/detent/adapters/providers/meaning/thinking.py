@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.wire import cannot_send
 
 Level: TypeAlias = Literal["low", "medium", "high"]
 ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"] | int
@@ -18,6 +18,14 @@ ThinkingMembers: TypeAlias = Callable[[str, ThinkingLevel], Members]
 
 BUDGETS: Mapping[Level, int] = {"low": 2048, "medium": 8192, "high": 24_576}
 """What a level is where a provider takes tokens."""
+
+HIGHEST: Level = "high"
+LEAST_BUDGET = 1024
+BEFORE_ADAPTIVE = re.compile(r"claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[015]\b|[@-]20|$))")
+"""The Claudes that are told how many tokens they may think, and not how hard.
+
+Source: https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+"""
 
 ALWAYS_THINKS = re.compile(r"(?:.*/)?o[134](?:-|$)")
 LEAST_IS_MINIMAL = re.compile(r"(?:.*/)?gpt-5(?:-mini|-nano)?(?:-20|$)")
@@ -37,9 +45,14 @@ def level_of(thinking: ThinkingLevel) -> Level | None:
     >>> level_of("high"), level_of(3000), level_of(100_000), level_of("off")
     ('high', 'medium', 'high', None)
     """
-    if isinstance(thinking, int):
-        return next((level for level, most in BUDGETS.items() if thinking <= most), "high")
-    return None if thinking == "off" else thinking
+    match thinking:
+        case "off":
+            return None
+        case "low" | "medium" | "high":
+            return thinking
+        case tokens:
+            levels: Iterator[Level] = (level for level, most in BUDGETS.items() if tokens <= most)
+            return next(levels, HIGHEST)
 
 
 def budget_of(thinking: ThinkingLevel) -> int:
@@ -68,6 +81,16 @@ def openai_effort(model: str, thinking: ThinkingLevel) -> str:
 def as_effort(model: str, thinking: ThinkingLevel) -> Members:
     """As `reasoning_effort`, OpenAI's member, which most servers have taken over."""
     return {"reasoning_effort": openai_effort(model, thinking)}
+
+
+def as_claude(model: str, thinking: ThinkingLevel) -> Members:
+    """As Claude is told: how many tokens, or how hard, as newer models know themselves how long."""
+    if thinking == "off":
+        return {"thinking": {"type": "disabled"}}
+    if BEFORE_ADAPTIVE.search(model):
+        budget = max(budget_of(thinking), LEAST_BUDGET)
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": level_of(thinking)}}
 
 
 def as_switch(_: str, thinking: ThinkingLevel) -> Members:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from detent.adapters.providers.http.parts import Part, Said
+from detent.adapters.providers.meaning.parts import Part, Said
 from detent.core.chat.messages import Citation
 
 Json: TypeAlias = Mapping[str, Any]

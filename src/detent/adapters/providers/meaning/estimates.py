@@ -29,8 +29,12 @@ TOKENS_PER_ATTACHMENT = 1000
 def counted(
     reply: ChatReply, messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
 ) -> ChatReply:
-    """The reply, with an estimate of its usage if the provider counted nothing."""
-    if reply.usage.total_tokens:
+    """The reply, with an estimate of its usage if the provider counted nothing.
+
+    An answer that is still being made has no count yet: it comes with its end.
+    """
+    is_begun = reply.finish_reason == "paused" and not reply.message.content
+    if reply.usage.total_tokens or is_begun:
         return reply
     schemas = sum(len(tool.description) + len(repr(tool.parameters)) for tool in tools)
     usage = Usage(_tokens(messages) + schemas // CHARACTERS_PER_TOKEN, _tokens([reply.message]))

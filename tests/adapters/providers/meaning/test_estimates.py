@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from detent import Agent, Limits, tool
-from detent.adapters.providers.http.estimates import counted
+from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.core.chat.messages import (
     ChatMessage,
