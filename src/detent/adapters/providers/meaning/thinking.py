@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from detent.adapters.providers.meaning.wire import cannot_send
@@ -19,7 +19,6 @@ ThinkingMembers: TypeAlias = Callable[[str, ThinkingLevel], Members]
 BUDGETS: Mapping[Level, int] = {"low": 2048, "medium": 8192, "high": 24_576}
 """What a level is where a provider takes tokens."""
 
-HIGHEST: Level = "high"
 LEAST_BUDGET = 1024
 BEFORE_ADAPTIVE = re.compile(r"claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[015]\b|[@-]20|$))")
 """The Claudes that are told how many tokens they may think, and not how hard.
@@ -31,12 +30,12 @@ ALWAYS_THINKS = re.compile(r"(?:.*/)?o[134](?:-|$)")
 LEAST_IS_MINIMAL = re.compile(r"(?:.*/)?gpt-5(?:-mini|-nano)?(?:-20|$)")
 
 
-def require_thinking(given: object) -> None:
-    """Raise ValueError unless `given` is a `ThinkingLevel`, or None."""
-    is_number = isinstance(given, int) and not isinstance(given, bool) and given > 0
-    if not (given in {None, "off", *BUDGETS} or is_number):
+def require_thinking(value: object) -> None:
+    """Raise ValueError unless `value` is a `ThinkingLevel`, or None."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if not (value in {None, "off", *BUDGETS} or is_number):
         levels = ", ".join(map(repr, ("off", *BUDGETS)))
-        raise ValueError(f"thinking must be {levels} or a number of tokens above 0, got {given!r}")
+        raise ValueError(f"thinking must be {levels} or a number of tokens above 0, got {value!r}")
 
 
 def level_of(thinking: ThinkingLevel) -> Level | None:
@@ -51,8 +50,10 @@ def level_of(thinking: ThinkingLevel) -> Level | None:
         case "low" | "medium" | "high":
             return thinking
         case tokens:
-            levels: Iterator[Level] = (level for level, most in BUDGETS.items() if tokens <= most)
-            return next(levels, HIGHEST)
+            for level, most in BUDGETS.items():
+                if tokens <= most:
+                    return level
+            return "high"
 
 
 def budget_of(thinking: ThinkingLevel) -> int:
