@@ -5,6 +5,7 @@ Source: https://ai.google.dev/api/generate-content
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -43,6 +44,11 @@ GENERATION_CONFIG = {
     "top_k": "topK",
     "top_p": "topP",
 }
+SEES_RESULTS = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d)")
+"""The models that see images and files in the results of functions.
+
+Source: https://ai.google.dev/gemini-api/docs/function-calling#multimodal
+"""
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 WITHOUT_MEANING = ("parallel_tool_calls",)  # how many calls the model makes cannot be said here
 # Gemini 3 demands a signature in the first call of each turn, and takes this for turns of others.
@@ -64,7 +70,7 @@ def request_body(request: ChatRequest) -> bytes:
     """
     messages, tools, options = request.messages, request.tools, request.options
     rest = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
-    body: Json = {"contents": [*contents(messages)]}
+    body: Json = {"contents": [*contents(messages, sees_results=sees_results(request.model))]}
     if texts := [text for message in messages for text in _instructions(message)]:
         body["systemInstruction"] = {"parts": [{"text": text} for text in texts]}
     functions = [{"functionDeclarations": [_function(tool) for tool in tools]}] if tools else []
@@ -95,17 +101,29 @@ def _thinking(model: str, thinking: ThinkingLevel) -> Json:
     return config if thinking == "off" else config | {"includeThoughts": True}
 
 
-def contents(messages: Iterable[ChatMessage]) -> Iterator[Json]:
+def sees_results(model: str) -> bool:
+    """Whether a model sees images and files in the results of functions.
+
+    >>> sees_results("gemini-3-pro-preview"), sees_results("gemini-2.5-pro")
+    (True, False)
+    """
+    return SEES_RESULTS.match(model) is not None
+
+
+def contents(messages: Iterable[ChatMessage], *, sees_results: bool = False) -> Iterator[Json]:
     """The conversation as the API wants it, without the system's messages.
 
-    The results of one turn are one content; images and files in them follow in another one.
+    The results of one turn are one content. Images and files in them follow in another one, unless
+    the model sees them in a result.
     """
     results: list[Json] = []
     attached: list[Json] = []
     for message in messages:
         if message.role is ChatRole.TOOL:
-            results += [_result(result) for result in message.tool_call_results]
-            attached += [part for one in message.tool_call_results for part in _attachments(one)]
+            for result in message.tool_call_results:
+                media = [] if isinstance(result.result, str) else _media(result.result)
+                results.append(_result(result, media if sees_results else ()))
+                attached += [] if sees_results else _attachments(result, media)
             continue
         yield from _user(results, attached)
         results, attached = [], []
@@ -171,20 +189,23 @@ def _call(call: ToolCall) -> Json:
     return {"functionCall": {"name": call.tool_name, "args": arguments_of(call), **named}, **own}
 
 
-def _result(result: ToolCallResult) -> Json:
+def _result(result: ToolCallResult, media: Sequence[Json]) -> Json:
     """A result; only a call to which Gemini gave an id is paired by it, the others by order."""
     own = own_data(PROVIDER, result.origin.extra)
     response = {"error" if result.error else "output": result.text}
     named = {"id": own["id"]} if "id" in own else {}
-    return {"functionResponse": {"name": result.origin.tool_name, "response": response, **named}}
+    seen = {"parts": [*media]} if media else {}
+    name = result.origin.tool_name
+    return {"functionResponse": {"name": name, "response": response, **seen, **named}}
 
 
-def _attachments(result: ToolCallResult) -> list[Json]:
-    if isinstance(result.result, str):
-        return []
-    parts = [_part(part) for part in result.result if not isinstance(part, TextContent)]
+def _media(parts: Iterable[object]) -> list[Json]:
+    return [_part(part) for part in parts if not isinstance(part, TextContent)]
+
+
+def _attachments(result: ToolCallResult, media: Sequence[Json]) -> list[Json]:
     label = f"Attached to the result of tool {result.origin.tool_name}:"
-    return [{"text": label}, *parts] if parts else []
+    return [{"text": label}, *media] if media else []
 
 
 def _function(tool: ToolSpec) -> Json:
