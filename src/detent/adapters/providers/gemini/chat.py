@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from typing import Unpack
 from urllib.parse import quote
+
+from attrs import evolve
 
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import request_body
@@ -16,6 +20,8 @@ from detent.adapters.providers.http.adapter import (
     Secret,
     below,
 )
+from detent.adapters.providers.http.api import TokenCount
+from detent.adapters.providers.http.counting import counted_members
 
 AI_STUDIO = Endpoint(
     "https://generativelanguage.googleapis.com/v1beta",
@@ -65,12 +71,29 @@ class GeminiChatGenerator(HttpChatGenerator):
         api = HttpApi(
             home, f"/{path}:", request_body, lambda _: GenerateFold(), schema_mode="without_tools"
         )
+        count = TokenCount(
+            f"/{path}:countTokens", ON_VERTEX if project else _wrapped(path), "totalTokens"
+        )
+        api = evolve(api, count=count)
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
         if stream:
             return below(self._base_url, f"{self.api.path}streamGenerateContent", "alt=sse")
         return below(self._base_url, f"{self.api.path}generateContent")
+
+
+ON_VERTEX = counted_members({"contents", "generationConfig", "systemInstruction", "tools"})
+
+
+def _wrapped(path: str) -> Callable[[bytes], bytes]:
+    """Makes the body of a count for AI Studio, which counts a whole request."""
+
+    def body(request: bytes) -> bytes:
+        whole = {"model": path, **json.loads(request)}
+        return json.dumps({"generateContentRequest": whole}).encode()
+
+    return body
 
 
 def vertex(project: str, location: str, *, publisher: str = "google") -> Endpoint:

@@ -36,6 +36,21 @@ class ChatRequest:
     thinking: ThinkingLevel | None = field(default=None, kw_only=True)
 
 
+@frozen
+class TokenCount:
+    """How an API counts the tokens of a request without answering it. All of it is pure.
+
+    Attributes:
+        path: where the request goes, below the address of the server.
+        body: makes of the body of a request that of its count.
+        member: the member of the answer that is the number.
+    """
+
+    path: str
+    body: Callable[[bytes], bytes]
+    member: str
+
+
 def nowhere(messages: Sequence[ChatMessage]) -> None:
     """Of an API that makes no answer while nobody waits."""
 
@@ -54,6 +69,7 @@ class HttpApi:
             `response_format`.
         under_way: where the answer is to be had that the server is still making, as the last of
             the messages says; None where it is to be asked for.
+        count: how it counts tokens, if it does.
     """
 
     endpoint: Endpoint
@@ -63,3 +79,4 @@ class HttpApi:
     payloads: Callable[[], Payloads] = PayloadDecoder
     schema_mode: SchemaMode = "never"
     under_way: Callable[[Sequence[ChatMessage]], str | None] = nowhere
+    count: TokenCount | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
-from detent.adapters.providers.http.answers import Answer
+from detent.adapters.providers.http.answers import Answer, Fold, Payloads
 from detent.adapters.providers.http.api import ChatRequest, HttpApi
 from detent.adapters.providers.http.caller import (
     HttpCaller,
@@ -16,10 +16,12 @@ from detent.adapters.providers.http.caller import (
     host_of,
 )
 from detent.adapters.providers.http.clients import Clients
+from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.meaning.thinking import ThinkingLevel, require_thinking
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
@@ -189,6 +191,42 @@ class HttpChatGenerator:
                 return counted(reply, messages, tools)
             await asyncio.sleep(POLL_S)
 
+    def count_tokens(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+    ) -> int:
+        """How many tokens the model would read, as the provider counts them; nothing is answered.
+
+        Raises:
+            ChatGeneratorError: there is no count, or the provider has none.
+        """
+        asked = self._asked(messages, tools, generation_kwargs, None)
+        request, answer = self._counting(asked)
+        return self._caller.call(request, answer, None).usage.input_tokens
+
+    async def count_tokens_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+    ) -> int:
+        """As `count_tokens`."""
+        asked = self._asked(messages, tools, generation_kwargs, None)
+        request, answer = self._counting(asked)
+        reply = await self._caller.call_async(request, answer, None)
+        return reply.usage.input_tokens
+
+    def _counting(self, asked: ChatRequest) -> tuple[Request, Answer]:
+        count = self.api.count
+        if count is None:
+            raise cannot_send(host_of(self._base_url), "request to count tokens")
+        url = below(self._base_url, count.path)
+        return self._sending(url, count.body(self.api.encode(asked)), CountFold(count.member))
+
     def _asked(
         self,
         messages: Sequence[ChatMessage],
@@ -213,18 +251,31 @@ class HttpChatGenerator:
         path = self.api.under_way(asked.messages)
         body = self.api.encode(asked) if path is None else b""
         url = below(self._base_url, path) if path else self._url(stream=asked.stream)
+        method: Literal["GET", "POST"] = "GET" if path else "POST"
+        fold, payloads = self.api.decode(asked), self.api.payloads()
+        return self._sending(url, body, fold, payloads=payloads, method=method)
+
+    def _sending(
+        self,
+        url: str,
+        body: bytes,
+        fold: Fold,
+        *,
+        payloads: Payloads | None = None,
+        method: Literal["GET", "POST"] = "POST",
+    ) -> tuple[Request, Answer]:
         try:
             headers, secrets = self._signed_headers(url, body)
         except SecretError as error:
             text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
             raise ChatGeneratorError(ModelFailure("authentication", text)) from error
         answer = Answer(
-            self.api.decode(asked),
+            fold,
             host_of(url),
             redact=lambda text: redacted(text, secrets),
-            payloads=self.api.payloads(),
+            payloads=payloads,
         )
-        return Request(url, headers, body, "GET" if path else "POST"), answer
+        return Request(url, headers, body, method), answer
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         """The headers of a request, and the secrets in them.
