@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from detent.adapters.providers.anthropic.chat import (
         AnthropicChatGenerator as AnthropicChatGenerator,
     )
+    from detent.adapters.providers.anthropic.clouds import (
+        BedrockAnthropicChatGenerator as BedrockAnthropicChatGenerator,
+    )
+    from detent.adapters.providers.anthropic.clouds import (
+        VertexAnthropicChatGenerator as VertexAnthropicChatGenerator,
+    )
     from detent.adapters.providers.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.providers.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
     from detent.adapters.providers.cohere.chat import CohereChatGenerator as CohereChatGenerator
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
     from detent.adapters.providers.http.endpoints import Endpoint as Endpoint
     from detent.adapters.providers.http.secrets import Secret as Secret
     from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
+    from detent.adapters.providers.meaning.thinking import ThinkingLevel as ThinkingLevel
     from detent.adapters.providers.ollama.chat import OllamaChatGenerator as OllamaChatGenerator
     from detent.adapters.providers.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
     from detent.adapters.providers.openai.profiles import Profile as Profile
@@ -25,14 +32,32 @@ if TYPE_CHECKING:
         AzureOpenAIChatGenerator as AzureOpenAIChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
+        CerebrasChatGenerator as CerebrasChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
         DeepSeekChatGenerator as DeepSeekChatGenerator,
     )
+    from detent.adapters.providers.openai.servers import (
+        FireworksChatGenerator as FireworksChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        GitHubModelsChatGenerator as GitHubModelsChatGenerator,
+    )
     from detent.adapters.providers.openai.servers import GroqChatGenerator as GroqChatGenerator
+    from detent.adapters.providers.openai.servers import (
+        HuggingFaceChatGenerator as HuggingFaceChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        LiteLLMChatGenerator as LiteLLMChatGenerator,
+    )
     from detent.adapters.providers.openai.servers import (
         LlamaCppChatGenerator as LlamaCppChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
         MistralChatGenerator as MistralChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        MoonshotChatGenerator as MoonshotChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
         OllamaV1ChatGenerator as OllamaV1ChatGenerator,
@@ -41,10 +66,22 @@ if TYPE_CHECKING:
         OpenRouterChatGenerator as OpenRouterChatGenerator,
     )
     from detent.adapters.providers.openai.servers import (
+        PerplexityChatGenerator as PerplexityChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        SnowflakeChatGenerator as SnowflakeChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
         TogetherChatGenerator as TogetherChatGenerator,
+    )
+    from detent.adapters.providers.openai.servers import (
+        VercelChatGenerator as VercelChatGenerator,
     )
     from detent.adapters.providers.openai.servers import VLLMChatGenerator as VLLMChatGenerator
     from detent.adapters.providers.openai.servers import XAIChatGenerator as XAIChatGenerator
+    from detent.adapters.providers.openai.servers import (
+        ZAIChatGenerator as ZAIChatGenerator,
+    )
     from detent.adapters.providers.openai_responses.chat import (
         OpenAIResponsesChatGenerator as OpenAIResponsesChatGenerator,
     )
@@ -52,10 +89,12 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.scripted import (
         ScriptedChatGenerator as ScriptedChatGenerator,
     )
+    from detent.core.chat.messages import Citation as Citation
     from detent.core.chat.replies import ChatReply as ChatReply
     from detent.core.chat.replies import ModelFailure as ModelFailure
     from detent.core.chat.replies import SchemaMode as SchemaMode
     from detent.core.chat.replies import StreamingChunk as StreamingChunk
+    from detent.core.chat.replies import TokenLogprob as TokenLogprob
     from detent.core.chat.replies import ToolCallDelta as ToolCallDelta
     from detent.core.chat.replies import Usage as Usage
     from detent.core.tools.tool import ToolSpec as ToolSpec
@@ -70,6 +109,9 @@ else:
         __name__,
         {
             "adapters.providers.anthropic.chat": "AnthropicChatGenerator",
+            "adapters.providers.anthropic.clouds": (
+                "BedrockAnthropicChatGenerator VertexAnthropicChatGenerator"
+            ),
             "adapters.providers.bedrock.chat": "AccessKey BedrockChatGenerator",
             "adapters.providers.cohere.chat": "CohereChatGenerator",
             "adapters.providers.fallback": "FallbackChatGenerator",
@@ -77,20 +119,26 @@ else:
             "adapters.providers.http.caller": "Timeouts",
             "adapters.providers.http.endpoints": "Endpoint",
             "adapters.providers.http.secrets": "Secret",
+            "adapters.providers.meaning.thinking": "ThinkingLevel",
             "adapters.providers.local.chat": "LocalChatGenerator",
             "adapters.providers.ollama.chat": "OllamaChatGenerator",
             "adapters.providers.openai.chat": "OpenAIChatGenerator",
             "adapters.providers.openai.profiles": "Profile",
             "adapters.providers.openai.servers": (
-                "AzureOpenAIChatGenerator DeepSeekChatGenerator GroqChatGenerator "
-                "LlamaCppChatGenerator MistralChatGenerator OllamaV1ChatGenerator "
-                "OpenRouterChatGenerator TogetherChatGenerator VLLMChatGenerator XAIChatGenerator"
+                "AzureOpenAIChatGenerator CerebrasChatGenerator DeepSeekChatGenerator "
+                "FireworksChatGenerator GitHubModelsChatGenerator GroqChatGenerator "
+                "HuggingFaceChatGenerator LiteLLMChatGenerator LlamaCppChatGenerator "
+                "MistralChatGenerator MoonshotChatGenerator OllamaV1ChatGenerator "
+                "OpenRouterChatGenerator PerplexityChatGenerator SnowflakeChatGenerator "
+                "TogetherChatGenerator VLLMChatGenerator VercelChatGenerator XAIChatGenerator "
+                "ZAIChatGenerator"
             ),
             "adapters.providers.openai_responses.chat": "OpenAIResponsesChatGenerator",
             "adapters.providers.registry": "chat_generator",
             "adapters.testing.doubles.scripted": "ScriptedChatGenerator",
+            "core.chat.messages": "Citation",
             "core.chat.replies": (
-                "ChatReply ModelFailure SchemaMode StreamingChunk ToolCallDelta Usage"
+                "ChatReply ModelFailure SchemaMode StreamingChunk TokenLogprob ToolCallDelta Usage"
             ),
             "core.tools.tool": "ToolSpec",
             "ports.chat": "AsyncChatGenerator ChatGenerator ChatGeneratorError StreamingCallback",

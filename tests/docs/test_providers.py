@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from detent.adapters.providers.capabilities import CAPABILITIES
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
 from detent.core.chat.messages import ChatMessage, FileContent, ImageContent, UserPart
 from detent.core.tools.tool import ToolSpec
@@ -20,6 +21,7 @@ NEEDED = {
     "AWS_REGION": "eu-central-1",
     "AZURE_OPENAI_ENDPOINT": "https://example.openai.azure.com",
     "GOOGLE_CLOUD_PROJECT": "p",
+    "SNOWFLAKE_ACCOUNT": "a",
 }
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
@@ -52,6 +54,8 @@ def row(provider: str) -> str:
         "cannot be written" in asked(provider, parts, **options)
         for parts, options in PROBES.values()
     ]
+    can = CAPABILITIES[provider]
+    assert [can.images, can.schema] == [not refused[0], not refused[-1]]
     said = re.search(r"environment variable (.*?) is not set", asked(provider))
     key = said[1].replace(" or ", "`, `") if said else ""
     cells = [
@@ -59,6 +63,10 @@ def row(provider: str) -> str:
         f"`{PROVIDERS[provider].rpartition('.')[2]}`",
         f"`{key}`" if key else "",
         *("no" if no else "yes" for no in refused),
+        "yes" if can.tools else "not documented",
+        can.thinking or "no",
+        can.caching or "no",
+        "recordings" if can.recorded else "documentation",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -69,7 +77,7 @@ def test_the_table_of_providers_is_true(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv(name, raising=False)
     for name, value in NEEDED.items():
         monkeypatch.setenv(name, value)
-    head = ["Name", "Generator", "Key", *PROBES]
+    head = ["Name", "Generator", "Key", *PROBES, "Tools", "Thinking", "Caching", "Held against"]
     rows = [row(provider) for provider in sorted(PROVIDERS.keys() - {"local"})]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows]
     assert "\n".join(lines) in PAGE.read_text(encoding="utf-8"), "\n" + "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from detent.ports.stopping import Stop, can_be_stopped, when_stopped
+from detent.ports.stopping import Stop, can_be_stopped, wait, when_stopped
 
 
 def test_what_is_registered_is_called_once() -> None:
@@ -73,3 +73,12 @@ def test_a_block_ends_only_when_what_it_registered_has_been_called() -> None:
             threading.Timer(0.01, go_on.set).start()
         assert seen == ["closed"]
         stopping.join()
+
+
+def test_a_wait_ends_when_nobody_waits_for_the_work() -> None:
+    """However long it was to be."""
+    stop = Stop()
+    threading.Timer(0.02, stop.set).start()
+    with stop:
+        wait(60.0)
+    wait(0.0)

@@ -82,3 +82,13 @@ def when_stopped(call: Callable[[], object]) -> Generator[None]:
 def can_be_stopped() -> bool:
     """Whether `when_stopped` may ever call what it is given: there is a run that can be stopped."""
     return _current.get() is not None
+
+
+def wait(seconds: float) -> None:
+    """Wait, while somebody waits for this work; for a chat generator or a tool that blocks.
+
+    >>> wait(0.0)
+    """
+    stopped = threading.Event()
+    with when_stopped(stopped.set):
+        stopped.wait(seconds)

@@ -70,7 +70,7 @@ QUIRKS: Mapping[str, tuple[str, ...]] = {
     "calls in pieces, cut off, and without JSON": (
         f"{CHAT} test_pieces_of_calls_find_their_call",
         f"{CHAT} {LAST_CALL}",
-        f"{CHAT} test_the_text_of_a_custom_call_is_unreadable_as_arguments",
+        f"{CHAT} test_the_text_of_a_custom_call_is_its_only_argument",
     ),
     "several instructions, refusals, several choices": (
         f"{CHAT_OUT} test_each_kind_of_message_has_its_form",

@@ -19,6 +19,7 @@ NEEDED = {
     "AWS_REGION": "eu-central-1",
     "AZURE_OPENAI_ENDPOINT": "https://example.openai.azure.com",
     "GOOGLE_CLOUD_PROJECT": "p",
+    "SNOWFLAKE_ACCOUNT": "a",
 }
 
 
@@ -96,7 +97,11 @@ def test_a_provider_that_may_have_been_meant_is_named(name: str, meant: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "missing"),
-    [("azure:d", "AZURE_OPENAI_ENDPOINT"), ("vertex:m", "GOOGLE_CLOUD_PROJECT")],
+    [
+        ("azure:d", "AZURE_OPENAI_ENDPOINT"),
+        ("snowflake:m", "SNOWFLAKE_ACCOUNT"),
+        ("vertex:m", "GOOGLE_CLOUD_PROJECT"),
+    ],
 )
 def test_what_a_provider_needs_beside_a_key_is_named(
     name: str, missing: str, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +124,7 @@ ANSWERS: dict[str, str] = {
     ),
 }
 ANSWERS["vertex"] = ANSWERS["gemini"]
+ANSWERS["bedrock-anthropic"] = ANSWERS["vertex-anthropic"] = ANSWERS["anthropic"]
 LIKE_OPENAI = '{"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}'
 
 

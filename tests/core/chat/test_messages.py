@@ -22,7 +22,7 @@ from detent import (
     ToolCallResult,
     UnstorableError,
 )
-from detent.core.chat.messages import with_calls
+from detent.core.chat.messages import Citation, with_calls
 from detent.core.values.copies import protect
 from detent.machine import FrozenDict
 
@@ -43,6 +43,14 @@ def test_an_assistants_parts_stand_in_order_and_are_found_by_kind() -> None:
         CALL,
         (CALL, other),
     )
+
+
+def test_sources_stand_behind_the_text_that_they_are_for() -> None:
+    """They are parts like others, and no part of the text."""
+    cited = Citation("https://a.org", "A", "four", 0, 4)
+    message = ChatMessage(ChatRole.ASSISTANT, [TextContent("Four"), cited])
+    assert (message.text, message.citations) == ("Four", (cited,))
+    assert ChatMessage.from_dict(json.loads(json.dumps(message.to_dict()))) == message
 
 
 def test_a_user_may_send_texts_images_and_files() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from detent import ChatMessage, Limits, State, ToolCall
-from detent.core.machine.turns import advance, asked_again, end, folded, say
+from detent.core.machine.turns import advance, answered, asked_again, end, folded, say
 from detent.core.run.run import Faulted, Ready, Status
 from detent.machine import (
     Acting,
@@ -49,6 +49,15 @@ def test_a_whole_turn_is_said_in_the_models_order() -> None:
     results = [result.text for message in run.messages for result in message.tool_call_results]
     assert (run.phase, run.turn, results) == (Thinking(), 2, ["one", "two"])
     assert folded(SPEC, RUN, reply, slots)[1] == slots
+
+
+def test_a_paused_reply_goes_on_in_the_next_turn_within_the_limits() -> None:
+    """What it said stands last, and the model is asked again; the last turn is the last."""
+    reply = ChatReply(ChatMessage.from_assistant("so far"), "paused")
+    run = answered(SPEC, RUN, reply)
+    assert (run.phase, run.turn, run.messages[-1].text) == (Thinking(), 2, "so far")
+    once = AgentSpec(State({}), limits=Limits(1))
+    assert answered(once, RUN, reply).phase == Done(Exhausted("max_agent_steps"))
 
 
 def test_saying_and_ending_leave_the_run_before_as_it_was() -> None:

@@ -24,6 +24,7 @@ from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.providers.capabilities import CAPABILITIES
 from detent.adapters.providers.http.caller import host_of
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
@@ -150,6 +151,8 @@ def models() -> None:
     put(console, "\nProviders; those at a URL need the extra http:", "bold")
     for name in PROVIDERS:
         put(console, f"{name + ':MODEL':24}{_about(name)}")
+        if name in CAPABILITIES:
+            put(console, f"{'':24}{', '.join(CAPABILITIES[name].words())}", "dim")
 
 
 def _about(provider: str) -> str:

@@ -132,6 +132,22 @@ class ToolCall:
         return f"ToolCall({', '.join(f'{name}={part!r}' for name, part in self.__rich_repr__())})"
 
 
+@sealed
+@frozen
+class Citation:
+    """A source that the model names for what it says; it stands behind the text that it is for.
+
+    `quote` is what the source says. `start` and `end` are the characters of the message's text that
+    rest on it, from 0, where the provider tells them. It is never sent to a provider.
+    """
+
+    url: str | None = None
+    title: str | None = None
+    quote: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
 def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     if not ATOMS.issuperset(map(type, parts)):
         freeze(parts, frozen_leaf)  # which refuses what can be changed
@@ -164,7 +180,13 @@ class ToolCallResult:
 
 
 Content: TypeAlias = (
-    TextContent | ReasoningContent | ImageContent | FileContent | ToolCall | ToolCallResult
+    TextContent
+    | ReasoningContent
+    | ImageContent
+    | FileContent
+    | ToolCall
+    | ToolCallResult
+    | Citation
 )
 UserPart: TypeAlias = str | TextContent | ImageContent | FileContent
 
@@ -331,6 +353,11 @@ class ChatMessage:
     def reasoning(self) -> ReasoningContent | None:
         """The first piece of reasoning, or None."""
         return next(iter(self.reasonings), None)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """Every source that the model names, in order."""
+        return self._parts(Citation)
 
     def _parts(self, kind: type[Part]) -> tuple[Part, ...]:
         content: tuple[Any, ...] = self.content

@@ -11,9 +11,13 @@ from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
 
 FinishReason: TypeAlias = Literal[
-    "stop", "length", "tool_calls", "content_filter", "refusal", "other"
+    "stop", "length", "tool_calls", "content_filter", "refusal", "paused", "other"
 ]
-"""Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept."""
+"""Why a model stopped. "other" is whatever the provider says beyond these; the raw word is kept.
+
+"paused" is an answer that goes on when the model is asked again, with its message as the last one:
+the provider wants it so after a long turn, or still works at it in the background.
+"""
 
 SchemaMode: TypeAlias = Literal["always", "without_tools", "never"]
 """When a model's answer is held to a JSON Schema by its provider: also beside tools, only without
@@ -58,8 +62,25 @@ class Usage:
 
 @fast_init
 @frozen
+class TokenLogprob:
+    """A token that the model wrote, and the natural logarithm of how likely it found it.
+
+    `alternatives` are the likeliest tokens at that place, and how likely each was.
+    """
+
+    token: str
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@fast_init
+@frozen
 class ChatReply:
-    """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints)."""
+    """A model's whole answer. `extra` is the provider's own data about it (ids, fingerprints).
+
+    `usage_estimated` says that the provider did not count, and that `usage` is about right;
+    `logprobs` are those of the text, where they were asked for.
+    """
 
     message: ChatMessage
     finish_reason: FinishReason = "stop"
@@ -67,6 +88,8 @@ class ChatReply:
     model: str = ""
     raw_finish_reason: str = ""
     extra: FrozenDict[str, object] = field(default=EMPTY, converter=frozen_mapping)
+    usage_estimated: bool = False
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 FailureCause: TypeAlias = Literal[

@@ -164,8 +164,14 @@ def end(run: Run[S], outcome: Outcome) -> Run[S]:
 
 
 def answered(spec: AgentSpec[S], run: Run[S], reply: ChatReply) -> Run[S]:
-    """The run after a reply without tool calls: its end, unless that is not the answer wanted."""
+    """The run after a reply without tool calls: its end, unless that is not the answer wanted.
+
+    A paused answer goes on in a turn of its own: what was paid is in the journal, whatever happens
+    then, and the limits hold in between.
+    """
     said = say(run, [reply.message])
+    if reply.finish_reason == "paused":
+        return turned(spec, said, said.state)
     early = reply.finish_reason if reply.finish_reason in EARLY else None
     if spec.output is None:
         limit = run.exhausted

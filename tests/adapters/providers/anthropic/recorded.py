@@ -11,7 +11,7 @@ from detent.adapters.providers.anthropic.chat import AnthropicChatGenerator
 from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import PROVIDER
 from detent.adapters.providers.http.answers import Answer
-from detent.adapters.providers.http.parts import Opaque
+from detent.adapters.providers.meaning.parts import Opaque
 from detent.core.chat.messages import ImageContent
 from detent.core.chat.replies import Usage
 from tests.adapters.providers.http.recorded import Reader, Record

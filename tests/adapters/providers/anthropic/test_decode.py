@@ -263,7 +263,7 @@ def test_of_a_whole_message_the_last_call_before_the_cut_is_not_trusted() -> Non
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
-        ("pause_turn", "other"),
+        ("pause_turn", "paused"),
         ("tool_use", "other"),
         ("brand_new", "other"),
     ],
@@ -314,6 +314,7 @@ FAILURES: Failures = [
     (events(START, PING), "cut_stream", True),
     (b"", "cut_stream", True),
     (b'{"hello": 1}', "bad_response", False),
+    (events({"choices": [{"delta": {"content": "a"}}]}), "bad_response", False),
     (b'{"type": "skill_version", "id": "s"}', "bad_response", False),
     (events(delta(0, "text_delta", text="a")), "cut_stream", True),
     (

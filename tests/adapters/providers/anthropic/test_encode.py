@@ -10,7 +10,7 @@ import pytest
 
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,
@@ -18,6 +18,7 @@ from detent.core.chat.messages import (
     ReasoningContent,
     TextContent,
     ToolCall,
+    ToolCallResult,
     UserPart,
 )
 from detent.core.tools.tool import ToolSpec
@@ -283,6 +284,21 @@ def test_options_stand_in_the_body(options: dict[str, object], members: dict[str
     assert body_of(options=options) == PLAIN | members
 
 
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ({"thinking": {"type": "enabled", "budget_tokens": 20_000}}, 28_192),
+        ({"thinking": {"type": "enabled", "budget_tokens": 20_000}, "max_tokens": 30_000}, 30_000),
+        ({"thinking": {"type": "adaptive"}}, 8192),
+    ],
+)
+def test_the_usual_limit_is_for_what_comes_after_the_thinking(
+    options: dict[str, object], limit: int
+) -> None:
+    """The API counts both, and refuses a limit that is within the budget for thinking."""
+    assert body_of(options=options)["max_tokens"] == limit
+
+
 def test_a_stream_is_asked_for() -> None:
     """Only when somebody watches."""
     assert body_of(stream=True) == PLAIN | {"stream": True}
@@ -343,7 +359,11 @@ def test_code_goes_on_in_the_container_in_which_it_ran() -> None:
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
         (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
-        (ChatMessage("assistant", [PNG]), {}, "ImageContent in a message of the assistant"),
+        (
+            ChatMessage("assistant", [ToolCallResult("x", ADD)]),
+            {},
+            "ToolCallResult in a message of the assistant",
+        ),
         (
             ChatMessage.from_user(content_parts=[FileContent("", "audio/mpeg")]),
             {},

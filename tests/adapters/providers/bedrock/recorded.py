@@ -13,7 +13,7 @@ from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.bedrock.encode import PROVIDER
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.http.answers import Answer
-from detent.adapters.providers.http.parts import Opaque
+from detent.adapters.providers.meaning.parts import Opaque
 from detent.core.chat.messages import FileContent, ImageContent
 from tests.adapters.providers.http.recorded import Reader, Record, summed
 from tests.adapters.providers.http.replayed import Api, Item, arguments_of

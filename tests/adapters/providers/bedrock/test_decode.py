@@ -12,7 +12,7 @@ from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.bedrock.encode import wire_messages
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
 from detent.adapters.providers.http.answers import Answer
-from detent.adapters.providers.http.parts import Said, parts_of
+from detent.adapters.providers.meaning.parts import Said, parts_of
 from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.core.values.frozen import thaw

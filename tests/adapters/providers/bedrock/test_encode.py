@@ -10,7 +10,7 @@ import pytest
 
 from detent.adapters.providers.bedrock.encode import CacheTime, request_body
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,
@@ -18,6 +18,7 @@ from detent.core.chat.messages import (
     ReasoningContent,
     TextContent,
     ToolCall,
+    ToolCallResult,
 )
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import ChatGeneratorError
@@ -297,7 +298,11 @@ def test_the_prompt_cache_is_marked_where_the_next_request_is_the_same(
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
         (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
-        (ChatMessage("assistant", [PNG]), {}, "ImageContent in a message of the assistant"),
+        (
+            ChatMessage("assistant", [ToolCallResult("x", ADD)]),
+            {},
+            "ToolCallResult in a message of the assistant",
+        ),
         (file("audio/mpeg"), {}, "file of type audio/mpeg"),
         (ChatMessage.from_user("Hi"), {"temperature": float("nan")}, "not JSON"),
         (ChatMessage.from_user("Hi"), {"parallel_tool_calls": False}, "parallel_tool_calls=False"),

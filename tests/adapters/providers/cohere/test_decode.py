@@ -207,6 +207,13 @@ FAILURES: Failures = [
     (b"", "cut_stream", True),
     (b'{"message": "no"}', "server", True),
     (b'{"choices": []}', "bad_response", False),
+    (b'{"response_id": "r1", "text": "Hi", "meta": {}}', "bad_response", False),
+    (
+        b'{"text": "", "tool_calls": [{"name": "a"}], "finish_reason": "COMPLETE"}',
+        "bad_response",
+        False,
+    ),
+    (b'{"event_type": "text-generation", "text": "H"}\n', "cut_stream", True),
     (b'{"message": {"content": 4}}', "bad_response", False),
     (b"<html></html>", "bad_response", False),
 ]

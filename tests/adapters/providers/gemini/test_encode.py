@@ -144,6 +144,18 @@ def test_the_results_of_one_turn_are_one_content() -> None:
     assert [*contents(messages[:2])] == [*results, *attached]
 
 
+def test_a_model_that_sees_results_gets_what_is_attached_within_them() -> None:
+    """Each in its own, since Gemini 3."""
+    messages = [
+        ChatMessage.from_tool([TextContent("done"), PNG], call()),
+        ChatMessage.from_tool("3", call()),
+    ]
+    request = ChatRequest("gemini-3-pro", messages)
+    seen = response("done")
+    seen["functionResponse"]["parts"] = [PNG_WIRE]
+    assert json.loads(request_body(request))["contents"] == user(seen, response("3"))
+
+
 def body_of(given: list[ToolSpec] | None = None, /, **options: object) -> Json:
     """The body of a request with one message."""
     body: Json = json.loads(

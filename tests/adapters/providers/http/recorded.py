@@ -19,6 +19,8 @@ from attrs import field, frozen
 from returns.result import Failure
 
 from detent.adapters.providers.http.answers import Answer
+from detent.adapters.providers.http.calls import free_text_of
+from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk, Usage
 from detent.core.values.frozen import thaw
 
@@ -130,10 +132,16 @@ def summary(reply: ChatReply) -> Record:
         "finish": reply.raw_finish_reason or None,
         "usage": thaw(reply.extra.get("usage")),
         "tool_calls": [
-            {"id": call.id, "name": call.tool_name, "arguments": call.unreadable or call.arguments}
+            {"id": call.id, "name": call.tool_name, "arguments": arguments_of(call)}
             for call in message.tool_calls
         ],
     }
+
+
+def arguments_of(call: ToolCall) -> object:
+    """The arguments of a call, or its free text."""
+    is_custom = call.extra.get("type") == "custom"
+    return free_text_of(call) if is_custom else call.unreadable or call.arguments
 
 
 def difference(record: Record, reader: Reader, cut: Cut = cut_at_random) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from returns.result import Failure, Result, Success
 
+from detent.adapters.providers.http import answers
 from detent.adapters.providers.http.answers import MAX_ERROR_BYTES, Answer
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
@@ -85,6 +86,49 @@ def test_a_connection_that_breaks_before_the_end_is_what_failed(data: bytes) -> 
     made = answer()
     made.break_off(BROKEN)
     assert failure_of(made, data) == BROKEN
+
+
+KEY = "sk-1" * 60
+
+
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize("before", range(0, 620, 20))
+def test_a_key_is_found_wherever_a_text_is_cut(status: int, before: int) -> None:
+    """In what an error says and in what is no answer: it is taken out before."""
+    text = "x" * before + KEY
+    errors = [f'{{"error": "{text}"}}', f'data: {{"broken": 1}}\n\n{text}', f"<html>{text}", text]
+    for data in errors:
+        made = Answer(Letters(), "h", redact=lambda said: said.replace(KEY, "***"))
+        made.begin(status, {"x-request-id": KEY})
+        failure = failure_of(made, data.encode())
+        assert "sk-1sk" not in f"{failure.message} {failure.request_id}"
+
+
+def test_an_endless_error_body_keeps_its_status() -> None:
+    """No more of it is read than can be of use."""
+    made = answer(503, {"retry-after": "7"})
+    piece = b"x" * 65536
+    pieces = 0
+    while not made.failed and pieces < 100:
+        list(made.feed(piece))
+        pieces += 1
+    failure = made.finish().failure()
+    assert pieces == MAX_ERROR_BYTES // len(piece)
+    assert (failure.cause, failure.status, failure.retry_after_s) == ("overloaded", 503, 7.0)
+    assert len(failure.message) < 1000
+
+
+def test_an_endless_stream_is_a_bad_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its events is small."""
+    monkeypatch.setattr(answers, "MAX_ANSWER_BYTES", 1000)
+    made = answer()
+    pieces = 0
+    while not made.failed and pieces < 100:
+        pieces += len([*made.feed(b'data: {"say": "a"}\n\n')])
+    failure = made.finish().failure()
+    assert (failure.cause, failure.retryable) == ("bad_response", False)
+    assert "larger than 1000 bytes" in failure.message
+    assert pieces == 1000 // 20
 
 
 def test_an_error_status_counts_more_than_a_connection_that_breaks() -> None:

@@ -7,6 +7,7 @@ import gzip
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from queue import SimpleQueue
 
@@ -25,7 +26,7 @@ from detent.adapters.providers.http.caller import (
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.core.chat.messages import ChatMessage
-from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
+from detent.core.chat.replies import ChatReply, FailureCause, ModelFailure, StreamingChunk
 from detent.core.run.events import CancelRequested
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 
@@ -204,6 +205,93 @@ def test_a_server_that_does_not_end_is_a_timeout(serve: Serve) -> None:
     failure = failure_at(serve(play), Timeouts(total_s=0.05), ignore)
     assert (failure.cause, failure.retryable) == ("timeout", True)
     assert "still answering after 0.05 s" in failure.message
+
+
+def dripping(head: bytes, over: threading.Event) -> Play:
+    """A server that sends this, and then a byte now and then: every wait for one is short."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(head)
+        with suppress(OSError):
+            while not over.wait(0.01):
+                handler.wfile.write(b"x")
+        handler.close_connection = True
+
+    return play
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
+DENIED = b"HTTP/1.1 429 Too Many\r\nretry-after: 7\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "cause", "status"),
+    [
+        (HEAD[:20], "timeout", None),
+        (HEAD + b"x-a: ", "timeout", None),
+        (HEAD + b"\r\n", "timeout", None),
+        (DENIED, "rate_limit", 429),
+    ],
+    ids=["in the status", "in a header", "in the body", "in the body of an error"],
+)
+def test_the_time_for_the_whole_call_is_kept_in_every_phase(
+    head: bytes, cause: FailureCause, status: int | None, serve: Serve
+) -> None:
+    """Whatever comes in time keeps the time for a wait, not that for the call; a status stays."""
+    over = threading.Event()
+    threading.Timer(8.0, over.set).start()
+    failure = failure_at(serve(dripping(head, over)), Timeouts(read_s=9.0, total_s=0.1), ignore)
+    assert not over.is_set()
+    over.set()
+    assert (failure.cause, failure.retryable, failure.status) == (cause, True, status)
+
+
+def test_a_connection_that_is_used_again_is_cut_in_time_too(serve: Serve) -> None:
+    """That of the call before."""
+    over = threading.Event()
+    plays = [dripping(HEAD, over), playing(SAID, SAID_MORE, DONE)]
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        plays.pop()(handler)
+
+    url = serve(play)
+    with OpenAIChatGenerator("m", api_base_url=url, timeout=Timeouts(total_s=0.3)) as generator:
+        generator.run(QUESTION)
+        with pytest.raises(ChatGeneratorError) as caught:
+            generator.run(QUESTION)
+    over.set()
+    assert caught.value.failure.cause == "timeout"
+
+
+def test_an_error_of_the_callback_that_is_a_time_out_comes_through() -> None:
+    """It is not the provider's."""
+
+    def fail(_: StreamingChunk) -> None:
+        raise TimeoutError("mine")
+
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=WHOLE))
+    with httpx.Client(transport=transport) as client:
+        generator = OpenAIChatGenerator("m", api_base_url="http://h/v1", http_client=client)
+        with pytest.raises(TimeoutError, match="mine"):
+            generator.run(QUESTION, streaming_callback=fail)
+
+
+@pytest.mark.parametrize(
+    "line", [b"you sent Bearer sk-secret\r\n", b"x: " + b"y" * 200_000], ids=["illegal", "endless"]
+)
+def test_a_head_that_is_none_is_a_bad_response_without_the_key(line: bytes, serve: Serve) -> None:
+    """Httpx shows the line that it cannot read, and the server may have echoed the key in it."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(HEAD + line + b"\r\n")
+        handler.close_connection = True
+
+    generator = OpenAIChatGenerator("m", api_base_url=serve(play), api_key="sk-secret")
+    with generator, pytest.raises(ChatGeneratorError) as caught:
+        generator.run(QUESTION)
+    assert (caught.value.failure.cause, caught.value.failure.retryable) == ("bad_response", False)
+    assert "sk-" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
 
 
 def test_a_server_that_is_not_there_is_a_connection_failure() -> None:

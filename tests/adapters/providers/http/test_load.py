@@ -11,6 +11,7 @@ import httpx
 import pytest
 from attrs import frozen
 
+from detent.adapters.providers.meaning.estimates import counted
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError
@@ -95,7 +96,8 @@ async def asked_async(name: str, record: Record, url: str, client: httpx.AsyncCl
 
 def expected(name: str, record: Record) -> object:
     """What the same bytes give without a network."""
-    return core_of(decoded(record, READERS[name])[1])
+    result = decoded(record, READERS[name])[1]
+    return core_of(counted(result, QUESTION, []) if isinstance(result, ChatReply) else result)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -12,7 +12,7 @@ import pytest
 from attrs import frozen
 from returns.result import Failure
 
-from detent.adapters.providers.http.parts import without
+from detent.adapters.providers.meaning.parts import without
 from detent.core.chat.replies import ChatReply, ModelFailure
 from tests.adapters.providers.http.generators import READERS
 from tests.adapters.providers.http.recorded import (
@@ -219,7 +219,9 @@ def test_a_member_that_is_missing_is_not_fatal(name: str, missing: str) -> None:
         null = changed(values, lambda members: members | {missing: None})
         for given in (absent, null):
             got = read_again(record, one.written(given), name)
-            assert got.reason == wanted.reason, record["id"]
+            # Work in the background that has no name can never be fetched: it does not go on.
+            reason = "other" if (missing, wanted.reason) == ("id", "paused") else wanted.reason
+            assert got.reason == reason, record["id"]
 
 
 BROKEN = ModelFailure("cut_stream", "the connection broke")
@@ -253,4 +255,5 @@ def content_until(length: int, data: bytes, reader: Reader) -> object:
     ending = made.finish()
     if isinstance(ending, Failure):
         return None if ending.failure() == BROKEN else ending
-    return ending.unwrap()[1].message.content
+    reply = ending.unwrap()[1]
+    return None if reply.finish_reason == "paused" else reply.message.content

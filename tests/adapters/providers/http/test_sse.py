@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -74,6 +75,21 @@ def by_the_letter(stream: bytes) -> list[str]:
             events.append(buffer.removesuffix("\n"))
             buffer = ""
     return events
+
+
+@pytest.mark.parametrize(
+    ("line", "data"),
+    [
+        (b'error: {"code": 500}', {"error": {"code": 500}}),
+        (b'error: {"error": {"code": 500}}', {"error": {"code": 500}}),
+        (b"error: no memory", {"error": "no memory"}),
+        (b"error:" + b"[" * 20_000, {"error": "[" * 20_000}),
+    ],
+)
+def test_a_field_called_error_is_an_event_with_an_error(line: bytes, data: object) -> None:
+    """llama.cpp breaks off with one, and without it nobody would know why."""
+    decoder = SSEDecoder()
+    assert [*map(json.loads, [*decoder.feed(line), *decoder.close()])] == [data]
 
 
 BOM = b"\xef\xbb\xbf"

@@ -70,6 +70,38 @@ def test_a_whole_answer_is_read() -> None:
     assert thaw(reply.extra) == {"id": "r1", "usage": usage}
 
 
+@pytest.mark.parametrize("empty", [{}, {"role": "assistant", "content": ""}, None])
+def test_an_empty_delta_beside_the_message_does_not_hide_it(empty: Json | None) -> None:
+    """Perplexity's whole answers have both; in its streams the message repeats the deltas."""
+    message = {"role": "assistant", "content": "hello"}
+    choice = {"index": 0, "delta": empty, "message": message, "finish_reason": "stop"}
+    pieces, reply = read(json.dumps({"choices": [choice]}).encode())
+    assert reply.message.text == "hello"
+    assert pieces[0] == StreamingChunk("hello", start=True)
+    said = {**choice, "delta": {"content": "hello"}, "finish_reason": None}
+    pieces, reply = read(ended({"choices": [said]}, {"choices": [choice]}))
+    assert (reply.message.text, len(pieces)) == ("hello", 2)
+
+
+def test_the_signature_of_a_message_goes_back_with_it() -> None:
+    """Gemini's compatible API has it beside the text; other messages have none."""
+    signature = {"google": {"thought_signature": "s"}}
+    replies = (
+        whole({"content": "a", "extra_content": signature}),
+        streamed(delta(content="a"), delta("stop", extra_content=signature)),
+    )
+    for reply in replies:
+        assert [*wire_messages([reply.message])] == [
+            {"role": "assistant", "content": "a", "extra_content": signature}
+        ]
+    assert "extra_content" not in next(wire_messages([whole({"content": "a"}).message]))
+
+
+def test_content_that_is_a_json_object_is_its_text() -> None:
+    """Cloudflare sends it so where JSON was asked for."""
+    assert whole({"content": {"total": 4}}).message.text == '{"total": 4}'
+
+
 @pytest.mark.parametrize("content", [None, ""])
 def test_calls_come_beside_empty_content(content: str | None) -> None:
     """The text of such a message is absent."""
@@ -169,12 +201,22 @@ def test_a_call_that_was_whole_before_the_cut_is_kept() -> None:
     assert (made.arguments, made.unreadable) == ({"a": 1}, None)
 
 
-def test_the_text_of_a_custom_call_is_unreadable_as_arguments() -> None:
-    """It is given back as it came."""
+def test_the_text_of_a_custom_call_is_its_only_argument() -> None:
+    """It is given back as it came; one that was cut off is not run."""
     custom = {"id": "c1", "type": "custom", "custom": {"name": "exp", "input": "4 + 4"}}
     message = whole({"tool_calls": [custom]}, "tool_calls").message
-    assert message.tool_calls[0].unreadable == "4 + 4"
+    assert message.tool_calls[0].arguments == {"input": "4 + 4"}
     assert next(wire_messages([message]))["tool_calls"] == [custom]
+    cut = whole({"tool_calls": [custom]}, "length").message
+    assert (cut.tool_calls[0].arguments, cut.tool_calls[0].unreadable) == ({}, "4 + 4")
+    assert next(wire_messages([cut]))["tool_calls"] == [custom]
+
+
+@pytest.mark.parametrize("empty", [{}, {"name": "", "input": ""}, None])
+def test_an_empty_custom_member_beside_a_function_is_none(empty: Json | None) -> None:
+    """Snowflake has both in every call of a function."""
+    made = whole({"tool_calls": [call('{"a": 1}', type="function", custom=empty)]}).message
+    assert made.tool_calls[0].arguments == {"a": 1}
 
 
 PARALLEL = [
@@ -424,6 +466,15 @@ def test_usage_has_one_shape_for_all(usage: Json, expected: Usage) -> None:
     assert thaw(reply.extra["usage"]) == usage
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-1"])
+def test_a_count_that_is_no_number_of_tokens_does_not_cost_the_answer(number: str) -> None:
+    """Proxies divide by zero; the counts beside it hold."""
+    usage = f'{{"prompt_tokens": 3, "completion_tokens": {number}}}'
+    choice = '{"message": {"content": "a"}, "finish_reason": "stop"}'
+    reply = read(f'{{"choices": [{choice}], "usage": {usage}}}'.encode())[1]
+    assert (reply.message.text, reply.usage) == ("a", Usage(3, 0))
+
+
 def test_what_servers_add_does_no_harm() -> None:
     """Azure's filter results, padding, null members and unknown ones."""
     reply = streamed(
@@ -454,6 +505,14 @@ FAILURES: Failures = [
     (b'{"hello": 1}', "bad_response", False),
     (ended({"choices": [], "usage": USAGE}), "bad_response", False),
     (ended(delta(content="a"))[:-14], "cut_stream", True),
+    (events({"type": "message_start", "message": {}}), "bad_response", False),
+    (b'error: {"code": 500, "message": "no slot", "type": "server_error"}\n\n', "server", True),
+    (
+        events(delta(content="a")) + b'error: {"error": {"code": "context_length_exceeded"}}\n',
+        "context_length",
+        False,
+    ),
+    (events(delta(content="a")) + b"error: no memory\n\n", "server", True),
     (b'{"choices": "oops"}', "bad_response", False),
     (json.dumps(delta("stop") | {"x": 1}).encode()[:-2] + DEEP, "bad_response", False),
     (b'{"choices": [{"message": {"content": 5}}]}', "bad_response", False),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import httpx
 
 from detent.adapters.providers.http.answers import Answer
-from detent.adapters.providers.http.parts import Opaque
+from detent.adapters.providers.meaning.parts import Opaque
 from detent.adapters.providers.openai_responses.chat import OpenAIResponsesChatGenerator
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import PROVIDER

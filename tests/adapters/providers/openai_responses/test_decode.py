@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.http.answers import Answer
-from detent.adapters.providers.http.parts import Said, parts_of
+from detent.adapters.providers.meaning.parts import Said, parts_of
 from detent.adapters.providers.openai_responses.decode import ResponseFold
-from detent.adapters.providers.openai_responses.encode import wire_items
-from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
+from detent.adapters.providers.openai_responses.encode import under_way, wire_items
+from detent.core.chat.messages import ChatMessage, ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import ChatReply, StreamingChunk, ToolCallDelta, Usage
 from detent.core.values.frozen import thaw
 from tests.adapters.providers.http.folds import Codec, Failures, events, fed
@@ -293,7 +293,7 @@ def test_a_refusal_is_the_text_and_the_reason() -> None:
         assert replayed(reply) == [item]
 
 
-def test_the_text_of_a_custom_call_is_unreadable_as_arguments() -> None:
+def test_the_text_of_a_custom_call_is_its_only_argument() -> None:
     """It goes back as it came."""
     item = {"type": "custom_tool_call", "id": "ct", "call_id": "c1", "name": "exp", "input": "4+4"}
     pieces, reply = fed(
@@ -312,7 +312,7 @@ def test_the_text_of_a_custom_call_is_unreadable_as_arguments() -> None:
         (ToolCallDelta(0, None, "4"),),
     ]
     (made,) = reply.message.tool_calls
-    assert (made.tool_name, made.arguments, made.unreadable) == ("exp", {}, "4+4")
+    assert (made.tool_name, made.arguments, made.unreadable) == ("exp", {"input": "4+4"}, None)
     assert replayed(reply) == [item]
 
 
@@ -370,8 +370,46 @@ def test_a_call_of_a_program_is_whole_although_it_goes_on() -> None:
 def test_a_response_in_the_background_is_an_answer_without_content() -> None:
     """Its id says where the content will be."""
     reply = whole(status="queued", id="resp_1", background=True)
-    assert (reply.finish_reason, reply.raw_finish_reason) == ("other", "queued")
-    assert reply.extra["id"] == "resp_1"
+    assert (reply.finish_reason, reply.raw_finish_reason) == ("paused", "queued")
+    assert (reply.extra["id"], reply.message.content) == ("resp_1", ())
+    assert under_way([reply.message]) == "/responses/resp_1"
+    assert under_way([reply.message, reply.message, ChatMessage.from_user("Hi")]) is None
+
+
+def test_a_stream_of_the_background_that_breaks_is_an_answer_that_goes_on() -> None:
+    """Another try would be made, and paid, from the beginning."""
+    begun = event("created", response=response(status="queued", id="resp_1", background=True))
+    _, reply = fed(events(begun, delta("output_text", 0, "He")), answer)
+    assert reply.finish_reason == "paused"
+    assert under_way([reply.message]) == "/responses/resp_1"
+
+
+SEARCHED = {
+    "type": "custom_tool_call",
+    "id": "ctc_1",
+    "call_id": "xs_call_1",
+    "name": "x_keyword_search",
+    "input": '{"query":"detent"}',
+    "status": "completed",
+}
+
+
+def test_a_custom_call_of_a_tool_that_is_not_ours_has_been_run_by_the_server() -> None:
+    """XAI's search on X; nobody but the request knows which tools are ours."""
+
+    def asked() -> Answer:
+        return Answer(ResponseFold({"exp"}), "example.org", redact=str)
+
+    own = {**SEARCHED, "call_id": "c1", "name": "exp"}
+    pieces, reply = fed(
+        events(BEGUN, added(0, SEARCHED), done(0, SEARCHED), done(1, message("a")), TALK[-1]), asked
+    )
+    assert (reply.message.tool_calls, reply.finish_reason) == ((), "stop")
+    assert not any(piece.tool_calls for piece in pieces)
+    assert replayed(reply) == [SEARCHED, message("a")]
+    told = json.dumps(response(SEARCHED, own)).encode()
+    (made,) = fed(told, asked)[1].message.tool_calls
+    assert (made.tool_name, made.arguments) == ("exp", {"input": SEARCHED["input"]})
 
 
 @pytest.mark.parametrize(("store", "kept"), [(True, True), (None, True), (False, False)])

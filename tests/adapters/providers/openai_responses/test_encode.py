@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
 from detent.adapters.providers.openai_responses.encode import request_body
 from detent.core.chat.messages import (
     ChatMessage,
@@ -18,6 +18,7 @@ from detent.core.chat.messages import (
     ReasoningContent,
     TextContent,
     ToolCall,
+    ToolCallResult,
 )
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import ChatGeneratorError
@@ -353,7 +354,11 @@ def test_a_chain_begins_with_the_whole_conversation() -> None:
         (ChatMessage.from_assistant(tool_calls=[ToolCall("add")]), {}, "without an id"),
         (ChatMessage.from_tool("3", ToolCall("add")), {}, "without an id"),
         (ChatMessage("user", [ADD]), {}, "ToolCall in a message of a system or a user"),
-        (ChatMessage("assistant", [PNG]), {}, "ImageContent in a message of the assistant"),
+        (
+            ChatMessage("assistant", [ToolCallResult("x", ADD)]),
+            {},
+            "ToolCallResult in a message of the assistant",
+        ),
         (ChatMessage.from_user("Hi"), {"temperature": float("nan")}, "not JSON"),
         (ChatMessage.from_user("Hi"), {"response_format": {"type": "xml"}}, "response_format"),
     ],

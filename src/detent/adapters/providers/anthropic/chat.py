@@ -15,6 +15,8 @@ from detent.adapters.providers.http.adapter import (
     HttpOptions,
     Secret,
 )
+from detent.adapters.providers.http.api import TokenCount
+from detent.adapters.providers.http.counting import counted_members
 
 ENDPOINT = Endpoint(
     "https://api.anthropic.com",
@@ -22,6 +24,7 @@ ENDPOINT = Endpoint(
     "ANTHROPIC_BASE_URL",
     key_header=("x-api-key", ""),
 )
+COUNTED = counted_members({"messages", "model", "system", "thinking", "tool_choice", "tools"})
 VERSION = "2023-06-01"
 BEFORE_SCHEMAS = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet)-4(?:-0|-2025|$))")
 """The models that came before `output_config`.
@@ -65,7 +68,8 @@ class AnthropicChatGenerator(HttpChatGenerator):
             ENDPOINT,
             "/v1/messages",
             partial(request_body, prompt_cache=prompt_cache),
-            MessageFold,
+            lambda _: MessageFold(),
+            count=TokenCount("/v1/messages/count_tokens", COUNTED, "input_tokens"),
             schema_mode="never" if BEFORE_SCHEMAS.match(model) else "always",
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -13,9 +13,10 @@ from returns.result import Failure, Result, Success
 from detent.adapters.providers.anthropic.blocks import Block, given_only
 from detent.adapters.providers.anthropic.encode import PROVIDER
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import BROKEN_OFF, decided_reason
-from detent.adapters.providers.http.parts import Part, assistant_message
-from detent.adapters.providers.http.wire import first_count
+from detent.adapters.providers.meaning.citations import with_citations
+from detent.adapters.providers.meaning.neutral import BROKEN_OFF, decided_reason
+from detent.adapters.providers.meaning.parts import Part, assistant_message
+from detent.adapters.providers.meaning.wire import first_count
 from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 
@@ -27,6 +28,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
+    "pause_turn": "paused",
 }
 # "tool_use" says nothing by itself: what counts is whether there is a call of a tool of ours.
 NOT_EXTRA = frozenset({"content", "delta", "model", "role", "stop_reason", "type"})
@@ -41,6 +43,7 @@ class MessageFold:
         self._blocks: dict[int, Block] = {}
         self._calls = 0
         self._over = False
+        self._is_foreign = False
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the next event; give what can be shown of it, or the error that it is."""
@@ -59,6 +62,8 @@ class MessageFold:
                 return failure_in_answer(value)
             case kind if kind == "message" or "content" in value:
                 return self._begin(value)
+            case None:
+                self._is_foreign = True  # every event of this API has a type
             case _:
                 pass  # pings, ends of blocks and events that are not known yet
         return ()
@@ -66,7 +71,8 @@ class MessageFold:
     def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         raw = self._about.get("stop_reason")
-        cut_off = not (raw or ended or self._over)
+        is_of_other_api = self._is_foreign and not self._about
+        cut_off = not (raw or ended or self._over or is_of_other_api)
         if cut_off or not self._about:
             return Failure(unfinished("message", cut_off=cut_off))
         reason = FINISH_REASONS.get(str(raw), "other")
@@ -80,7 +86,9 @@ class MessageFold:
         container = (self._about.get("container") or {}).get("id")
         about = self._about | {"usage": self._usage}
         return ChatReply(
-            assistant_message(PROVIDER, parts, {"container": container} if container else None),
+            assistant_message(
+                PROVIDER, with_citations(parts), {"container": container} if container else None
+            ),
             finish_reason=reason,
             usage=_usage(self._usage),
             model=str(about.get("model") or ""),

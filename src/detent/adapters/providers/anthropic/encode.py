@@ -12,10 +12,12 @@ from typing import Any, Literal, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
-from detent.adapters.providers.http.turns import in_turns, is_blank
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.media import made_by_model
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import as_claude
+from detent.adapters.providers.meaning.turns import in_turns, is_blank
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -56,11 +58,11 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
     Raises:
         ChatGeneratorError: something in it cannot be sent.
     """
-    messages, options = request.messages, request.options
+    messages, options = request.messages, with_thinking(request)
     instructions = [*takewhile(lambda message: message.role is ChatRole.SYSTEM, messages)]
     body: Json = {
         "model": request.model,
-        "max_tokens": DEFAULT_MAX_TOKENS,
+        "max_tokens": DEFAULT_MAX_TOKENS + _thinking_budget(options),
         "system": [block for message in instructions for block in _said(message)],
         "messages": wire_messages(messages[len(instructions) :]),
         "container": _container(messages),
@@ -75,6 +77,23 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
     if prompt_cache is not None:
         _mark(body, prompt_cache)
     return sent(body, API)
+
+
+def with_thinking(request: ChatRequest) -> Mapping[str, Any]:
+    """The options, and among them how much the model shall think, unless they say it themselves."""
+    options, thinking = request.options, request.thinking
+    if thinking is None or "thinking" in options:
+        return options
+    members = as_claude(request.model, thinking)
+    own: Any = options.get("output_config") or {}
+    config = {**members.get("output_config", {}), **own}
+    return {**options, **members, "output_config": config}
+
+
+def _thinking_budget(options: Mapping[str, Any]) -> int:
+    """The tokens for thinking: they count as output, and the API refuses a limit within them."""
+    budget = (options.get("thinking") or {}).get("budget_tokens")
+    return budget if isinstance(budget, int) else 0
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:
@@ -147,6 +166,8 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
                 yield from _thinking(part)
             case ToolCall():
                 yield _call(part)
+            case ImageContent() | FileContent():
+                yield {"type": "text", "text": made_by_model(part)}
             case _:
                 raise cannot_send(API, f"{type(part).__name__} in a message of the assistant")
 

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.adapters.providers.bedrock.encode import PROVIDER
-from detent.adapters.providers.http.parts import Opaque, Part, Said, without
-from detent.adapters.providers.http.wire import read_arguments
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
+from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ReasoningContent, ToolCall
 from detent.core.chat.replies import StreamingChunk, ToolCallDelta
 

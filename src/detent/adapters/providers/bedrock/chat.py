@@ -109,7 +109,7 @@ class BedrockChatGenerator(HttpChatGenerator):
             endpoint,
             f"/model/{quote(model, safe='')}/converse",
             partial(request_body, prompt_cache=prompt_cache),
-            partial(ConverseFold, model),
+            lambda _: ConverseFold(model),
             ConversePayloads,
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -13,9 +13,10 @@ from returns.result import Failure, Result, Success
 from detent.adapters.providers.bedrock.blocks import Block
 from detent.adapters.providers.bedrock.encode import PROVIDER
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import BROKEN_OFF, decided_reason
-from detent.adapters.providers.http.parts import assistant_message
-from detent.adapters.providers.http.wire import first_count
+from detent.adapters.providers.meaning.citations import with_citations
+from detent.adapters.providers.meaning.neutral import BROKEN_OFF, decided_reason
+from detent.adapters.providers.meaning.parts import assistant_message
+from detent.adapters.providers.meaning.wire import first_count
 from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 
@@ -74,7 +75,7 @@ class ConverseFold:
         parts = [block.part(cut=cut and block is blocks[-1]) for block in blocks]
         reason = decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
         reply = ChatReply(
-            assistant_message(PROVIDER, parts),
+            assistant_message(PROVIDER, with_citations(parts)),
             finish_reason=reason,
             usage=_usage(self._about.get("usage") or {}),
             model=self._model,

@@ -14,10 +14,12 @@ from typing import Any, Literal, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, id_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Said, own_data, parts_of
-from detent.adapters.providers.http.turns import in_turns, is_blank
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.media import made_by_model
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import ThinkingLevel, as_claude, level_of
+from detent.adapters.providers.meaning.turns import in_turns, is_blank
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -72,6 +74,7 @@ VIDEOS = {
     "video/webm": "webm",
     "video/x-matroska": "mkv",
 }
+MODEL_FIELDS = "additionalModelRequestFields"
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
@@ -98,9 +101,25 @@ def request_body(request: ChatRequest, *, prompt_cache: CacheTime | None = None)
         "outputConfig": _output_config(options),
     }
     body |= {name: value for name, value in options.items() if name not in MADE_HERE}
+    if request.thinking is not None:
+        own = body.get(MODEL_FIELDS) or {}
+        body[MODEL_FIELDS] = _thinking(request, request.thinking) | own
     if prompt_cache is not None:
         _mark(body, prompt_cache)
     return sent(body, API)
+
+
+def _thinking(request: ChatRequest, thinking: ThinkingLevel) -> Json:
+    """How much the model shall think, as its maker says it: Converse has no word for it."""
+    model, level = request.model, level_of(thinking)
+    if "anthropic" in model:
+        return as_claude(model, thinking)
+    if "amazon.nova" in model:
+        config = {"type": "enabled", "maxReasoningEffort": level} if level else {"type": "disabled"}
+        return {"reasoningConfig": config}
+    if "openai" in model and level:
+        return {"reasoning_effort": level}
+    raise cannot_send(API, f"thinking={thinking!r} for {model!r}")
 
 
 def wire_messages(messages: Iterable[ChatMessage]) -> list[Json]:
@@ -183,6 +202,8 @@ def _assistant(message: ChatMessage) -> Iterator[Json]:
                 yield from _thought(part)
             case ToolCall():
                 yield _call(part)
+            case ImageContent() | FileContent():
+                yield {"text": made_by_model(part)}
             case _:
                 raise cannot_send(API, f"{type(part).__name__} in a message of the assistant")
 

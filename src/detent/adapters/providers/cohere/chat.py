@@ -18,7 +18,7 @@ COHERE = HttpApi(
     Endpoint("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
     "/chat",
     request_body,
-    ChatFold,
+    lambda _: ChatFold(),
     schema_mode="without_tools",
 )
 

@@ -1,6 +1,7 @@
 """Answers of Cohere's chat, streamed or whole, folded into pieces and a reply. Pure.
 
-Answers in the form of the older version 1 of the API are read as well: text, reason and usage.
+Answers in the form of the older version 1 of the API are read as well, if they are texts that say
+why they ended. Its calls have another form, and are refused.
 
 Source: https://docs.cohere.com/v2/docs/streaming
 """
@@ -14,10 +15,11 @@ from attrs import define, field
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.parts import Part, assistant_message
-from detent.adapters.providers.http.wire import first_count, read_arguments
-from detent.core.chat.messages import ReasoningContent, TextContent, ToolCall
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.parts import Part, assistant_message
+from detent.adapters.providers.meaning.wire import first_count, read_arguments
+from detent.core.chat.messages import Citation, ReasoningContent, TextContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
@@ -50,6 +52,7 @@ class ChatFold:
         self._usage: Json = {}
         self._spoken = False
         self._over = False
+        self._is_old = False  # a whole answer of version 1
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._plan: list[str] = []
@@ -65,6 +68,9 @@ class ChatFold:
         if "id" in value:
             self._id = str(value["id"] or "")
         self._usage = about.get("usage") or about.get("meta") or self._usage
+        if value.get("tool_calls") and "message" not in about:
+            return _of_version_1("calls")
+        self._is_old |= "text" in value and "event_type" not in value
         self._spoken |= bool(message) or "text" in value
         self._over |= value.get("type") == "message-end" or ("id" in value and "message" in value)
         if reason := about.get("finish_reason"):
@@ -79,6 +85,8 @@ class ChatFold:
     def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         if not (self._finish or self._over):
+            if self._is_old and ended:
+                return Failure(_of_version_1("a text without a finish_reason"))
             return Failure(unfinished("message", cut_off=self._spoken or not ended))
         reason = FINISH_REASONS.get(self._finish, "other")
         reason = decided_reason(reason, calls=bool(self._calls))
@@ -129,6 +137,8 @@ class ChatFold:
             yield ReasoningContent("".join(self._thinking), {PROVIDER: {}})
         if self._text:
             yield TextContent("".join(self._text))
+            for cited in self._citations:
+                yield from _cited(cited)
         cut = self._finish == "MAX_TOKENS"
         for call in self._calls:
             yield call.made(cut=cut and call is self._calls[-1])
@@ -154,6 +164,15 @@ class _Call:
         return ToolCall(self.name, read or {}, self.id, unreadable=text if read is None else None)
 
 
+def _cited(raw: Json) -> Iterator[Citation]:
+    """A citation for each of its sources: documents, and results of tools."""
+    sources: Sequence[Json] = raw.get("sources") or ({},)
+    for source in sources:
+        told = {**source, **(source.get("document") or {})}
+        place = {"start_index": raw.get("start"), "end_index": raw.get("end")}
+        yield citation({**told, **place, "title": told.get("title") or source.get("id")})
+
+
 def _listed(value: Any) -> Sequence[Json]:
     """What stands in a list in a whole answer, and alone in a piece of one."""
     return (value,) if isinstance(value, dict) else value or ()
@@ -165,6 +184,12 @@ def _broken(about: Json) -> ModelFailure:
     if about.get("finish_reason") == "TIMEOUT":
         return ModelFailure("timeout", "the provider ran out of time", retryable=True)
     return ModelFailure("server", "the provider broke off with an error", retryable=True)
+
+
+def _of_version_1(what: str) -> ModelFailure:
+    """An answer that no other try would make better: the address is that of the old API."""
+    text = f"the answer is one of version 1 of the API, with {what}; the base URL must end in /v2"
+    return ModelFailure("bad_response", text)
 
 
 def _usage(usage: Json) -> Usage:

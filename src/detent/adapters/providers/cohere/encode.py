@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import own_data
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import own_data
+from detent.adapters.providers.meaning.thinking import budget_of
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -61,6 +62,10 @@ def request_body(request: ChatRequest) -> bytes:
     body["tools"] = [function_tool(tool) for tool in chosen]
     body["tool_choice"] = choice if chosen else None
     body["response_format"] = _response_format(rest.pop("response_format", None))
+    if request.thinking == "off":
+        body["thinking"] = {"type": "disabled"}
+    elif request.thinking is not None:
+        body["thinking"] = {"type": "enabled", "token_budget": budget_of(request.thinking)}
     body |= {RENAMED.get(name, name): value for name, value in rest.items()}
     if isinstance(body.get("stop_sequences"), str):
         body["stop_sequences"] = [body["stop_sequences"]]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from typing import Unpack
 from urllib.parse import quote
+
+from attrs import evolve
 
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.gemini.encode import request_body
@@ -16,6 +20,8 @@ from detent.adapters.providers.http.adapter import (
     Secret,
     below,
 )
+from detent.adapters.providers.http.api import TokenCount
+from detent.adapters.providers.http.counting import counted_members
 
 AI_STUDIO = Endpoint(
     "https://generativelanguage.googleapis.com/v1beta",
@@ -62,7 +68,13 @@ class GeminiChatGenerator(HttpChatGenerator):
         place = location or os.environ.get("GOOGLE_CLOUD_LOCATION") or "global"
         home = vertex(project, place) if project else AI_STUDIO
         path = quote(model if "/" in model else f"models/{model}")
-        api = HttpApi(home, f"/{path}:", request_body, GenerateFold, schema_mode="without_tools")
+        api = HttpApi(
+            home, f"/{path}:", request_body, lambda _: GenerateFold(), schema_mode="without_tools"
+        )
+        count = TokenCount(
+            f"/{path}:countTokens", ON_VERTEX if project else _wrapped(path), "totalTokens"
+        )
+        api = evolve(api, count=count)
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 
     def _url(self, *, stream: bool) -> str:
@@ -71,15 +83,29 @@ class GeminiChatGenerator(HttpChatGenerator):
         return below(self._base_url, f"{self.api.path}generateContent")
 
 
-def vertex(project: str, location: str) -> Endpoint:
-    """Vertex AI of a project at a location.
+ON_VERTEX = counted_members({"contents", "generationConfig", "systemInstruction", "tools"})
+
+
+def _wrapped(path: str) -> Callable[[bytes], bytes]:
+    """Makes the body of a count for AI Studio, which counts a whole request."""
+
+    def body(request: bytes) -> bytes:
+        whole = {"model": path, **json.loads(request)}
+        return json.dumps({"generateContentRequest": whole}).encode()
+
+    return body
+
+
+def vertex(project: str, location: str, *, publisher: str = "google") -> Endpoint:
+    """The models of a publisher on Vertex AI, of a project at a location.
 
     Source: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest
     """
     host = "aiplatform.googleapis.com"
     regional = host if location == "global" else f"{location}-{host}"
     path = f"projects/{quote(project, safe='')}/locations/{quote(location, safe='')}"
-    return Endpoint(f"https://{regional}/v1beta1/{path}/publishers/google", (TOKEN_VAR,))
+    version = "v1beta1" if publisher == "google" else "v1"
+    return Endpoint(f"https://{regional}/{version}/{path}/publishers/{publisher}", (TOKEN_VAR,))
 
 
 def VertexChatGenerator(  # noqa: N802 - it reads like the class that it makes one of

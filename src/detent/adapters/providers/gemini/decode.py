@@ -12,10 +12,11 @@ from attrs import define, field
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.gemini.calls import PROVIDER, Call
+from detent.adapters.providers.gemini.grounding import grounds, likelihoods
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message
-from detent.adapters.providers.http.wire import first_choice, first_count
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
 
@@ -78,12 +79,13 @@ class GenerateFold:
         reason = _finish_reason(self._finish, calls=calls, blocked=blocked)
         usage = self._about.get("usageMetadata") or {}
         reply = ChatReply(
-            assistant_message(PROVIDER, parts),
+            assistant_message(PROVIDER, [*parts, *grounds(self._about, parts)]),
             finish_reason=reason,
             usage=_usage(usage),
             model=str(self._about.get("modelVersion") or ""),
             raw_finish_reason=self._finish,
             extra=_without(self._about, NOT_EXTRA) | {"usage": usage},
+            logprobs=likelihoods(self._about.get("logprobsResult") or {}),
         )
         return Success(reply)
 

@@ -5,15 +5,17 @@ Source: https://ai.google.dev/api/generate-content
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.providers.gemini.calls import PROVIDER
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import ThinkingLevel, budget_of, level_of
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -42,6 +44,11 @@ GENERATION_CONFIG = {
     "top_k": "topK",
     "top_p": "topP",
 }
+SEES_RESULTS = re.compile(r"(?:.*/)?gemini-(?:[3-9]|\d\d)")
+"""The models that see images and files in the results of functions.
+
+Source: https://ai.google.dev/gemini-api/docs/function-calling#multimodal
+"""
 MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 WITHOUT_MEANING = ("parallel_tool_calls",)  # how many calls the model makes cannot be said here
 # Gemini 3 demands a signature in the first call of each turn, and takes this for turns of others.
@@ -63,7 +70,7 @@ def request_body(request: ChatRequest) -> bytes:
     """
     messages, tools, options = request.messages, request.tools, request.options
     rest = {name: value for name, value in options.items() if name not in WITHOUT_MEANING}
-    body: Json = {"contents": [*contents(messages)]}
+    body: Json = {"contents": [*contents(messages, sees_results=sees_results(request.model))]}
     if texts := [text for message in messages for text in _instructions(message)]:
         body["systemInstruction"] = {"parts": [{"text": text} for text in texts]}
     functions = [{"functionDeclarations": [_function(tool) for tool in tools]}] if tools else []
@@ -72,6 +79,8 @@ def request_body(request: ChatRequest) -> bytes:
         body["toolConfig"] = {"functionCallingConfig": _calling(choice)}
     config = _response_format(rest.pop("response_format", None))
     config |= {new: rest.pop(name) for name, new in GENERATION_CONFIG.items() if name in rest}
+    if request.thinking is not None:
+        config["thinkingConfig"] = _thinking(request.model, request.thinking)
     config |= _mapping(rest.pop("generationConfig", None))
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
@@ -80,17 +89,41 @@ def request_body(request: ChatRequest) -> bytes:
     return sent(body | rest, API)
 
 
-def contents(messages: Iterable[ChatMessage]) -> Iterator[Json]:
+def _thinking(model: str, thinking: ThinkingLevel) -> Json:
+    """How much the model shall think: Gemini 3 takes levels, those before take tokens.
+
+    Source: https://ai.google.dev/gemini-api/docs/thinking
+    """
+    if "gemini-2" in model or isinstance(thinking, int):
+        config: Json = {"thinkingBudget": budget_of(thinking)}
+    else:
+        config = {"thinkingLevel": level_of(thinking) or "minimal"}
+    return config if thinking == "off" else config | {"includeThoughts": True}
+
+
+def sees_results(model: str) -> bool:
+    """Whether a model sees images and files in the results of functions.
+
+    >>> sees_results("gemini-3-pro-preview"), sees_results("gemini-2.5-pro")
+    (True, False)
+    """
+    return SEES_RESULTS.match(model) is not None
+
+
+def contents(messages: Iterable[ChatMessage], *, sees_results: bool = False) -> Iterator[Json]:
     """The conversation as the API wants it, without the system's messages.
 
-    The results of one turn are one content; images and files in them follow in another one.
+    The results of one turn are one content. Images and files in them follow in another one, unless
+    the model sees them in a result.
     """
     results: list[Json] = []
     attached: list[Json] = []
     for message in messages:
         if message.role is ChatRole.TOOL:
-            results += [_result(result) for result in message.tool_call_results]
-            attached += [part for one in message.tool_call_results for part in _attachments(one)]
+            for result in message.tool_call_results:
+                media = [] if isinstance(result.result, str) else _media(result.result)
+                results.append(_result(result, media if sees_results else ()))
+                attached += [] if sees_results else _attachments(result, media)
             continue
         yield from _user(results, attached)
         results, attached = [], []
@@ -156,20 +189,23 @@ def _call(call: ToolCall) -> Json:
     return {"functionCall": {"name": call.tool_name, "args": arguments_of(call), **named}, **own}
 
 
-def _result(result: ToolCallResult) -> Json:
+def _result(result: ToolCallResult, media: Sequence[Json]) -> Json:
     """A result; only a call to which Gemini gave an id is paired by it, the others by order."""
     own = own_data(PROVIDER, result.origin.extra)
     response = {"error" if result.error else "output": result.text}
     named = {"id": own["id"]} if "id" in own else {}
-    return {"functionResponse": {"name": result.origin.tool_name, "response": response, **named}}
+    seen = {"parts": [*media]} if media else {}
+    name = result.origin.tool_name
+    return {"functionResponse": {"name": name, "response": response, **seen, **named}}
 
 
-def _attachments(result: ToolCallResult) -> list[Json]:
-    if isinstance(result.result, str):
-        return []
-    parts = [_part(part) for part in result.result if not isinstance(part, TextContent)]
+def _media(parts: Iterable[object]) -> list[Json]:
+    return [_part(part) for part in parts if not isinstance(part, TextContent)]
+
+
+def _attachments(result: ToolCallResult, media: Sequence[Json]) -> list[Json]:
     label = f"Attached to the result of tool {result.origin.tool_name}:"
-    return [{"text": label}, *parts] if parts else []
+    return [{"text": label}, *media] if media else []
 
 
 def _function(tool: ToolSpec) -> Json:

@@ -12,8 +12,14 @@ from detent.adapters.providers.http.calls import arguments_of, function_tool, id
 from detent.adapters.providers.http.endpoints import Endpoint, below
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.http.generator import HttpChatGenerator, HttpOptions
-from detent.adapters.providers.http.neutral import decided_reason, named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import (
+from detent.adapters.providers.http.secrets import Secret
+from detent.adapters.providers.meaning.neutral import (
+    decided_reason,
+    named_tool,
+    sent,
+    wanted_schema,
+)
+from detent.adapters.providers.meaning.parts import (
     Opaque,
     Part,
     Said,
@@ -21,9 +27,8 @@ from detent.adapters.providers.http.parts import (
     own_data,
     parts_of,
 )
-from detent.adapters.providers.http.secrets import Secret
-from detent.adapters.providers.http.turns import in_turns
-from detent.adapters.providers.http.wire import cannot_send, first_count, read_arguments
+from detent.adapters.providers.meaning.turns import in_turns
+from detent.adapters.providers.meaning.wire import cannot_send, first_count, read_arguments
 
 __all__ = [
     "Answer",

@@ -12,12 +12,23 @@ from typing import Any, Protocol, TypeAlias
 from attrs import evolve
 from returns.result import Failure, Result
 
-from detent.adapters.providers.http.failures import failure_of_status, request_id, unfinished
+from detent.adapters.providers.http.failures import (
+    failure_of_status,
+    request_id,
+    shortened,
+    unfinished,
+)
 from detent.adapters.providers.http.payloads import CutAnswerError, PayloadDecoder
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
 
 MAX_ERROR_BYTES = 1024 * 1024
-EXCERPT_BYTES = 200
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""The longest answer that is read, in bytes: some 500 000 tokens, each in an event of its own."""
+
+EXCERPT_CHARACTERS = 200
+BEGINNING_BYTES = 16 * 1024
+"""What is kept of an answer for an excerpt: a secret in it is whole, and so is found."""
+
 SUCCESS = range(200, 300)
 NO_END = frozenset({"cut_stream", "bad_response"})
 
@@ -87,6 +98,7 @@ class Answer:
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._error_body = bytearray()
+        self._size = 0
         self._beginning = b""
         self._failure: ModelFailure | None = None
         self._broken: ModelFailure | None = None
@@ -98,8 +110,12 @@ class Answer:
 
     @property
     def failed(self) -> bool:
-        """Whether no further bytes can make a reply of it."""
-        return self._failure is not None
+        """Whether no further bytes can make a reply of it, or change why there is none."""
+        return self._failure is not None or len(self._error_body) >= MAX_ERROR_BYTES
+
+    def redacted(self, text: str) -> str:
+        """`text` without secrets."""
+        return self._redact(text)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Take in the status, and the headers by lower-case name."""
@@ -114,8 +130,13 @@ class Answer:
         if self._status not in SUCCESS:
             self._error_body += data[: MAX_ERROR_BYTES - len(self._error_body)]
             return iter(())
-        if len(self._beginning) < EXCERPT_BYTES:
-            self._beginning += data[: EXCERPT_BYTES - len(self._beginning)]
+        if len(self._beginning) < BEGINNING_BYTES:
+            self._beginning += data[: BEGINNING_BYTES - len(self._beginning)]
+        self._size += len(data)
+        if self._size > MAX_ANSWER_BYTES:
+            text = f"the answer is larger than {MAX_ANSWER_BYTES} bytes"
+            self._failure = ModelFailure("bad_response", text)
+            return iter(())
         return self._pieces(lambda: self._payloads.feed(data))
 
     def break_off(self, failure: ModelFailure) -> None:
@@ -161,7 +182,7 @@ class Answer:
         if isinstance(error, CutAnswerError):
             return unfinished("message", cut_off=True)
         expected = "expected a chat completion as JSON or as server-sent events"
-        got = self._beginning.decode(errors="replace")
+        got = self._redact(self._beginning.decode(errors="replace"))[:EXCERPT_CHARACTERS]
         text = f"{expected}, got {got!r}… ({error}); check that the base URL is that of an API"
         return ModelFailure("bad_response", text)
 
@@ -169,9 +190,9 @@ class Answer:
         """The failure with whose it is, its status and its id, and with every secret taken out."""
         return evolve(
             failure,
-            message=self._redact(f"{self._host}: {failure.message}"),
+            message=shortened(self.redacted(f"{self._host}: {failure.message}")),
             status=failure.status or self._status,
-            request_id=failure.request_id or request_id(self._headers),
+            request_id=self._redact(failure.request_id or request_id(self._headers) or "") or None,
         )
 
 

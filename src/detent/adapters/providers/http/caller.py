@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import aclosing, closing, contextmanager
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
@@ -14,6 +14,7 @@ from returns.result import Failure
 
 from detent.adapters.providers.http.answers import Answer
 from detent.adapters.providers.http.clients import AnyClient, Clients, reaches_out, require_httpx
+from detent.adapters.providers.http.failures import shortened
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
 from detent.ports.real_models import require_real_model_allowed
@@ -30,7 +31,8 @@ class Timeouts:
         connect_s: until the connection stands, or one of the pool is free.
         read_s: between two pieces of the answer, and until the first; a model that does not stream
             is silent until it has finished.
-        total_s: for the whole call. It is checked when bytes come; silence is a matter of `read_s`.
+        total_s: for the whole call: then its connection is cut, whatever it is doing. That of a
+            blocking client of your own is not: it is looked at when bytes of the answer come.
     """
 
     connect_s: float = 10.0
@@ -41,7 +43,8 @@ class Timeouts:
         """The same in httpx's terms, which know no total."""
         import httpx
 
-        return httpx.Timeout(self.read_s, connect=self.connect_s, pool=self.connect_s)
+        read_s, connect_s = min(self.read_s, self.total_s), min(self.connect_s, self.total_s)
+        return httpx.Timeout(read_s, connect=connect_s, pool=connect_s)
 
 
 def as_timeouts(value: float | Timeouts) -> Timeouts:
@@ -53,16 +56,21 @@ def as_timeouts(value: float | Timeouts) -> Timeouts:
 
 @frozen
 class Request:
-    """One POST request, complete."""
+    """One request, complete."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)  # one of them is a secret
     body: bytes = field(repr=False)
+    method: Literal["GET", "POST"] = "POST"
 
 
 def host_of(url: str) -> str:
     """Host and port of a URL, for messages: the whole of it can hold secrets."""
     return urlsplit(url).netloc.rpartition("@")[2]
+
+
+HUNG_UP = "disconnected"
+"""The word of httpx for a connection that ended; other breaches of the protocol say others."""
 
 
 class HttpCaller:
@@ -87,16 +95,16 @@ class HttpCaller:
         """
         deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
         with (
-            _failures(request, answer),
-            self._clients.blocking() as client,
+            _failures(request, answer, deadline),
+            self._clients.blocking(deadline.at) as client,
             closing(client.send(self._sent(request, client), stream=True)) as response,
         ):
             answer.begin(response.status_code, response.headers)
             for data in response.iter_bytes():
-                deadline.check()
                 _show(answer.feed(data), callback)
-                if answer.failed:
+                if answer.failed or deadline.is_over(answer):
                     break
+        deadline.is_over(answer)  # a body without a length has just ended where it was cut
         return _finished(answer, callback)
 
     async def call_async(
@@ -104,17 +112,20 @@ class HttpCaller:
     ) -> ChatReply:
         """As `call`. Cancelling closes the connection."""
         deadline = _Deadline(self._timeouts.total_s, host_of(request.url))
-        with _failures(request, answer):
+        import asyncio  # most of the time of importing a provider, and blocking calls need none
+
+        with _failures(request, answer, deadline):
             async with (
+                asyncio.timeout(self._timeouts.total_s),
                 self._clients.of_running_loop() as client,
                 aclosing(await client.send(self._sent(request, client), stream=True)) as response,
             ):
                 answer.begin(response.status_code, response.headers)
                 async for data in response.aiter_bytes():
-                    deadline.check()
                     _show(answer.feed(data), callback)
-                    if answer.failed:
+                    if answer.failed or deadline.is_over(answer):
                         break
+        deadline.is_over(answer)  # a body without a length has just ended where it was cut
         return _finished(answer, callback)
 
     def _sent(self, request: Request, client: AnyClient) -> httpx.Request:
@@ -128,13 +139,14 @@ class HttpCaller:
         if reaches_out(client):
             require_real_model_allowed(host_of(request.url))
         url, headers, body = _parsed(request.url), request.headers, request.body
+        method = request.method
         if not self._clients.is_ours(client) or client.cookies:
             timeout = self._timeout
-            return client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
+            return client.build_request(method, url, headers=headers, content=body, timeout=timeout)
         self._usual = self._usual or dict(client.headers)
         extensions = {"timeout": self._timeout.as_dict()}
         return httpx.Request(
-            "POST", url, headers={**self._usual, **headers}, content=body, extensions=extensions
+            method, url, headers={**self._usual, **headers}, content=body, extensions=extensions
         )
 
 
@@ -165,34 +177,52 @@ class _Deadline:
     """The end of the time for the whole call."""
 
     def __init__(self, total_s: float, host: str) -> None:
-        self._at = time.monotonic() + total_s
-        self._text = f"{host} was still answering after {total_s:g} s; give it more with timeout="
+        self.at = time.monotonic() + total_s
+        self._total_s = total_s
+        self._host = host
 
-    def check(self) -> None:
-        if time.monotonic() > self._at:
-            raise ChatGeneratorError(ModelFailure("timeout", self._text, retryable=True))
+    @property
+    def has_passed(self) -> bool:
+        return time.monotonic() >= self.at
+
+    def is_over(self, answer: Answer) -> bool:
+        """Whether no more of an answer is read; what has come may be whole, or say an error."""
+        if self.has_passed:
+            answer.break_off(self.failure(begun=True))
+        return self.has_passed
+
+    def failure(self, *, begun: bool) -> ModelFailure:
+        did = "was still answering" if begun else "did not begin to answer"
+        text = f"{self._host} {did} after {self._total_s:g} s; give it more with timeout="
+        return ModelFailure("timeout", text, retryable=True)
 
 
 @contextmanager
-def _failures(request: Request, answer: Answer) -> Generator[None]:
+def _failures(request: Request, answer: Answer, deadline: _Deadline) -> Generator[None]:
     """Turn what httpx raises into typed failures; what came before may hold the whole answer."""
     require_httpx()
     import httpx
 
     try:
         yield
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        failure = _failure(error, host_of(request.url), begun=answer.begun)
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        if deadline.has_passed:
+            failure = deadline.failure(begun=answer.begun)
+        elif isinstance(error, TimeoutError):
+            raise  # of the callback
+        else:
+            failure = _failure(error, answer, host_of(request.url))
         if not answer.begun:
             # The cause is not chained: its text can hold a header, and so the key.
             raise ChatGeneratorError(failure) from None
         answer.break_off(failure)
 
 
-def _failure(error: Exception, host: str, *, begun: bool) -> ModelFailure:
+def _failure(error: Exception, answer: Answer, host: str) -> ModelFailure:
     import httpx
 
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    # What cannot be read is shown in the error: a server may have echoed the key in it.
+    said = shortened(answer.redacted(f"{type(error).__name__}: {error}".rstrip(": ")))
     match error:
         case httpx.TimeoutException():
             text = f"{host} did not answer in time ({said}); give it more with timeout="
@@ -202,7 +232,10 @@ def _failure(error: Exception, host: str, *, begun: bool) -> ModelFailure:
             return ModelFailure("bad_request", text)
         case httpx.DecodingError():
             return ModelFailure("bad_response", f"{host} sent bytes that do not decompress")
-        case _ if begun:
+        case httpx.RemoteProtocolError() if not answer.begun and HUNG_UP not in said:
+            text = f"{host} sent what is no answer of HTTP ({said}); check the base URL"
+            return ModelFailure("bad_response", text)
+        case _ if answer.begun:
             text = f"the connection to {host} broke while the answer came in ({said})"
             return ModelFailure("cut_stream", text, retryable=True)
         case _:

@@ -13,8 +13,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
+from math import inf
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+from detent.adapters.providers.http.deadlines import DEADLINES
 from detent.adapters.providers.http.line import Line
 from detent.ports.stopping import when_stopped
 
@@ -83,10 +85,11 @@ class Clients:
         ] = {}
 
     @contextmanager
-    def blocking(self) -> Generator[httpx.Client]:
+    def blocking(self, until: float = inf) -> Generator[httpx.Client]:
         """A client for one call that blocks, from any thread.
 
-        Its connection is cut when the work on the call is stopped, unless it was given.
+        Its connection is cut when the work on the call is stopped, or when `time.monotonic()` has
+        reached `until`, unless it was given.
         """
         if self._user_client is not None:
             yield self._user_client
@@ -96,7 +99,7 @@ class Clients:
         idle = self._idle
         line = idle.take() or Line(httpx.Client(limits=_limits(), verify=_certificates()))
         try:
-            with when_stopped(line.cut):
+            with when_stopped(line.cut), DEADLINES.at(until, line.cut):
                 yield line.client
         finally:
             for old in [line] if line.is_cut else idle.lay_back(line):

@@ -15,6 +15,7 @@ Verdict: TypeAlias = tuple[FailureCause, bool]
 """The cause, and whether the same request may succeed later."""
 
 EXCERPT_CHARACTERS = 500
+END_CHARACTERS = 100
 REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id", "x-amzn-requestid")
 
 # Codes and types that say more than the status: providers send an invalid key as 400, an empty
@@ -133,7 +134,7 @@ def read_error(body: object) -> ErrorText:
     labels = (*map(inner.get, names), outer.get("code"))
     request_id = outer.get("request_id")
     return ErrorText(
-        message=": ".join(parts)[:EXCERPT_CHARACTERS],
+        message=": ".join(parts),
         codes=tuple(label.lower() for label in labels if isinstance(label, str)),
         status=_status(inner),
         request_id=request_id if isinstance(request_id, str) else None,
@@ -147,6 +148,16 @@ def failure_in_answer(body: object) -> ModelFailure:
     cause, retryable = _verdict(error, error.status)
     text = f"the provider broke off with an error: {error.message or 'it does not say which'}"
     return ModelFailure(cause, text, retryable, error.retry_after_s, status=error.status)
+
+
+def shortened(message: str) -> str:
+    """A message of bearable length: its beginning, and its end, where the advice is.
+
+    Secrets are taken out before: of one that is cut in two nobody finds the first half.
+    """
+    if len(message) <= EXCERPT_CHARACTERS + END_CHARACTERS:
+        return message
+    return f"{message[:EXCERPT_CHARACTERS]}…{message[-END_CHARACTERS:]}"
 
 
 def unfinished(what: str, *, cut_off: bool) -> ModelFailure:
@@ -211,7 +222,7 @@ def _read_body(body: bytes) -> ErrorText:
     try:
         return read_error(json.loads(body))
     except (ValueError, RecursionError):
-        return ErrorText(body[:EXCERPT_CHARACTERS].decode(errors="replace").strip())
+        return ErrorText(body.decode(errors="replace").strip())
 
 
 def _verdict(error: ErrorText, status: int | None) -> Verdict:

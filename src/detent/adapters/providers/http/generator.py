@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
-from detent.adapters.providers.http.answers import Answer
+from detent.adapters.providers.http.answers import Answer, Fold, Payloads
 from detent.adapters.providers.http.api import ChatRequest, HttpApi
 from detent.adapters.providers.http.caller import (
     HttpCaller,
@@ -15,16 +16,27 @@ from detent.adapters.providers.http.caller import (
     host_of,
 )
 from detent.adapters.providers.http.clients import Clients
+from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
+from detent.adapters.providers.meaning.estimates import counted
+from detent.adapters.providers.meaning.thinking import ThinkingLevel, require_thinking
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
 from detent.ports.chat import ChatGeneratorError, StreamingCallback
+from detent.ports.stopping import wait
 
 if TYPE_CHECKING:
     import httpx
+
+SECRET_HEADERS = ("auth", "cookie", "key", "secret", "token")
+"""Words in the names of headers whose values are secrets, however they were given."""
+
+POLL_S = 2.0
+"""How long to wait before looking again for an answer that a server makes in the background."""
 
 BASIC_HEADERS = {"content-type": "application/json", "user-agent": "detent"}
 
@@ -34,6 +46,9 @@ class HttpOptions(TypedDict, total=False):
 
     Attributes:
         generation_kwargs: further members of each request. None leaves a member out.
+        thinking: how much the model shall think before it answers: "off", "low", "medium", "high",
+            or at most so many tokens; in the words of the provider, as near as it has them. What
+            `generation_kwargs` says in the provider's own words wins. By default the model's own.
         timeout: seconds for a whole call, or `Timeouts`.
         headers: further request headers; a `Secret` among them never prints.
         http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
@@ -41,10 +56,15 @@ class HttpOptions(TypedDict, total=False):
     """
 
     generation_kwargs: Mapping[str, object] | None
+    thinking: ThinkingLevel | None
     timeout: float | Timeouts
     headers: Mapping[str, str | Secret] | None
     http_client: httpx.Client | None
     async_http_client: httpx.AsyncClient | None
+
+
+def _is_secret(header: str, value: str | Secret) -> bool:
+    return isinstance(value, Secret) or any(word in header.lower() for word in SECRET_HEADERS)
 
 
 class HttpChatGenerator:
@@ -61,7 +81,7 @@ class HttpChatGenerator:
         options: see `HttpOptions`.
 
     Raises:
-        ValueError: `api_base_url` is no HTTP URL.
+        ValueError: `api_base_url` is no HTTP URL, or `thinking` is none of its values.
         TypeError: there is no such option.
     """
 
@@ -84,9 +104,12 @@ class HttpChatGenerator:
         self.api = api
         self._base_url, self._key = server_of(api.endpoint, api_base_url, api_key)
         self._options = dict(options.get("generation_kwargs") or {})
+        self._thinking: ThinkingLevel | None = options.get("thinking")
+        require_thinking(self._thinking)
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
-        self._caller = HttpCaller(self._clients, as_timeouts(options.get("timeout", Timeouts())))
+        self._timeouts = as_timeouts(options.get("timeout", Timeouts()))
+        self._caller = HttpCaller(self._clients, self._timeouts)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -108,6 +131,8 @@ class HttpChatGenerator:
         is_elsewhere = self._base_url != self.endpoint.base_url
         if self._options:
             data["generation_kwargs"] = thaw(self._options)
+        if self._thinking is not None:
+            data["thinking"] = self._thinking
         if is_elsewhere:
             if {"@", "?"} & set(self._base_url):
                 raise SecretError(
@@ -137,9 +162,14 @@ class HttpChatGenerator:
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
         """The model's reply to `messages`; see `detent.ports.chat.ChatGenerator.run`."""
-        stream = streaming_callback is not None
-        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
-        return self._caller.call(request, answer, streaming_callback)
+        asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
+        until = time.monotonic() + self._timeouts.total_s
+        while True:
+            request, answer = self._prepared(asked)
+            reply = self._caller.call(request, answer, streaming_callback)
+            if not self._is_awaited(request, reply, until):
+                return counted(reply, messages, tools)
+            wait(POLL_S)
 
     async def run_async(
         self,
@@ -150,33 +180,102 @@ class HttpChatGenerator:
         streaming_callback: StreamingCallback | None = None,
     ) -> ChatReply:
         """As `run`. Cancelling it closes the connection."""
-        stream = streaming_callback is not None
-        request, answer = self._prepared(messages, tools, generation_kwargs, stream=stream)
-        return await self._caller.call_async(request, answer, streaming_callback)
+        import asyncio  # most of the time of importing a provider, and blocking calls need none
 
-    def _prepared(
+        asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
+        until = time.monotonic() + self._timeouts.total_s
+        while True:
+            request, answer = self._prepared(asked)
+            reply = await self._caller.call_async(request, answer, streaming_callback)
+            if not self._is_awaited(request, reply, until):
+                return counted(reply, messages, tools)
+            await asyncio.sleep(POLL_S)
+
+    def count_tokens(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+    ) -> int:
+        """How many tokens the model would read, as the provider counts them; nothing is answered.
+
+        Raises:
+            ChatGeneratorError: there is no count, or the provider has none.
+        """
+        asked = self._asked(messages, tools, generation_kwargs, None)
+        request, answer = self._counting(asked)
+        return self._caller.call(request, answer, None).usage.input_tokens
+
+    async def count_tokens_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        generation_kwargs: Mapping[str, object] | None = None,
+    ) -> int:
+        """As `count_tokens`."""
+        asked = self._asked(messages, tools, generation_kwargs, None)
+        request, answer = self._counting(asked)
+        reply = await self._caller.call_async(request, answer, None)
+        return reply.usage.input_tokens
+
+    def _counting(self, asked: ChatRequest) -> tuple[Request, Answer]:
+        count = self.api.count
+        if count is None:
+            raise cannot_send(host_of(self._base_url), "request to count tokens")
+        url = below(self._base_url, count.path)
+        return self._sending(url, count.body(self.api.encode(asked)), CountFold(count.member))
+
+    def _asked(
         self,
         messages: Sequence[ChatMessage],
         tools: Sequence[ToolSpec],
         generation_kwargs: Mapping[str, object] | None,
-        *,
-        stream: bool,
-    ) -> tuple[Request, Answer]:
+        callback: StreamingCallback | None,
+    ) -> ChatRequest:
         options = self._options | dict(generation_kwargs or {})
-        body = self.api.encode(ChatRequest(self.model, messages, tools, options, stream=stream))
-        url = self._url(stream=stream)
+        stream, thinking = callback is not None, self._thinking
+        return ChatRequest(self.model, messages, tools, options, stream=stream, thinking=thinking)
+
+    def _is_awaited(self, request: Request, reply: ChatReply, until: float) -> bool:
+        """Whether to look once more for an answer that is being made, in this very call.
+
+        An answer that was only just asked for is not: its id is given to the caller first, who may
+        keep it, and finds the answer by it whatever happens here.
+        """
+        is_looked_for = request.method == "GET" and reply.finish_reason == "paused"
+        return is_looked_for and time.monotonic() + POLL_S < until
+
+    def _prepared(self, asked: ChatRequest) -> tuple[Request, Answer]:
+        path = self.api.under_way(asked.messages)
+        body = self.api.encode(asked) if path is None else b""
+        url = below(self._base_url, path) if path else self._url(stream=asked.stream)
+        method: Literal["GET", "POST"] = "GET" if path else "POST"
+        fold, payloads = self.api.decode(asked), self.api.payloads()
+        return self._sending(url, body, fold, payloads=payloads, method=method)
+
+    def _sending(
+        self,
+        url: str,
+        body: bytes,
+        fold: Fold,
+        *,
+        payloads: Payloads | None = None,
+        method: Literal["GET", "POST"] = "POST",
+    ) -> tuple[Request, Answer]:
         try:
             headers, secrets = self._signed_headers(url, body)
         except SecretError as error:
             text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
             raise ChatGeneratorError(ModelFailure("authentication", text)) from error
         answer = Answer(
-            self.api.decode(),
+            fold,
             host_of(url),
             redact=lambda text: redacted(text, secrets),
-            payloads=self.api.payloads(),
+            payloads=payloads,
         )
-        return Request(url, headers, body), answer
+        return Request(url, headers, body, method), answer
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         """The headers of a request, and the secrets in them.
@@ -187,7 +286,7 @@ class HttpChatGenerator:
         headers, secrets = dict(BASIC_HEADERS), []
         for name, value in self._headers.items():
             headers[name.lower()] = value.reveal() if isinstance(value, Secret) else value
-            secrets += [headers[name.lower()]] if isinstance(value, Secret) else []
+            secrets += [headers[name.lower()]] if _is_secret(name, value) else []
         if self._key is not None:
             secrets.append(self._key.reveal())
             name, before = self.endpoint.key_header

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable
 
@@ -88,7 +89,16 @@ def as_secret(value: str | Secret | None) -> Secret | None:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """`text` with every one of `secrets` in it replaced: a server may echo what it was sent."""
+    """`text` with every one of `secrets` in it replaced: a server may echo what it was sent.
+
+    It may do so as JSON, and httpx shows what it cannot read as Python writes it.
+    """
     for secret in secrets:
-        text = text.replace(secret, "***")
+        for form in {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], _slashed(secret)}:
+            text = text.replace(form, "***")
     return text
+
+
+def _slashed(secret: str) -> str:
+    """A secret in JSON as PHP writes it."""
+    return secret.replace("/", r"\/")

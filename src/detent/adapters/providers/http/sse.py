@@ -6,6 +6,8 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-a
 
 from __future__ import annotations
 
+import json
+
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """The largest event that is read, in bytes. A base64 image of 8 megapixels fits."""
 
@@ -21,8 +23,9 @@ class SSEDecoder:
     """Turns the bytes of a stream, cut anywhere, into the data of its events.
 
     Lines may end in LF, CR LF or CR. Names, comments, ids, retry times and unknown fields are
-    passed over: no API says in them what its data does not say. An event is out as soon as its
-    last byte is in.
+    passed over: no API says in them what its data does not say. A field ``error``, in which
+    llama.cpp says why it breaks off, is read as data. An event is out as soon as its last byte is
+    in.
     """
 
     __slots__ = ("_after_cr", "_begun", "_data", "_is_between", "_max_bytes", "_size", "_tail")
@@ -51,6 +54,9 @@ class SSEDecoder:
                 self._size += len(line)
                 if self._size > self._max_bytes:
                     raise self._too_large()
+            elif line.startswith(b"error:"):
+                data.append(_error_data(line[6:]))
+                self._size += len(line)
             elif data and not line:
                 events.append(b"\n".join(data).decode("utf-8", "replace"))
                 data.clear()
@@ -85,3 +91,14 @@ class SSEDecoder:
 
     def _too_large(self) -> EventTooLargeError:
         return EventTooLargeError(f"an event of the stream is larger than {self._max_bytes} bytes")
+
+
+def _error_data(value: bytes) -> bytes:
+    """What a field ``error`` says, as the data of an event with an error in it."""
+    text = value.decode("utf-8", "replace").strip()
+    try:
+        error: object = json.loads(text)
+    except (ValueError, RecursionError):
+        error = text
+    wrapped = isinstance(error, dict) and "error" in error
+    return json.dumps(error if wrapped else {"error": error}).encode()

@@ -47,5 +47,7 @@ class OllamaChatGenerator(HttpChatGenerator):
         host = os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         base_url = host if "://" in host else f"http://{host}"
         endpoint = Endpoint(base_url, ("OLLAMA_API_KEY",), needs_key=False)
-        api = HttpApi(endpoint, "/api/chat", request_body, ChatFold, schema_mode="without_tools")
+        api = HttpApi(
+            endpoint, "/api/chat", request_body, lambda _: ChatFold(), schema_mode="without_tools"
+        )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

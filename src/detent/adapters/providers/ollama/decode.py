@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.wire import first_count, read_arguments
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
 from detent.adapters.providers.http.calls import arguments_of, function_tool
-from detent.adapters.providers.http.neutral import sent, wanted_schema
-from detent.adapters.providers.http.parts import own_data
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.neutral import sent, wanted_schema
+from detent.adapters.providers.meaning.parts import own_data
+from detent.adapters.providers.meaning.thinking import level_of
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -62,6 +63,9 @@ def request_body(request: ChatRequest) -> bytes:
         "messages": [*wire_messages(request.messages)],
         "stream": request.stream,
     }
+    if request.thinking is not None:
+        level = level_of(request.thinking)
+        body["think"] = level if level and "gpt-oss" in request.model else level is not None
     body["tools"] = [function_tool(tool) for tool in chosen]
     body["format"] = _format(rest.pop("response_format", None))
     own = {new: rest.pop(name) for name, new in MODEL_OPTIONS.items() if name in rest}

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Unpack
 
-from detent.adapters.providers.http.adapter import HttpApi, HttpChatGenerator, HttpOptions, Secret
+from detent.adapters.providers.http.adapter import (
+    ChatRequest,
+    HttpApi,
+    HttpChatGenerator,
+    HttpOptions,
+    Secret,
+)
 from detent.adapters.providers.http.endpoints import is_at
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import request_body
@@ -47,8 +54,13 @@ class OpenAIChatGenerator(HttpChatGenerator):
             self.api = api_of(COMPATIBLE)
 
 
+def _fold(request: ChatRequest) -> ChatFold:
+    audio = request.options.get("audio")
+    return ChatFold(str(audio.get("format", "wav")) if isinstance(audio, Mapping) else "wav")
+
+
 def api_of(profile: Profile) -> HttpApi:
     """Chat Completions as a server of this profile speaks them."""
     encode = partial(request_body, profile=profile)
     mode = profile.schema_mode
-    return HttpApi(profile.endpoint, "/chat/completions", encode, ChatFold, schema_mode=mode)
+    return HttpApi(profile.endpoint, "/chat/completions", encode, _fold, schema_mode=mode)

@@ -10,17 +10,28 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, field
+from attrs import define, evolve, field
 from returns.result import Failure, Result, Success
 
+from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
-from detent.adapters.providers.http.wire import first_choice, first_count, read_arguments
-from detent.core.chat.messages import ChatMessage, ReasoningContent, ToolCall
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.logprobs import logprobs
+from detent.adapters.providers.meaning.media import audio_of, image_of_url
+from detent.adapters.providers.meaning.wire import first_choice, first_count, read_arguments
+from detent.core.chat.messages import (
+    ChatMessage,
+    FileContent,
+    ImageContent,
+    ReasoningContent,
+    ToolCall,
+)
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
     ModelFailure,
     StreamingChunk,
+    TokenLogprob,
     ToolCallDelta,
     Usage,
 )
@@ -44,9 +55,13 @@ NOT_EXTRA = frozenset({"choices", "model", "object", "obfuscation", "p"})
 
 
 class ChatFold:
-    """Folds the values of one answer. A whole answer is a stream of one value to it."""
+    """Folds the values of one answer. A whole answer is a stream of one value to it.
 
-    def __init__(self) -> None:
+    `audio_format` is that in which sound was asked for: an answer does not say it.
+    """
+
+    def __init__(self, audio_format: str = "wav") -> None:
+        self._audio_format = audio_format
         self._about: dict[str, Any] = {}  # what stands beside the choices; the last word counts
         self._usage: Json | None = None
         self._chosen = False
@@ -58,6 +73,11 @@ class ChatFold:
         self._reasoning_field = ""
         self._details: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
+        self._annotations: list[Json] = []
+        self._audio: list[str] = []
+        self._images: list[str] = []
+        self._extra_content: dict[str, Any] = {}
+        self._logprobs: list[TokenLogprob] = []
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the next value; give what can be shown of it, or the error that it is."""
@@ -70,13 +90,19 @@ class ChatFold:
         if choice is None:
             return ()
         self._chosen = True
-        delta = choice["delta"] if "delta" in choice else choice.get("message")
+        message = choice.get("message")
+        delta = choice.get("delta", message)
         if reason := choice.get("finish_reason"):
             self._finish, self._over = reason, True
             self._usage = choice.get("usage") or self._usage  # Moonshot puts it here
         elif delta and delta.get("tool_calls"):
             self._over = False  # Together gives a reason after each call
-        return self._pieces(delta) if delta else ()
+        if told := choice.get("logprobs"):
+            self._logprobs += logprobs(told.get("content"))
+        pieces = self._pieces(delta) if delta else ()
+        if reason and message is not delta and message and not self._has_spoken:
+            return self._pieces(message)  # Perplexity: all is in it, and the delta is empty
+        return pieces
 
     def finish(self, *, ended: bool) -> Result[ChatReply, ModelFailure]:
         """The reply; a failure where the answer was cut off before its end, or is none."""
@@ -89,35 +115,75 @@ class ChatFold:
         usage = self._usage or (self._about.get("x_groq") or {}).get("usage") or {}
         about = self._about | {"usage": usage, "refusal": refusal}
         reply = ChatReply(
-            ChatMessage.from_assistant(text, tool_calls=calls, reasoning=self._thought()),
+            self._message(text, calls),
             finish_reason=reason,
             usage=_usage(usage),
             model=str(self._about.get("model") or ""),
             raw_finish_reason=str(self._finish),
             extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA},
+            logprobs=tuple(self._logprobs),
         )
         return Success(reply)
+
+    def _message(self, text: str | None, calls: Sequence[ToolCall]) -> ChatMessage:
+        own = {"openai": {"extra_content": self._extra_content}} if self._extra_content else None
+        message = ChatMessage.from_assistant(
+            text, tool_calls=calls, reasoning=self._thought(), meta=own
+        )
+        # Perplexity and xAI name their sources beside the choices, some only by their addresses.
+        told = self._annotations or self._about.get("search_results")
+        found = told or [
+            {"url": one} if isinstance(one, str) else one
+            for one in self._about.get("citations") or ()
+        ]
+        sound = [audio_of(self._audio, self._audio_format)] if self._audio else []
+        images = [image for url in self._images if (image := image_of_url(url)) is not None]
+        media: tuple[ImageContent | FileContent, ...] = (*images, *sound)
+        if not (found or media):
+            return message
+        before = message.content[: len(message.content) - len(calls)]
+        return evolve(message, content=(*before, *map(citation, found), *media, *calls))
+
+    @property
+    def _has_spoken(self) -> bool:
+        said = self._text or self._refusal or self._reasoning or self._details
+        return bool(said or self._calls or self._audio or self._images)
 
     def _pieces(self, delta: Json) -> Sequence[StreamingChunk]:
         if len(delta) == 1 and isinstance(text := delta.get("content"), str):  # as in nearly all
             return (self._say(text, self._text),) if text else ()
-        pieces: list[StreamingChunk] = []
-        if thought := delta.get("reasoning_content"):
-            pieces.append(self._think("reasoning_content", thought))
-        elif thought := delta.get("reasoning"):
-            pieces.append(self._think("reasoning", thought))
-        if details := delta.get("reasoning_details"):
-            _merge_details(self._details, details)
+        pieces = [*self._thoughts(delta)]
         if content := delta.get("content"):
             if isinstance(content, str):
                 pieces.append(self._say(content, self._text))
+            elif isinstance(content, Mapping):  # Cloudflare, asked for JSON
+                pieces.append(self._say(json.dumps(content), self._text))
             else:
                 pieces.extend(self._parts(content))
         if refusal := delta.get("refusal"):
             pieces.append(self._say(refusal, self._refusal))
         if calls := delta.get("tool_calls"):
             pieces.append(StreamingChunk(tool_calls=tuple(self._call(call) for call in calls)))
+        pieces += self._further(delta)
         return pieces
+
+    def _further(self, delta: Json) -> Iterator[StreamingChunk]:
+        """What few answers have: sources, images, and sound, whose text is what was said."""
+        self._annotations += delta.get("annotations") or ()
+        self._images += [one["image_url"]["url"] for one in delta.get("images") or ()]
+        self._extra_content.update(delta.get("extra_content") or {})  # Gemini's signature of it
+        if audio := delta.get("audio"):
+            self._audio += filter(None, (audio.get("data"),))
+            if transcript := audio.get("transcript"):
+                yield self._say(transcript, self._text)
+
+    def _thoughts(self, delta: Json) -> Iterator[StreamingChunk]:
+        if thought := delta.get("reasoning_content"):
+            yield self._think("reasoning_content", thought)
+        elif thought := delta.get("reasoning"):
+            yield self._think("reasoning", thought)
+        if details := delta.get("reasoning_details"):
+            _merge_details(self._details, details)
 
     def _say(self, text: str, said: list[str]) -> StreamingChunk:
         start = not said
@@ -151,8 +217,8 @@ class ChatFold:
         call.id = call.id or wire.get("id")
         if signature := wire.get("extra_content"):
             call.extra["extra_content"] = signature
-        if wire.get("custom"):
-            call.extra["type"] = "custom"
+        if wire.get("type", "custom") == "custom" and wire.get("custom"):
+            call.extra["type"] = "custom"  # Snowflake has an empty one beside each function
         arguments = function.get("arguments") or function.get("input") or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
@@ -194,7 +260,8 @@ class ChatFold:
             return ModelFailure("server", "the provider broke off with an error", retryable=True)
         if ended and read_error(self._about).message:
             return failure_in_answer(self._about)
-        return unfinished("choice", cut_off=not ended)
+        is_of_other_api = bool(self._about) and "choices" not in self._about
+        return unfinished("choice", cut_off=not ended and not is_of_other_api)
 
 
 @define
@@ -209,9 +276,12 @@ class _Call:
     extra: dict[str, Any] = field(factory=dict)
 
     def made(self, *, cut: bool) -> ToolCall:
-        """The whole call; its free text, if it is a custom one, is no JSON object either."""
+        """The whole call; its free text, if it is a custom one, is its only argument."""
         text = "".join(self.arguments)
-        read = None if "type" in self.extra else read_arguments(text, cut=cut)
+        if "type" in self.extra:
+            read: Json | None = None if cut else {FREE_TEXT: text}
+        else:
+            read = read_arguments(text, cut=cut)
         unreadable = text if read is None else None
         call_id = str(self.id) if self.id else None
         return ToolCall(str(self.name), read or {}, call_id, self.extra, unreadable)

@@ -10,9 +10,16 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.calls import arguments_of, function_tool, id_of
-from detent.adapters.providers.http.parts import own_data
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.http.calls import (
+    arguments_of,
+    custom_tools,
+    free_text_of,
+    function_tool,
+    functions_of,
+    id_of,
+)
+from detent.adapters.providers.meaning.parts import own_data
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.adapters.providers.openai.profiles import COMPATIBLE, REASONING_MEMBERS, Profile
 from detent.core.chat.messages import (
     ChatMessage,
@@ -40,7 +47,7 @@ def request_body(request: ChatRequest, *, profile: Profile = COMPATIBLE) -> byte
     Args:
         request: its options are further members of the body, as the API names them; they
             win over what is made here, and None takes a member out. A `tool_choice` may be
-            the bare name of a tool.
+            the bare name of a tool; `tools` are added to those of the agent.
         profile: what the server wants otherwise.
 
     Raises:
@@ -48,16 +55,19 @@ def request_body(request: ChatRequest, *, profile: Profile = COMPATIBLE) -> byte
     """
     wire = profile.rewritten(wire_messages(request.messages, profile.replays))
     body: Json = {"model": request.model, "messages": [*wire]}
-    if request.tools:
-        body["tools"] = [function_tool(tool) for tool in request.tools]
+    functions = [function_tool(tool) for tool in functions_of(request, API)]
     if request.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if request.thinking is not None:
+        body |= profile.thinking(request.model, request.thinking)
     body |= {profile.renamed.get(name, name): value for name, value in request.options.items()}
-    if not body.get("tools"):
+    body["tools"] = [*functions, *(body.get("tools") or ())] or None
+    if not body["tools"]:
         body |= dict.fromkeys(ONLY_WITH_TOOLS)
     choice = body.get("tool_choice")
     if isinstance(choice, str) and choice not in CHOICES:
-        body["tool_choice"] = {"type": "function", "function": {"name": choice}}
+        kind = "custom" if choice in custom_tools(request.options) else "function"
+        body["tool_choice"] = {"type": kind, kind: {"name": choice}}
     kept = {name: value for name, value in body.items() if value is not None}
     return json_text(kept, API).encode()
 
@@ -125,11 +135,18 @@ def _text(text: str) -> Json:
 
 
 def _assistant(message: ChatMessage, replays: Container[str]) -> Json:
-    """Text, calls and, where it came from such a server, the reasoning: it may demand it back."""
+    """Text, calls and, where it came from such a server, the reasoning: it may demand it back.
+
+    Of sound the text goes back: its id, which the API would take, is forgotten after an hour, and a
+    run may be taken up tomorrow. An image goes back to no server in what its model said.
+    """
     calls = [_call(call) for call in message.tool_calls]
     wire: Json = {"role": "assistant", "content": message.text or (None if calls else "")}
     if calls:
         wire["tool_calls"] = calls
+    signature = own_data("openai", message.meta).get("extra_content")
+    if signature and "extra_content" in replays:
+        wire["extra_content"] = signature
     for thought in message.reasonings:
         given_back = _reasoning(thought, message.texts)
         wire |= {name: value for name, value in given_back.items() if name in replays}
@@ -153,7 +170,7 @@ def _reasoning(thought: ReasoningContent, texts: Sequence[str]) -> Json:
 def _call(call: ToolCall) -> Json:
     call_id = id_of(call, API)
     if call.extra.get("type") == "custom":
-        custom = {"name": call.tool_name, "input": call.unreadable or ""}
+        custom = {"name": call.tool_name, "input": free_text_of(call)}
         return {"id": call_id, "type": "custom", "custom": custom}
     function = {"name": call.tool_name, "arguments": json_text(arguments_of(call), API)}
     wire: Json = {"id": call_id, "type": "function", "function": function}

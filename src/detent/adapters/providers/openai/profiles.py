@@ -9,14 +9,23 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from detent.adapters.providers.http.endpoints import BEARER, Endpoint
-from detent.adapters.providers.http.wire import cannot_send
+from detent.adapters.providers.meaning.thinking import (
+    ThinkingMembers,
+    as_effort,
+    as_reasoning,
+    as_switch,
+    as_template,
+)
+from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.replies import SchemaMode
 
 Message: TypeAlias = dict[str, Any]
 Rewrite: TypeAlias = Callable[[Iterable[Message]], Iterator[Message]]
 """Makes of the messages of a request, as they are on the wire, what one server wants of them."""
 
-REASONING_MEMBERS = frozenset({"reasoning", "reasoning_content", "reasoning_details", "content"})
+REASONING_MEMBERS = frozenset(
+    {"reasoning", "reasoning_content", "reasoning_details", "content", "extra_content"}
+)
 
 
 @frozen
@@ -30,6 +39,7 @@ class Profile:
             Strict servers refuse those that they do not know.
         rewrites: what has to be done to the messages.
         schema_mode: when it holds answers to the JSON Schema of a `response_format`.
+        thinking: how it is told how much a model shall think.
     """
 
     endpoint: Endpoint
@@ -37,6 +47,7 @@ class Profile:
     replays: frozenset[str] = REASONING_MEMBERS
     rewrites: tuple[Rewrite, ...] = ()
     schema_mode: SchemaMode = "never"
+    thinking: ThinkingMembers = as_effort
 
     def rewritten(self, messages: Iterable[Message]) -> Iterable[Message]:
         """The messages as this server wants them."""
@@ -140,12 +151,15 @@ GROQ = Profile(
     replays=frozenset({"reasoning"}),
     rewrites=(refusing("file"),),
 )
-OPENROUTER = Profile(Endpoint("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)))
+OPENROUTER = Profile(
+    Endpoint("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)), thinking=as_reasoning
+)
 DEEPSEEK = Profile(
     Endpoint("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
     renamed={"max_completion_tokens": "max_tokens"},
     replays=frozenset({"reasoning_content"}),
     rewrites=(refusing("file", "image_url"),),
+    thinking=as_switch,
 )
 XAI = Profile(
     Endpoint("https://api.x.ai/v1", ("XAI_API_KEY",)),
@@ -159,11 +173,13 @@ TOGETHER = Profile(
 VLLM = Profile(
     Endpoint("http://localhost:8000/v1", ("VLLM_API_KEY",), "VLLM_BASE_URL", needs_key=False),
     rewrites=(refusing("file"),),
+    thinking=as_template,
     schema_mode="without_tools",
 )
 LLAMA_CPP = Profile(
     Endpoint("http://localhost:8080/v1", ("LLAMA_API_KEY",), "LLAMA_BASE_URL", needs_key=False),
     rewrites=(refusing("file"),),
+    thinking=as_template,
     schema_mode="without_tools",
 )
 OLLAMA = Profile(
@@ -171,6 +187,76 @@ OLLAMA = Profile(
     rewrites=(refusing("file"),),
     schema_mode="without_tools",
 )
+
+
+PERPLEXITY = Profile(
+    Endpoint("https://api.perplexity.ai", ("PERPLEXITY_API_KEY", "PPLX_API_KEY")),
+    renamed={"max_completion_tokens": "max_tokens"},
+    replays=frozenset(),
+    schema_mode="without_tools",
+)
+CEREBRAS = Profile(
+    Endpoint("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+    renamed={"max_tokens": "max_completion_tokens"},
+    replays=frozenset({"reasoning"}),
+    rewrites=(refusing("file", "image_url"),),
+    schema_mode="without_tools",
+)
+HUGGING_FACE = Profile(
+    Endpoint("https://router.huggingface.co/v1", ("HF_TOKEN",)), rewrites=(refusing("file"),)
+)
+FIREWORKS = Profile(
+    Endpoint("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+    replays=frozenset({"reasoning_content"}),
+    rewrites=(refusing("file"),),
+    schema_mode="without_tools",
+)
+MOONSHOT = Profile(
+    Endpoint("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
+    renamed={"max_completion_tokens": "max_tokens"},
+    replays=frozenset({"reasoning_content"}),
+    rewrites=(refusing("file"),),
+    thinking=as_switch,
+)
+ZAI = Profile(
+    Endpoint("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",), "ZAI_BASE_URL"),
+    renamed={"max_completion_tokens": "max_tokens"},
+    replays=frozenset({"reasoning_content"}),
+    rewrites=(refusing("file"), without_names),
+    thinking=as_switch,
+)
+GITHUB = Profile(
+    Endpoint("https://models.github.ai/inference", ("GITHUB_TOKEN",)),
+    replays=frozenset(),
+    rewrites=(refusing("file"),),
+    schema_mode="always",
+)
+LITELLM = Profile(
+    Endpoint(
+        "http://localhost:4000", ("LITELLM_API_KEY",), "LITELLM_PROXY_API_BASE", needs_key=False
+    ),
+    schema_mode="without_tools",
+)
+VERCEL = Profile(
+    Endpoint("https://ai-gateway.vercel.sh/v1", ("AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN")),
+    schema_mode="without_tools",
+    thinking=as_reasoning,
+)
+
+
+def snowflake(account: str) -> Profile:
+    """Cortex in one account of Snowflake.
+
+    Source: https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
+    """
+    base_url = f"https://{account}.snowflakecomputing.com/api/v2/cortex/v1"
+    return Profile(
+        Endpoint(base_url, ("SNOWFLAKE_PAT",)),
+        renamed={"max_tokens": "max_completion_tokens"},
+        replays=frozenset({"reasoning_details"}),
+        rewrites=(refusing("file"),),
+        schema_mode="without_tools",
+    )
 
 
 LONGER_NAMES = "2024-09"

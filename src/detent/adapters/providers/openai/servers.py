@@ -13,16 +13,26 @@ from typing import Unpack
 from detent.adapters.providers.http.adapter import HttpOptions, Secret
 from detent.adapters.providers.openai.chat import OpenAIChatGenerator
 from detent.adapters.providers.openai.profiles import (
+    CEREBRAS,
     DEEPSEEK,
+    FIREWORKS,
+    GITHUB,
     GROQ,
+    HUGGING_FACE,
+    LITELLM,
     LLAMA_CPP,
     MISTRAL,
+    MOONSHOT,
     OLLAMA,
     OPENROUTER,
+    PERPLEXITY,
     TOGETHER,
+    VERCEL,
     VLLM,
     XAI,
+    ZAI,
     azure,
+    snowflake,
 )
 
 DeepSeekChatGenerator = partial(OpenAIChatGenerator, profile=DEEPSEEK)
@@ -51,6 +61,57 @@ VLLMChatGenerator = partial(OpenAIChatGenerator, profile=VLLM)
 
 XAIChatGenerator = partial(OpenAIChatGenerator, profile=XAI)
 """xAI; the key is in the environment's XAI_API_KEY."""
+
+CerebrasChatGenerator = partial(OpenAIChatGenerator, profile=CEREBRAS)
+"""Cerebras; the key is in the environment's CEREBRAS_API_KEY."""
+
+FireworksChatGenerator = partial(OpenAIChatGenerator, profile=FIREWORKS)
+"""Fireworks; the key is in the environment's FIREWORKS_API_KEY."""
+
+GitHubModelsChatGenerator = partial(OpenAIChatGenerator, profile=GITHUB)
+"""GitHub Models; the token is in the environment's GITHUB_TOKEN."""
+
+HuggingFaceChatGenerator = partial(OpenAIChatGenerator, profile=HUGGING_FACE)
+"""Hugging Face's router; the token is in the environment's HF_TOKEN."""
+
+LiteLLMChatGenerator = partial(OpenAIChatGenerator, profile=LITELLM)
+"""A LiteLLM proxy, by default on this machine at port 4000, or at LITELLM_PROXY_API_BASE."""
+
+MoonshotChatGenerator = partial(OpenAIChatGenerator, profile=MOONSHOT)
+"""Moonshot; the key is in the environment's MOONSHOT_API_KEY."""
+
+PerplexityChatGenerator = partial(OpenAIChatGenerator, profile=PERPLEXITY)
+"""Perplexity; the key is in the environment's PERPLEXITY_API_KEY."""
+
+VercelChatGenerator = partial(OpenAIChatGenerator, profile=VERCEL)
+"""Vercel's AI Gateway; the key is in the environment's AI_GATEWAY_API_KEY."""
+
+ZAIChatGenerator = partial(OpenAIChatGenerator, profile=ZAI)
+"""Z.AI; the key is in the environment's ZAI_API_KEY."""
+
+
+def SnowflakeChatGenerator(  # noqa: N802 - it reads like the others
+    model: str,
+    *,
+    account: str | None = None,
+    api_key: str | Secret | None = None,
+    **options: Unpack[HttpOptions],
+) -> OpenAIChatGenerator:
+    """A model of Snowflake's Cortex.
+
+    Args:
+        model: its name.
+        account: the account's identifier, by default the environment's SNOWFLAKE_ACCOUNT.
+        api_key: a programmatic access token, by default the environment's SNOWFLAKE_PAT.
+        options: see `HttpOptions`.
+
+    Raises:
+        ValueError: there is no account.
+    """
+    named = account or os.environ.get("SNOWFLAKE_ACCOUNT")
+    if not named:
+        raise ValueError("Snowflake needs account=, or SNOWFLAKE_ACCOUNT to be set")
+    return OpenAIChatGenerator(model, api_key=api_key, profile=snowflake(named), **options)
 
 
 def AzureOpenAIChatGenerator(  # noqa: N802 - it reads like the others

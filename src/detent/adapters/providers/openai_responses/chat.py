@@ -12,10 +12,19 @@ from detent.adapters.providers.http.adapter import (
     HttpOptions,
     Secret,
 )
+from detent.adapters.providers.http.api import TokenCount
+from detent.adapters.providers.http.calls import custom_tools
+from detent.adapters.providers.http.counting import counted_members
 from detent.adapters.providers.openai_responses.decode import ResponseFold
-from detent.adapters.providers.openai_responses.encode import request_body
+from detent.adapters.providers.openai_responses.encode import request_body, under_way
 
 ENDPOINT = Endpoint("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
+
+
+COUNTED = counted_members(
+    {"input", "model", "parallel_tool_calls", "previous_response_id", "reasoning", "text"}
+    | {"tool_choice", "tools"}
+)
 
 
 class OpenAIResponsesChatGenerator(HttpChatGenerator):
@@ -51,5 +60,13 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
         **options: Unpack[HttpOptions],
     ) -> None:
         encode = partial(request_body, chained=chained)
-        api = HttpApi(ENDPOINT, "/responses", encode, ResponseFold, schema_mode="always")
+        api = HttpApi(
+            ENDPOINT,
+            "/responses",
+            encode,
+            lambda request: ResponseFold(custom_tools(request.options)),
+            schema_mode="always",
+            under_way=under_way,
+            count=TokenCount("/responses/input_tokens", COUNTED, "input_tokens"),
+        )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -5,22 +5,26 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from returns.result import Failure, Result, Success
 
+from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.http.neutral import decided_reason
-from detent.adapters.providers.http.parts import Opaque, Part, Said, assistant_message, without
-from detent.adapters.providers.http.wire import first_count, read_arguments
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.logprobs import logprobs
+from detent.adapters.providers.meaning.neutral import decided_reason
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message, without
+from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
-from detent.core.chat.messages import ReasoningContent, ToolCall
+from detent.core.chat.messages import ImageContent, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
     ChatReply,
     FinishReason,
     ModelFailure,
     StreamingChunk,
+    TokenLogprob,
     ToolCallDelta,
     Usage,
 )
@@ -38,16 +42,20 @@ THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoni
 ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
-CALLS = frozenset({"function_call", CUSTOM_CALL})
 UNDER_WAY = frozenset({"in_progress", "queued"})
 # What the answer repeats of the request, or what the reply says elsewhere.
 NOT_EXTRA = frozenset({"instructions", "model", "object", "output", "status", "text", "tools"})
 
 
 class ResponseFold:
-    """Folds the events of one answer. A whole answer is like the last event of a stream."""
+    """Folds the events of one answer. A whole answer is like the last event of a stream.
 
-    def __init__(self) -> None:
+    `custom` are the names of our tools that take free text: xAI's own search calls such tools, too,
+    and runs them. None says that all are ours.
+    """
+
+    def __init__(self, custom: Container[str] | None = None) -> None:
+        self._custom = custom
         self._response: Json = {}  # as the last event that held all of it said
         self._items: dict[int, Json] = {}
         self._places: dict[int, int] = {}  # the number of each call among the calls
@@ -79,6 +87,9 @@ class ResponseFold:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         status = str(self._response.get("status") or "")
         cut_off = not ended and (not status or status in UNDER_WAY)
+        goes_on = status in UNDER_WAY and bool(self._response.get("background"))
+        if goes_on and self._response.get("id"):
+            return Success(self._reply((), status, "paused", under_way=True))
         if cut_off or not self._response:
             return Failure(unfinished("response", cut_off=cut_off))
         parts = self._parts(cut=status == "incomplete")
@@ -86,10 +97,10 @@ class ResponseFold:
         return Success(self._reply(parts, status, reason))
 
     def _parts(self, *, cut: bool) -> list[Part]:
-        """The parts of the message: the ChatGPT backend tells them in the items alone."""
-        streamed = (item for _, item in sorted(self._items.items()))
-        items = list(self._response.get("output") or streamed)
-        return [part for item in items for part in _parts(item, cut=cut and item is items[-1])]
+        """The parts of the message."""
+        items = self._told_items()
+        last = items[-1] if cut and items else None
+        return [part for item in items for part in self._parts_of(item, cut=item is last)]
 
     def _reason(self, status: str, parts: Iterable[Part]) -> FinishReason:
         cause = (self._response.get("incomplete_details") or {}).get("reason") or status
@@ -98,16 +109,18 @@ class ResponseFold:
             return "refusal"
         return decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
 
-    def _reply(self, parts: Sequence[Part], status: str, reason: FinishReason) -> ChatReply:
+    def _reply(
+        self, parts: Sequence[Part], status: str, reason: FinishReason, *, under_way: bool = False
+    ) -> ChatReply:
         response = self._response
         kept = (
-            {"id": response["id"]}
+            {"id": response["id"]} | ({"under_way": True} if under_way else {})
             if response.get("id") and response.get("store") is not False
             else None
         )
         refusal = "".join(map(_refused, parts))
         return ChatReply(
-            assistant_message(PROVIDER, parts, kept),
+            assistant_message(PROVIDER, _with_citations(parts), kept),
             finish_reason=reason,
             usage=_usage(response.get("usage") or {}),
             model=str(response.get("model") or ""),
@@ -117,7 +130,18 @@ class ResponseFold:
                 for name, said in {**response, "refusal": refusal}.items()
                 if said and name not in NOT_EXTRA
             },
+            logprobs=tuple(self._logprobs()),
         )
+
+    def _logprobs(self) -> list[TokenLogprob]:
+        items = [item for item in self._told_items() if item.get("type") == "message"]
+        parts = [part for item in items for part in item.get("content") or ()]
+        return [token for part in parts for token in logprobs(part.get("logprobs"))]
+
+    def _told_items(self) -> list[Json]:
+        """The items: the ChatGPT backend tells them one by one alone."""
+        streamed = (item for _, item in sorted(self._items.items()))
+        return list(self._response.get("output") or streamed)
 
     def _tell(self, response: Json) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the whole response, which is told as it begins and as it ends."""
@@ -138,7 +162,7 @@ class ResponseFold:
 
     def _open(self, index: int, item: Json) -> Sequence[StreamingChunk]:
         self._items[index] = item
-        if item.get("type") not in CALLS or index in self._places:
+        if not self._is_call(item) or index in self._places:
             return ()
         place = self._places[index] = len(self._places)
         delta = ToolCallDelta(place, item.get("name"), "", _call_id(item))
@@ -149,7 +173,7 @@ class ResponseFold:
         pieces = [*self._open(index, item)]
         if index in self._begun:
             return pieces
-        if item.get("type") in CALLS:
+        if self._is_call(item):
             pieces += self._argued(index, _written(item))
         for number, (text, thought) in enumerate(_texts(item)):
             event = {"output_index": index, "content_index": number, "delta": text}
@@ -167,6 +191,32 @@ class ResponseFold:
             return (StreamingChunk(reasoning=text, start=start),)
         return (StreamingChunk(text, start=start),)
 
+    def _is_call(self, item: Json) -> bool:
+        """Whether it calls a tool of ours."""
+        kind = item.get("type")
+        is_ours = self._custom is None or str(item.get("name")) in self._custom
+        return kind == "function_call" or (kind == CUSTOM_CALL and is_ours)
+
+    def _parts_of(self, item: Json, *, cut: bool) -> Iterator[Part]:
+        """What an item says. Where the answer was `cut` off in it, a call is not whole."""
+        match item.get("type"):
+            case "message":
+                own = without(item, "content")
+                for part in item.get("content") or ():
+                    of_part = without(part, "text", "refusal", "logprobs")
+                    yield Said(_text_of(part), {"item": own, "part": of_part})
+            case "reasoning":
+                text = "".join(text for text, _ in _texts(item))
+                yield ReasoningContent(text, {PROVIDER: item})
+            case "image_generation_call" if item.get("result"):
+                mime_type = f"image/{item.get('output_format') or 'png'}"
+                own = without(item, "result")
+                yield ImageContent(item["result"], mime_type, meta={PROVIDER: own})
+            case _ if self._is_call(item):
+                yield _call(item, cut=cut and item.get("status") != "completed")
+            case _:
+                yield Opaque(item)
+
     def _argued(self, index: int, arguments: str | None) -> Sequence[StreamingChunk]:
         if not arguments or index not in self._places:
             return ()
@@ -174,28 +224,20 @@ class ResponseFold:
         return (StreamingChunk(tool_calls=(ToolCallDelta(self._places[index], None, arguments),)),)
 
 
-def _parts(item: Json, *, cut: bool) -> Iterator[Part]:
-    """What an item says. Where the answer was `cut` off in it, a call is not whole."""
-    match item.get("type"):
-        case "message":
-            own = without(item, "content")
-            for part in item.get("content") or ():
-                of_part = without(part, "text", "refusal", "logprobs")
-                yield Said(_text_of(part), {"item": own, "part": of_part})
-        case "reasoning":
-            text = "".join(text for text, _ in _texts(item))
-            yield ReasoningContent(text, {PROVIDER: item})
-        case kind if kind in CALLS:
-            yield _call(item, cut=cut and item.get("status") != "completed")
-        case _:
-            yield Opaque(item)
+def _with_citations(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        if isinstance(part, Said):
+            yield from map(citation, part.extra["part"].get("annotations") or ())
 
 
 def _call(item: Json, *, cut: bool) -> ToolCall:
-    """A call; the free text of a custom one is no JSON object."""
+    """A call; the free text of a custom one is its only argument."""
     written = _written(item)
-    custom = item.get("type") == CUSTOM_CALL
-    read = None if custom else read_arguments(written, cut=cut)
+    if item.get("type") == CUSTOM_CALL:
+        read: Json | None = None if cut else {FREE_TEXT: written}
+    else:
+        read = read_arguments(written, cut=cut)
     return ToolCall(
         str(item.get("name") or ""),
         read or {},

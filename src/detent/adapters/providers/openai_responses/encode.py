@@ -6,15 +6,24 @@ Source: https://platform.openai.com/docs/api-reference/responses/create
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import dropwhile
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from detent.adapters.providers.http.api import ChatRequest
-from detent.adapters.providers.http.calls import arguments_of, id_of
-from detent.adapters.providers.http.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.http.parts import Opaque, Part, Said, own_data, parts_of
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.http.calls import (
+    arguments_of,
+    custom_tools,
+    free_text_of,
+    functions_of,
+    id_of,
+)
+from detent.adapters.providers.meaning.media import made_by_model
+from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
+from detent.adapters.providers.meaning.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.meaning.thinking import openai_effort
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -60,15 +69,19 @@ def request_body(request: ChatRequest, *, chained: bool = False) -> bytes:
     body: Json = {
         "model": request.model,
         "input": [*wire_items(fresh)],
-        "store": chained,
+        "store": chained or bool(options.get("background")),  # else nobody could fetch it
         "include": [ENCRYPTED_REASONING] if _reasons(request.model) else None,
         "stream": request.stream or None,
     }
     if previous is not None:
         body["previous_response_id"] = own_data(PROVIDER, messages[previous].meta)["id"]
     body |= {RENAMED.get(name, name): value for name, value in options.items()}
-    body["tools"] = [*map(_tool, request.tools), *(body.get("tools") or ())]
-    body["tool_choice"] = _tool_choice(body.get("tool_choice"))
+    if request.thinking is not None:
+        effort = {"effort": openai_effort(request.model, request.thinking)}
+        body["reasoning"] = effort | dict(body.get("reasoning") or {})
+    functions = functions_of(request, API)
+    body["tools"] = [*map(_tool, functions), *(body.get("tools") or ())]
+    body["tool_choice"] = _tool_choice(body.get("tool_choice"), custom_tools(options))
     body["text"] = _text_options(body)
     unsent = {"response_format", *(() if body["tools"] else ONLY_WITH_TOOLS)}
     return sent({name: value for name, value in body.items() if name not in unsent}, API)
@@ -148,6 +161,10 @@ def _item(part: Part) -> Json:
             return dict(own_data(PROVIDER, part.extra))
         case ToolCall():
             return _call(part)
+        case ImageContent(data, meta=meta) if own := own_data(PROVIDER, meta):
+            return {**own, "result": data}
+        case ImageContent() | FileContent():
+            return {"role": "assistant", "content": made_by_model(part)}
         case _:
             raise cannot_send(API, f"{type(part).__name__} in a message of the assistant")
 
@@ -161,7 +178,7 @@ def _call(call: ToolCall) -> Json:
         **own,
     }
     if wire["type"] == CUSTOM_CALL:
-        return wire | {"input": call.unreadable or ""}
+        return wire | {"input": free_text_of(call)}
     return wire | {"arguments": json_text(arguments_of(call), API)}
 
 
@@ -181,7 +198,16 @@ def _result(result: ToolCallResult) -> Json:
 def _last_answer(messages: Sequence[ChatMessage]) -> int | None:
     """The place of the last message that the server keeps."""
     places = reversed(range(len(messages)))
-    return next((at for at in places if own_data(PROVIDER, messages[at].meta).get("id")), None)
+    kept = (at for at in places if own_data(PROVIDER, messages[at].meta).get("id"))
+    return next(
+        (at for at in kept if not own_data(PROVIDER, messages[at].meta).get("under_way")), None
+    )
+
+
+def under_way(messages: Sequence[ChatMessage]) -> str | None:
+    """Where the answer is that the server still makes, if the conversation ends with its id."""
+    own = own_data(PROVIDER, messages[-1].meta) if messages else {}
+    return f"/responses/{quote(str(own['id']), safe='')}" if own.get("under_way") else None
 
 
 def _tool(tool: ToolSpec) -> Json:
@@ -194,9 +220,11 @@ def _tool(tool: ToolSpec) -> Json:
     }
 
 
-def _tool_choice(choice: object) -> object:
+def _tool_choice(choice: object, custom: Container[str]) -> object:
     name = named_tool(choice)
-    return choice if name is None else {"type": "function", "name": name}
+    if name is None:
+        return choice
+    return {"type": "custom" if name in custom else "function", "name": name}
 
 
 def _text_options(options: Json) -> Json:

@@ -6,7 +6,7 @@ import json
 
 from attrs import evolve
 
-from detent.adapters.providers.http.parts import (
+from detent.adapters.providers.meaning.parts import (
     Opaque,
     Part,
     Said,

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from detent.adapters.providers.http.wire import cannot_send, json_text
+from detent.adapters.providers.meaning.wire import cannot_send, json_text
 from detent.core.chat.replies import FinishReason
 
 BROKEN_OFF = frozenset({"length", "content_filter", "refusal"})

@@ -12,7 +12,14 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import ChatMessage, ChatRole, Content, TextContent, frozen_mapping
+from detent.core.chat.messages import (
+    ChatMessage,
+    ChatRole,
+    Citation,
+    Content,
+    TextContent,
+    frozen_mapping,
+)
 from detent.core.values.frozen import FrozenDict
 
 Json: TypeAlias = Mapping[str, Any]
@@ -66,6 +73,8 @@ def parts_of(provider: str, message: ChatMessage) -> Iterator[Part]:
     blocks = [(note["at"], Opaque(note["block"])) for note in kept if "block" in note]
     for place, part in enumerate(message.content):
         yield from (block for at, block in blocks if at == place)
+        if isinstance(part, Citation):
+            continue  # its provider has it in what belongs to the text
         yield Said(part.text, texts.get(place, {})) if isinstance(part, TextContent) else part
     yield from (block for at, block in blocks if at >= len(message.content))
 

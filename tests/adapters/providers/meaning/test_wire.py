@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from detent.adapters.providers.http.wire import first_choice, first_count, json_text, read_arguments
+from detent.adapters.providers.meaning.wire import (
+    first_choice,
+    first_count,
+    json_text,
+    read_arguments,
+)
 from detent.ports.chat import ChatGeneratorError
 
 

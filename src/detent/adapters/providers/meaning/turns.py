@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from detent.adapters.providers.http.parts import Said
+from detent.adapters.providers.meaning.parts import Said
 from detent.core.chat.messages import TextContent
 
 Json: TypeAlias = dict[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, Never
 
 from detent.core.chat.messages import DEPTH_MAX
@@ -60,11 +61,11 @@ def _refuse(constant: str) -> Never:
 def first_count(*counts: object) -> int:
     """The first of `counts` that is a number above zero: servers name the same count differently.
 
-    >>> first_count(None, 0, 12)
+    >>> first_count(None, 0, float("nan"), 12)
     12
     """
     for count in counts:
-        if isinstance(count, (int, float)) and count:  # `|` takes thrice as long
+        if isinstance(count, (int, float)) and 0 < count < inf:  # `|` takes thrice as long
             return int(count)
     return 0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from detent.adapters.providers.http.parts import Opaque, Said
-from detent.adapters.providers.http.turns import in_turns, is_blank
+from detent.adapters.providers.meaning.parts import Opaque, Said
+from detent.adapters.providers.meaning.turns import in_turns, is_blank
 from detent.core.chat.messages import ImageContent, TextContent
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from detent.adapters.providers.http.neutral import (
+from detent.adapters.providers.meaning.neutral import (
     JsonSchema,
     decided_reason,
     named_tool,

@@ -1,0 +1,59 @@
+"""What an answer of Gemini rests on, and how likely its tokens were. Pure.
+
+Source: https://ai.google.dev/gemini-api/docs/google-search
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.parts import Said
+from detent.core.chat.messages import Citation
+from detent.core.chat.replies import TokenLogprob
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def grounds(about: Json, parts: Iterable[object]) -> Iterator[Citation]:
+    """The sources of an answer: pages that it was grounded on, and works that it repeats."""
+    said = "".join(part.text for part in parts if isinstance(part, Said)).encode()
+    grounding = about.get("groundingMetadata") or {}
+    chunks = grounding.get("groundingChunks") or ()
+    sources: list[Json] = [next((one for one in chunk.values() if one), {}) for chunk in chunks]
+    supports = grounding.get("groundingSupports") or ()
+    for support in supports:
+        segment = support.get("segment") or {}
+        for place in support.get("groundingChunkIndices") or ():
+            if place < len(sources):
+                yield citation({**sources[place], **_span(segment, said)})
+    if not supports:
+        yield from map(citation, sources)
+    repeated = about.get("citationMetadata") or {}
+    for source in (*(repeated.get("citationSources") or ()), *(repeated.get("citations") or ())):
+        if source.get("uri") or source.get("title"):
+            yield citation({**source, **_span(source, said)})
+
+
+def _span(segment: Json, said: bytes) -> Json:
+    """The characters that a segment covers: Gemini counts bytes, and leaves a zero out."""
+    end = segment.get("endIndex")
+    if end is None:
+        return {}
+    places = {"start_index": segment.get("startIndex", 0), "end_index": end}
+    return {name: len(said[:at].decode(errors="ignore")) for name, at in places.items()}
+
+
+def likelihoods(told: Json) -> tuple[TokenLogprob, ...]:
+    """The tokens of `logprobsResult`, each with what could have stood in its place."""
+    others = [one.get("candidates") or () for one in told.get("topCandidates") or ()]
+    chosen = told.get("chosenCandidates") or ()
+    return tuple(
+        TokenLogprob(*_token(one), tuple(map(_token, others[place] if place < len(others) else ())))
+        for place, one in enumerate(chosen)
+    )
+
+
+def _token(one: Json) -> tuple[str, float]:
+    return str(one.get("token")), float(one.get("logProbability") or 0.0)

@@ -1,0 +1,1 @@
+"""What requests and answers mean alike, whatever the provider: parts, options, counts. Pure."""
