@@ -59,7 +59,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self: Agent[State, None],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[State] = (),
+        tools: Tools[State] | None = None,
         state_schema: Mapping[str, object] | None = None,
         output_type: None = None,
         **options: Unpack[AgentOptions],
@@ -69,7 +69,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self: Agent[State, NewT],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[State] = (),
+        tools: Tools[State] | None = None,
         state_schema: Mapping[str, object] | None = None,
         output_type: type[NewT] | OutputType[NewT],
         **options: Unpack[AgentOptions],
@@ -79,7 +79,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self: Agent[NewS, None],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[NewS] = (),
+        tools: Tools[NewS] | None = None,
         state_schema: type[NewS],
         output_type: None = None,
         **options: Unpack[AgentOptions],
@@ -89,7 +89,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self,
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[S] = (),
+        tools: Tools[S] | None = None,
         state_schema: type[S],
         output_type: type[T] | OutputType[T],
         **options: Unpack[AgentOptions],
@@ -98,17 +98,18 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self,
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[Any] = (),
+        tools: Tools[Any] | None = None,
         state_schema: Any = None,
         output_type: Any = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        from detent.adapters.agent.inputs import require_options
+        from detent.adapters.agent.inputs import checked_options
         from detent.adapters.agent.wiring import assemble  # loads the machine, at the first agent
 
-        require_options(options, AgentOptions.__annotations__)
+        own = () if tools is None else tools
         self._assembly: Assembly[S] = assemble(
-            chat_generator, tools, state_schema, output_type, **options
+            *(chat_generator, own, state_schema, output_type),
+            **checked_options(options, AgentOptions.__annotations__),
         )
         self._is_warm = False
 

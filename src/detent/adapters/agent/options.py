@@ -68,6 +68,8 @@ class AgentOptions(TypedDict, total=False):
             limit, an overloaded server, a time-out, a stream that was cut), and when.
         tool_executor: who runs the tools' functions.
         parallel_tool_calls: how many tools run at once; 32 without.
+        tool_invoker_kwargs: other names of options of tools: `max_workers` is
+            `parallel_tool_calls`, `raise_on_failure` is `raise_on_tool_invocation_failure`.
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
@@ -79,7 +81,7 @@ class AgentOptions(TypedDict, total=False):
 
     name: str
     system_prompt: str | None
-    exit_conditions: Sequence[str]
+    exit_conditions: Sequence[str] | None
     max_agent_steps: int | None
     limits: Limits | None
     streaming_callback: StreamingCallback | None
@@ -89,9 +91,10 @@ class AgentOptions(TypedDict, total=False):
     model_retries: Retries | int
     tool_executor: ToolExecutor | AsyncToolExecutor | None
     parallel_tool_calls: int | None
+    tool_invoker_kwargs: Mapping[str, object] | None
     clock: Clock | None
-    observers: Sequence[Observer]
+    observers: Sequence[Observer] | None
     journal: Journal | None
     claim_s: float
     chance: Chance | None
-    hooks: Sequence[Hook]
+    hooks: Sequence[Hook] | None

@@ -183,7 +183,7 @@ class ChatMessage:
         cls,
         text: str | None = None,
         *,
-        content_parts: Sequence[UserPart] = (),
+        content_parts: Sequence[UserPart] | None = None,
         name: str | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> ChatMessage:
@@ -193,7 +193,7 @@ class ChatMessage:
         """
         if (text is None) == (not content_parts):
             raise ValueError("from_user takes either a text or content_parts, one of the two")
-        parts = (text,) if text is not None else content_parts
+        parts = content_parts or (text or "",)
         content = tuple(TextContent(part) if isinstance(part, str) else part for part in parts)
         return cls(ChatRole.USER, content, name, meta or EMPTY)
 
@@ -202,7 +202,7 @@ class ChatMessage:
         cls,
         text: str | None = None,
         *,
-        tool_calls: Sequence[ToolCall] = (),
+        tool_calls: Sequence[ToolCall] | None = None,
         reasoning: str | ReasoningContent | None = None,
         name: str | None = None,
         meta: Mapping[str, object] | None = None,
@@ -214,7 +214,7 @@ class ChatMessage:
             parts.append(thought)
         if text is not None:
             parts.append(TextContent(text))
-        return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or EMPTY)
+        return cls(ChatRole.ASSISTANT, (*parts, *(tool_calls or ())), name, meta or EMPTY)
 
     @classmethod
     def from_tool(
