@@ -111,7 +111,6 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             *(chat_generator, own, state_schema, output_type),
             **checked_options(options, AgentOptions.__annotations__),
         )
-        self._is_warm = False
 
     if not TYPE_CHECKING:
 
@@ -135,10 +134,18 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         return self._assembly.chat_generator
 
     def warm_up(self) -> None:
-        """Load what the chat generator and the tools need, once; `run` would else do it."""
-        if not self._is_warm:
-            self._assembly.warm_up()
-            self._is_warm = True
+        """Have the chat generator, the toolsets and the tools load what they need, once.
+
+        A run does it otherwise, before it begins: `run_async` in a thread, `stream_async` at once.
+        """
+        self._assembly.warm_up()
+
+    async def _warmed_up(self) -> Assembly[S]:
+        if not self._assembly.is_warm:
+            from detent.adapters.system.threads_and_loops import in_a_thread
+
+            await in_a_thread(self._assembly.warm_up)
+        return self._assembly
 
     def to_dict(self) -> dict[str, Any]:
         """The agent as plain JSON: parts by their names, keys by their environment variables.
@@ -257,8 +264,9 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        begin = self._assembly.begin(request, streaming_callback, after, thread_id)
-        handle = await in_event_loop(begin, is_paced=is_slow(self._assembly.journal))
+        assembly = await self._warmed_up()
+        begin = assembly.begin(request, streaming_callback, after, thread_id)
+        handle = await in_event_loop(begin, is_paced=is_slow(assembly.journal))
         return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
@@ -349,6 +357,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
 
         require_async_inbox(inbox)
         parts = (run_id, streaming_callback, break_point, tools)
-        begin = partial(self._assembly.resume, *parts, take_over=take_over)
-        handle = await when_free_async(lambda: in_event_loop(begin()), self._assembly.clock, wait)
+        assembly = await self._warmed_up()
+        begin = partial(assembly.resume, *parts, take_over=take_over)
+        handle = await when_free_async(lambda: in_event_loop(begin()), assembly.clock, wait)
         return await handle.go_async(inbox, raises=raise_at_break_point)
