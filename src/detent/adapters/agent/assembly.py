@@ -34,6 +34,7 @@ from detent.adapters.drivers.tool_results import telling_results
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
+from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
@@ -267,7 +268,10 @@ class Assembly(Generic[S]):
         session = Session(
             spec,
             at.run,
-            observers=self._watching(spec, rules, performer.dispatcher),
+            observers=[
+                *self._watching(spec, rules, performer.dispatcher),
+                *logging_observers(at.run),
+            ],
             clock=self.clock,
             hold=holds,
             passed=at.passed,
@@ -311,11 +315,8 @@ class Assembly(Generic[S]):
     ) -> list[Observer]:
         """The observers of a run: policies that learn, the user's, and who tells of results."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
-        return [
-            *learning,
-            *self.observers,
-            *([] if tell is None else [telling_results(spec, tell)]),
-        ]
+        telling = [] if tell is None else [telling_results(spec, tell)]
+        return [*learning, *self.observers, *telling]
 
 
 @frozen(init=False)
