@@ -118,7 +118,7 @@ class ToolCall:
 def _parts_of(given: Sequence[Part], known: frozenset[type]) -> tuple[Part, ...]:
     """The parts, each of a class that freezes what comes in. Raises TypeError for anything else."""
     parts = tuple(given)
-    if isinstance(given, str) or not known.issuperset(map(type, parts)):
+    if not known.issuperset(map(type, parts)):
         names = ", ".join(sorted(kind.__name__ for kind in known))
         wrong = given if isinstance(given, str) else next(x for x in parts if type(x) not in known)
         raise TypeError(f"a message is made of {names}, in a list; got {wrong!r:.80}")
