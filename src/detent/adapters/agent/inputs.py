@@ -51,6 +51,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is int
 
 
+BREAK_POINTS = "a Breakpoint, a function of the run and an effect, or a list of them"
 CALLBACK: Check = (_takes_one_value, "a function of one StreamingChunk")
 CHECKS: Mapping[str, Check] = {
     "name": (_is_text, "a text"),
@@ -143,7 +144,19 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
         return (messages,)
     is_right = isinstance(messages, Sequence) and not isinstance(messages, bytes)
     _require("messages", messages, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
+    for place, message in enumerate(messages):
+        if not isinstance(message, ChatMessage):
+            raise TypeError(
+                f"messages[{place}] must be a ChatMessage, as ChatMessage.from_user('…') makes "
+                f"them, got {message!r:.80}"
+            )
     return messages
+
+
+def require_break_point(value: object) -> None:
+    """Raise TypeError unless it can say where to stop."""
+    rules = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    _require("break_point", value, (lambda _: all(map(callable, rules)), BREAK_POINTS))
 
 
 def require_nothing_else(**parameters: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.state.typevars import S
 
@@ -29,6 +29,13 @@ Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
 """A conversation: its messages, one message, or what the user says as plain text."""
 
 
+def _is_break_point(request: object, attribute: object, value: Any) -> None:
+    from detent.adapters.agent.inputs import require_break_point
+
+    if value is not None:
+        require_break_point(value)
+
+
 @frozen
 class RunRequest(Generic[S]):
     """What one run is asked for: the parameters that all ways to begin it share.
@@ -38,7 +45,7 @@ class RunRequest(Generic[S]):
     """
 
     messages: Messages
-    break_point: BreakPoints | None
+    break_point: BreakPoints | None = field(validator=_is_break_point)
     snapshot: AgentSnapshot | Mapping[str, Any] | str | None
     generation_kwargs: Mapping[str, object] | None
     system_prompt: str | None

@@ -19,7 +19,7 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State, TypedState
 from detent.core.state.typevars import S, T
 from detent.core.tools.retries import Retries, retries_of
-from detent.core.tools.tool import by_name
+from detent.core.tools.tool import Tool, by_name
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback, schema_mode_of
 from detent.ports.journal import Journal
 from detent.ports.observer import Observer
@@ -54,10 +54,10 @@ def assemble(
     """The arguments of `Agent`, put together. `ports` are those that have one of their own."""
     spec: AgentSpec[S] = AgentSpec(
         state=blank_state(state_schema),
-        tools=by_name(flat(tools)),
+        tools=(own := by_name(flat(tools))),
         system_prompt=system_prompt,
         exit_conditions=exits_of(exit_conditions),
-        policies=(rules := _rules(confirmation_strategies)).policies,
+        policies=(rules := _rules(confirmation_strategies, own)).policies,
         wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
@@ -69,12 +69,12 @@ def assemble(
     return Assembly(spec, chat_generator, *parts, claim_s, **ports)
 
 
-def _rules(strategies: Strategies | None) -> Rules:
+def _rules(strategies: Strategies | None, tools: Mapping[str, Tool]) -> Rules:
     if not strategies:
         return NO_RULES
     from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
 
-    return rules_of(strategies)
+    return rules_of(strategies, tools)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:
