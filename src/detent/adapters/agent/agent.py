@@ -13,6 +13,9 @@ from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
+    from types import UnionType
+    from typing import TypeAlias, _SpecialForm
+
     from detent.adapters.agent.assembly import Assembly
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.run_handle import RunHandle
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
         StreamingCallback,
     )
 
+    AnyForm: TypeAlias = UnionType | _SpecialForm | type[Any]
+    """Types that are no classes: ``Literal["yes", "no"]``, ``Stop | None``. No word for them is known
+    to all checkers yet; what `output` gives then is Any."""
 
 NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
@@ -92,6 +98,26 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         tools: Tools[S] | None = None,
         state_schema: type[S],
         output_type: type[T] | OutputType[T],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[State, Any],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[State] | None = None,
+        state_schema: Mapping[str, object] | None = None,
+        output_type: AnyForm,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[NewS, Any],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[NewS] | None = None,
+        state_schema: type[NewS],
+        output_type: AnyForm,
         **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(

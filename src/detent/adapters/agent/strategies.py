@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
+from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.policies import AlwaysAskPolicy, policy_from
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.confirmation.strategies import (
@@ -23,7 +24,8 @@ from detent.ports.confirmation import ConfirmationPolicy, ConfirmationStrategy, 
 Named: TypeAlias = (
     BlockingConfirmationStrategy | BreakpointConfirmationStrategy | ConfirmationStrategy
 )
-Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy"
+Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy | Described"
+# `Described` is what mypy makes of a dict of mixed strategies that stands in a variable.
 # Each key is a str or a tuple of them; typed so, checkers refuse dicts with keys of one kind only.
 Strategies: TypeAlias = Mapping[Any, Strategy]
 """Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.

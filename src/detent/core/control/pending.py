@@ -132,6 +132,14 @@ class PendingCall:
         """Plain JSON, for a web page or a queue."""
         return {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave. Raises StoredDataError where it is no such call."""
+        try:
+            return cls(**{**data, "agents": tuple(data.get("agents", ()))})
+        except (TypeError, AttributeError) as error:
+            raise StoredDataError(f"this is no pending call: {error}") from error
+
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
         hidden = {name for name, value in self.arguments.items() if value == MASK}
