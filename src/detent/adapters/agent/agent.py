@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     )
 
     AnyForm: TypeAlias = UnionType | _SpecialForm | type[Any]
-    """Types that are no classes: ``Literal["yes", "no"]``, ``Stop | None``. No word for them is known
-    to all checkers yet; what `output` gives then is Any."""
+    """Types that are no classes: ``Literal["yes", "no"]``, ``Stop | None``. No word for them is
+    known to all checkers yet; what `output` gives then is Any."""
 
 NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
