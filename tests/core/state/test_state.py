@@ -455,7 +455,7 @@ def test_a_stored_state_names_the_schema_that_python_knows() -> None:
         {"type": int, "handler": lambda before, update: update},
         {"type": list, "handler": keep_last(3)},
     ],
-    ids=str,
+    ids=["class", "items", "namesake", "lambda", "made handler"],
 )
 def test_a_schema_of_ones_own_is_given_again(entry: Any) -> None:
     """Data names no class and no function but those of two closed tables."""

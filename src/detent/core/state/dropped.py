@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspect import currentframe
 from opcode import opmap
+from typing import Any
 from warnings import warn
 
 CACHE, POP_TOP = (opmap.get(name, -1) for name in ("CACHE", "POP_TOP"))
@@ -14,10 +15,9 @@ def warn_of_drop(act: str) -> None:
 
     No later sign tells it from one that is kept. The machine writes by `update`, and pays nothing.
     """
-    frame = currentframe().f_back.f_back  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]  # two have called
-    code, after = frame.f_code.co_code, frame.f_lasti + 2  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]  # as above
-    while code[after] == CACHE:
-        after += 2
-    if code[after] == POP_TOP:
+    frame: Any = currentframe()
+    caller = frame.f_back.f_back
+    rest = caller.f_code.co_code[caller.f_lasti + 2 :: 2]
+    if next(code for code in rest if code != CACHE) == POP_TOP:
         text = f"the state that {act} gives was thrown away: a state is a value, write state = …"
         warn(text, RuntimeWarning, stacklevel=3)
