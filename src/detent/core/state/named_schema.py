@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,20 +16,15 @@ from detent.core.state import handlers as own
 from detent.core.state.keys import UNSET, Key
 from detent.core.values.shared_list import read
 
-_ATOMS: list[Any] = [str, int, float, bool, bytes, date, datetime, time, timedelta, Decimal, UUID]
-_PLAIN: list[Any] = [
-    *_ATOMS,
-    dict,
-    ChatMessage,
-    *(dict.__class_getitem__((str, kind)) for kind in (Any, *_ATOMS)),
-]
-_LISTS: list[Any] = [list, *map(list.__class_getitem__, (Any, *_PLAIN))]
-_WHOLE: list[Any] = [*_PLAIN, *_LISTS, set, tuple, object, *map(set.__class_getitem__, _ATOMS)]
-_UNIONS: list[Any] = [one | other for one in _ATOMS for other in _ATOMS if one is not other]
-TYPES = {type_name(kind): kind for kind in (Any, *_WHOLE, *(x | None for x in _WHOLE), *_UNIONS)}
+KINDS: Sequence[Any] = (
+    *(str, int, float, bool, bytes, date, datetime, time, timedelta, Decimal, UUID, dict, list),
+    *(set, tuple, object, Any, ChatMessage, dict[str, Any], dict[str, str], dict[str, int]),
+)
+_MADE = [made for kind in KINDS for made in (kind, list.__class_getitem__(kind))]
+_PAIRS = [one | other for one in KINDS[:11] for other in KINDS[:11] if one is not other]
+TYPES = {type_name(kind): kind for kind in (*_MADE, *(made | None for made in _MADE), *_PAIRS)}
 _MERGES = (own.replace_values, own.merge_lists, own.append_unique, own.merge_dicts, own.unite_sets)
-_KEEPS = (own.add_numbers, own.keep_max, own.keep_min)
-HANDLERS: Mapping[str, Any] = {handler.__name__: handler for handler in (*_MERGES, *_KEEPS)}
+HANDLERS = {one.__name__: one for one in (*_MERGES, own.add_numbers, own.keep_max, own.keep_min)}
 
 
 def schema_to_json(keys: Mapping[str, Key[Any, Any]]) -> dict[str, Any]:
