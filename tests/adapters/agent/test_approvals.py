@@ -269,7 +269,7 @@ def test_what_is_no_answer_is_named(colour: str, said: object, text: str, *, is_
         async def run(self, **asked: Any) -> Any:
             return said
 
-        def get_user_confirmation(self, *asked: Any) -> Any:
+        def get_user_confirmation(self, *asked: Any, **named: Any) -> Any:
             return said
 
     strategy = BlockingConfirmationStrategy(AlwaysAskPolicy(), Vague()) if is_ui else Vague()
@@ -286,7 +286,7 @@ def test_an_action_of_ones_own_leaves_the_call_waiting(colour: str) -> None:
     """It decides nothing, and that is no mistake."""
 
     class Later:
-        def get_user_confirmation(self, *asked: Any) -> Any:
+        def get_user_confirmation(self, *asked: Any, **named: Any) -> Any:
             return ConfirmationUIResult("ask my boss")
 
     bench = Bench({"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), Later())}, "pay")
@@ -300,7 +300,7 @@ def test_a_strategy_around_another_tells_the_model_once(action: str) -> None:
     """What a strategy decides by hand is in the human's words; the run puts them into its own."""
 
     class Human:
-        def get_user_confirmation(self, *asked: Any) -> Any:
+        def get_user_confirmation(self, *asked: Any, **named: Any) -> Any:
             return ConfirmationUIResult(action, "too much", {"n": 1})
 
     inner = BlockingConfirmationStrategy(AlwaysAskPolicy(), Human())

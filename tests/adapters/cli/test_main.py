@@ -20,8 +20,8 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from detent.adapters.cli.entry import program
 from detent.adapters.cli.main import main
+from detent.adapters.cli.program import program
 from detent.adapters.cli.show import progress_bar
 from detent.adapters.providers.registry import PROVIDERS
 

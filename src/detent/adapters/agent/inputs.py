@@ -51,7 +51,6 @@ def _is_number(value: Any) -> bool:
     return type(value) is int
 
 
-BREAK_POINTS = "a Breakpoint, a function of the run and an effect, or a list of them"
 CALLBACK: Check = (_takes_one_value, "a function of one StreamingChunk")
 CHECKS: Mapping[str, Check] = {
     "name": (_is_text, "a text"),
@@ -151,12 +150,6 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
                 f"them, got {message!r:.80}"
             )
     return messages
-
-
-def require_break_point(value: object) -> None:
-    """Raise TypeError unless it can say where to stop."""
-    rules = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    _require("break_point", value, (lambda _: all(map(callable, rules)), BREAK_POINTS))
 
 
 def require_nothing_else(**parameters: object) -> None:

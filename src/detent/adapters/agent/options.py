@@ -30,10 +30,12 @@ Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
 
 
 def _is_break_point(request: object, attribute: object, value: Any) -> None:
-    from detent.adapters.agent.inputs import require_break_point
-
-    if value is not None:
-        require_break_point(value)
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if value is not None and not all(map(callable, value if is_list else [value])):
+        raise TypeError(
+            "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
+            f"them, got {value!r:.80}"
+        )
 
 
 @frozen

@@ -19,8 +19,8 @@ from platformdirs import user_state_path
 from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.cli.entry import program
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
+from detent.adapters.cli.program import program
 from detent.adapters.cli.show import Show, outcome, progress_bar, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy

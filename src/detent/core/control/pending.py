@@ -136,7 +136,8 @@ class PendingCall:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """What `to_dict` gave. Raises StoredDataError where it is no such call."""
         try:
-            return cls(**{**data, "agents": tuple(data.get("agents", ()))})
+            fields: dict[str, Any] = {**data, "agents": tuple(data.get("agents", ()))}
+            return cls(**fields)
         except (TypeError, AttributeError) as error:
             raise StoredDataError(f"this is no pending call: {error}") from error
 
