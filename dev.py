@@ -38,6 +38,7 @@ QUIET = dict(os.environ, NO_COLOR="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
 OLDEST = (3, 11)
 VENV_MODULES = ("venv", "ensurepip")
 NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
+QUESTION = "Which two functions is a Detent agent made of, and what does each of them do?"
 FOR_RUN = frozenset({"cli", "local"})
 FOR_WORK = FOR_RUN | {"dev"}
 INTERRUPTED = 130
@@ -110,6 +111,8 @@ def main(arguments: list[str]) -> int:
 def run(arguments: list[str]) -> str:
     """Do the main job, in the folder where the user stands."""
     set_up(FOR_RUN)
+    if not arguments and Path.cwd() == ROOT:
+        os.environ.setdefault("DETENT_QUESTION", QUESTION)
     in_sight([str(BIN / "detent"), "run", *arguments], Path.cwd())
     return "done"
 

@@ -42,6 +42,7 @@ PURE_PARTS = {
     "uuid.UUID",  # reads an id; the rest of its module makes them up
     *("pathlib.Path", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"),  # values that are stored
     *("urllib.parse.quote", "urllib.parse.quote_plus"),
+    *("opcode.opmap", "warnings.warn"),  # for whoever writes the program; no value depends on it
 }
 IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),

@@ -52,3 +52,17 @@ def test_a_page_imports_from_doors(page: Path) -> None:
     """What users are shown is public, and stays where it is when modules move."""
     imported = {name for code in blocks(page) for name in INTERNAL.findall(code)}
     assert imported - {FOR_PROVIDERS} == set()
+
+
+FIRST_PAGES = [page for page in PAGES if page.parent.name == "tutorial" or page.name == "README.md"]
+ROOTS = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", FIRST_PAGES, ids=lambda page: page.name)
+def test_a_first_page_needs_what_is_installed(page: Path) -> None:
+    """By `pip install detent`, or by what the page itself says."""
+    imported = {name for code in blocks(page) for name in ROOTS.findall(code)}
+    named = re.findall(r"`pip install ([\w-]+)`", page.read_text(encoding="utf-8"))
+    brought = {"detent", "attrs", *(name.replace("-", "_") for name in named)}
+
+    assert imported - sys.stdlib_module_names - brought == set()

@@ -129,7 +129,8 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
         if key == "last_message":
             return self.last_message
         if key not in self.state.fields:
-            raise KeyError(key)
+            known = ", ".join(map(repr, (*self.state.fields, "last_message")))
+            raise KeyError(f"a result has no {key!r}; as a dict it has {known}")
         return self.state.read(key)
 
     def __iter__(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.chat.replies import ChatReply, ModelFailure, SchemaMode, StreamingChunk
+from detent.core.errors import DetentError
 from detent.core.tools.tool import ToolSpec
 
 if TYPE_CHECKING:  # a provider alone needs no run
@@ -116,7 +117,7 @@ def require_reply(given: object, generator: object) -> ChatReply:
     raise ChatGeneratorError(ModelFailure("bug", text))
 
 
-class ChatGeneratorError(Exception):
+class ChatGeneratorError(DetentError):
     """A model call gave no reply. `failure` is the same as a value; no key or secret is in it.
 
     Where an agent raises it, `run` is the run as it ended.

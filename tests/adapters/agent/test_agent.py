@@ -257,6 +257,7 @@ def test_a_guard_holds_for_a_tool_of_the_same_name(run: Runner) -> None:
     ("chosen", "error", "text"),
     [
         (["nope"], ValueError, r"no tools \['nope'\]"),
+        ("note", TypeError, r"tools of a run are a list: tools=\['note'\]"),
         (["note", pay], TypeError, "all Tool objects or all tool names"),
     ],
 )

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Semaphore
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -235,13 +235,12 @@ def test_only_the_call_that_is_asked_about_waits(colour: str) -> None:
 
 
 @pytest.mark.parametrize("colour", ["blocking", "async"])
-@pytest.mark.parametrize("said", [None, True, "confirm", Confirmed(), ToolExecutionDecision])
-def test_a_strategy_that_says_nothing_clear_decides_nothing(colour: str, said: object) -> None:
+def test_a_strategy_that_says_nothing_decides_nothing(colour: str) -> None:
     """The call is pending; the other tool has run."""
 
     class Vague:
         async def run(self, **asked: Any) -> Any:
-            return said
+            return None
 
     bench = Bench({"pay": Vague()}, "pay", "note")
 
@@ -249,6 +248,71 @@ def test_a_strategy_that_says_nothing_clear_decides_nothing(colour: str, said: o
         go(bench, colour)
 
     assert ([call.tool_name for call in caught.value.pending], bench.done) == (["pay"], ["note 1"])
+
+
+NO_ANSWERS: list[tuple[object, str]] = [
+    *((one, "must answer with a") for one in (True, "confirm", Confirmed(), ToolExecutionDecision)),
+    (ConfirmationUIResult("modify"), "a change has all arguments as new_tool_params"),
+    (ConfirmationUIResult("respond"), "the answer is a text, as feedback"),
+    (ConfirmationUIResult("reject", cast(Any, 5)), "feedback is a text or None"),
+    (ConfirmationUIResult("confirm", remember=cast(Any, "x")), "remember is 'call', 'arg"),
+]
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+@pytest.mark.parametrize(("said", "text"), NO_ANSWERS, ids=str)
+@pytest.mark.parametrize("is_ui", [True, False], ids=["ui", "strategy"])
+def test_what_is_no_answer_is_named(colour: str, said: object, text: str, *, is_ui: bool) -> None:
+    """A mistake in a UI must not look like a run that has simply ended; no tool runs by it."""
+
+    class Vague:
+        async def run(self, **asked: Any) -> Any:
+            return said
+
+        def get_user_confirmation(self, *asked: Any, **named: Any) -> Any:
+            return said
+
+    strategy = BlockingConfirmationStrategy(AlwaysAskPolicy(), Vague()) if is_ui else Vague()
+    bench = Bench({"pay": strategy}, "pay", "note")
+
+    with pytest.raises(TypeError, match=f"^Vague .*{text}"):
+        go(bench, colour)
+
+    assert bench.done == ["note 1"]
+
+
+@pytest.mark.parametrize("colour", ["blocking", "async"])
+def test_an_action_of_ones_own_leaves_the_call_waiting(colour: str) -> None:
+    """It decides nothing, and that is no mistake."""
+
+    class Later:
+        def get_user_confirmation(self, *asked: Any, **named: Any) -> Any:
+            return ConfirmationUIResult("ask my boss")
+
+    bench = Bench({"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), Later())}, "pay")
+
+    assert go(bench, colour).exit_reason is None
+    assert bench.done == []
+
+
+@pytest.mark.parametrize("action", ["reject", "modify"])
+def test_a_strategy_around_another_tells_the_model_once(action: str) -> None:
+    """What a strategy decides by hand is in the human's words; the run puts them into its own."""
+
+    class Human:
+        def get_user_confirmation(self, *asked: Any, **named: Any) -> Any:
+            return ConfirmationUIResult(action, "too much", {"n": 1})
+
+    inner = BlockingConfirmationStrategy(AlwaysAskPolicy(), Human())
+
+    class Around:
+        def run(self, *asked: Any, **named: Any) -> Any:
+            return inner.run(*asked, **named)
+
+    told = str(go(Bench({"pay": Around()}, "pay"), "blocking").messages)
+
+    assert told.count("With user feedback: too much") == 1
+    assert told.count("by the user") == 1
 
 
 @pytest.mark.parametrize("colour", ["blocking", "async"])

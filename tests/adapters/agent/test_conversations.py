@@ -376,3 +376,29 @@ def test_a_thread_says_behind_what_a_run_begins(run: Runner) -> None:
         run(thread_agent(journal, "two"), "more", thread_id="alice", after=first)
     with pytest.raises(ValueError, match="leave out thread_id"):
         run(thread_agent(journal, "two"), thread_id="alice", snapshot="{}")
+
+
+def test_messages_that_are_handed_in_say_the_prompt_themselves(run: Runner) -> None:
+    """A second question may be asked by hand: the first messages, and what comes next."""
+    agent = agent_of("one", "two", "three")
+    first = run(agent, "first?")
+
+    second = run(agent, [*first.messages, ChatMessage.from_user("and second?")])
+    third = run(agent, [*second.messages, ChatMessage.from_user("and third?")])
+
+    assert texts(third.messages) == [
+        ("system", "Be brief."),
+        ("user", "first?"),
+        ("assistant", "one"),
+        ("user", "and second?"),
+        ("assistant", "two"),
+        ("user", "and third?"),
+        ("assistant", "three"),
+    ]
+
+
+def test_another_prompt_that_is_handed_in_stays(run: Runner) -> None:
+    """It is the caller's: ours is said before it."""
+    result = run(agent_of("one"), [ChatMessage.from_system("Rhyme."), ChatMessage.from_user("go")])
+
+    assert texts(result.messages)[:2] == [("system", "Be brief."), ("system", "Rhyme.")]

@@ -22,8 +22,6 @@ from detent import (
     Prices,
     ScriptedChatGenerator,
     SimpleConsoleUI,
-    Tool,
-    ToolCall,
     TypedState,
     before_model,
     chat_generator,
@@ -239,25 +237,3 @@ def test_a_generator_is_known_by_its_provider(
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://example.openai.azure.com")
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
     assert described(chat_generator(name))["name"] == told
-
-
-class Warm(ScriptedChatGenerator):
-    """A generator that counts how often it is warmed up."""
-
-    warmed = 0
-
-    def warm_up(self) -> None:
-        """Once more."""
-        self.warmed += 1
-
-
-def test_an_agent_is_warmed_up_once() -> None:
-    """With the agents that work for it; running it needs no warming up."""
-    inner, outer = Warm("hi"), Warm(ToolCall("ask", {"task": "x"}), "done")
-    ask = AgentTool(Agent(chat_generator=inner), name="ask", description="")
-    plain = Tool("plain", "", {"type": "object"}, print)
-    agent = Agent(chat_generator=outer, tools=[ask, plain])
-    agent.warm_up()
-    agent.warm_up()
-    assert (inner.warmed, outer.warmed) == (1, 1)
-    assert agent.run("go").text == "done"

@@ -11,12 +11,14 @@ import pytest
 
 from detent import Agent, Inbox, Limits, MemoryJournal, ScriptedChatGenerator, keep_last_messages
 from detent.adapters.agent.inputs import limits_of
+from detent.adapters.agent.options import AgentOptions
 
 
 @pytest.mark.parametrize(
     ("option", "wrong", "text"),
     [
-        ("exit_conditions", None, r"a list of tool names and 'text', got None"),
+        ("name", 3, r"a text, got 3"),
+        ("tool_invoker_kwargs", 3, r"a dict, got 3"),
         ("exit_conditions", [1], r"a list of tool names"),
         ("journal", "runs.db", r"a journal such as SQLiteJournal\('runs.db'\), got 'runs.db'"),
         ("streaming_callback", "print", r"a function of one StreamingChunk, got 'print'"),
@@ -38,6 +40,39 @@ def test_an_option_that_is_something_else_is_named(option: str, wrong: Any, text
     options: dict[str, Any] = {option: wrong}
     with pytest.raises(TypeError, match=f"^{option} must be {text}"):
         Agent(chat_generator=ScriptedChatGenerator(), **options)
+
+
+@pytest.mark.parametrize("option", AgentOptions.__annotations__)
+def test_none_is_as_good_as_an_option_left_out(option: str) -> None:
+    """It is what most of them are without."""
+    options: dict[str, Any] = {option: None}
+    agent = Agent(chat_generator=ScriptedChatGenerator("hi"), tools=None, **options)
+
+    assert agent.spec == Agent(chat_generator=ScriptedChatGenerator()).spec
+    assert agent.run("hello").text == "hi"
+
+
+def test_options_of_an_invoker_are_options_of_the_agent() -> None:
+    """By their names in the seeds' library."""
+    heard: list[object] = []
+    options = {"max_workers": 3, "raise_on_failure": True, "streaming_callback": heard.append}
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator("hi"),
+        tool_invoker_kwargs={**options, "convert_result_to_json_string": True},
+    )
+
+    assert agent.spec.limits.parallel_tool_calls == 3
+    assert agent.spec.fail_on_tool_fault
+    assert agent.run("hello").text == "hi"
+    assert heard
+
+
+@pytest.mark.parametrize("name", ["convert_result_to_json_string", "enable_streaming", "tools"])
+def test_what_an_invoker_cannot_do_here_is_named(name: str) -> None:
+    """With what can be done."""
+    text = f"^tool_invoker_kwargs has no '{name}'; it has max_workers, .* outputs_to_string="
+    with pytest.raises(TypeError, match=text):
+        Agent(chat_generator=ScriptedChatGenerator(), tool_invoker_kwargs={name: False})
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"hello"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -17,8 +18,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from detent.adapters.cli.main import main
+from detent.adapters.cli.program import program
+from detent.adapters.cli.show import progress_bar
 from detent.adapters.providers.registry import PROVIDERS
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
@@ -184,10 +188,17 @@ def test_ctrl_c_says_how_to_go_on(
     assert not (folder / "answer.md").exists()
 
     command = next(line for line in shown.splitlines() if "--resume" in line)
-    again = [*shlex.split(command)[1:], "--yes", "--base-url", "http://127.0.0.1:9/v1"]
-    result = CliRunner().invoke(main, again)
+    pasted = f"{command} --yes --base-url http://127.0.0.1:9/v1"
+    done = subprocess.run(
+        ["/bin/sh", "-c", pasted],
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PATH": "/usr/bin:/bin"},  # of a shell in which nothing is activated
+        capture_output=True,
+        text=True,
+    )
 
-    assert result.exit_code == 0, result.output
+    assert done.returncode == 0, done.stdout + done.stderr
     assert (folder / "answer.md").read_text().startswith("At 80 degrees.")
 
 
@@ -200,7 +211,8 @@ def test_when_the_model_gives_no_answer_it_is_said_how_to_go_on(
     failed = CliRunner().invoke(main, ["run", "How hot?", "--yes", *arguments])
     assert failed.exit_code == 1
     command = next(line for line in failed.output.splitlines() if "--resume" in line)
-    again = CliRunner().invoke(main, shlex.split(command)[1:])
+    words = shlex.split(command)
+    again = CliRunner().invoke(main, words[words.index("run") :])
 
     assert again.exit_code == 0, again.output
     assert "sources  tea.md" in again.output
@@ -245,6 +257,7 @@ def test_the_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
     monkeypatch.setenv("OLLAMA_HOST", "http://me:secret@box:1")
+    monkeypatch.setenv("COLUMNS", "200")
 
     result = CliRunner().invoke(main, ["models"])
 
@@ -380,3 +393,136 @@ def test_a_person_is_asked_about_hostile_text_as_about_any(
     assert "\x1b]" not in shown
     assert "\x9b" not in shown
     assert [row for row in shown.splitlines() if "▌" in row[1:]] == []
+
+
+def test_on_a_narrow_terminal_models_stay_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of one stands below its name."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+
+    lines = CliRunner().invoke(main, ["models"]).output.splitlines()
+
+    assert "groq:MODEL" in lines
+    assert lines[lines.index("groq:MODEL") + 1].startswith("    https://api.groq.com/openai/v1")
+
+
+def test_without_an_answer_the_exit_code_is_not_0(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """A script is to see it, and a person what can be done."""
+    arguments = ["run", "How hot?", "--yes", "--max-steps", "2", *model(SCRIPT[:2])]
+
+    result = CliRunner().invoke(main, arguments)
+
+    assert result.exit_code == 1
+    assert "no answer: the run was ended by max_agent_steps; --max-steps lets" in result.output
+
+
+def test_a_program_reads_the_outcome_as_json(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """On standard output there is nothing else."""
+    result = CliRunner().invoke(main, ["run", "How hot?", "--yes", "--json", *model(SCRIPT)])
+
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told.pop("run_id")
+    assert told.pop("seconds") >= 0
+    assert told == {
+        "answer": None,
+        "exit_reason": "write_answer",
+        "written": "answer.md",
+        "sources": ["tea.md"],
+        "steps": 3,
+        "input_tokens": 300,
+        "output_tokens": 30,
+    }
+
+
+def test_without_a_question_it_is_asked_for(folder: Path) -> None:
+    """Where nobody is there to ask, the mistake is the command's."""
+    result = CliRunner().invoke(main, ["run"])
+
+    assert result.exit_code == 2
+    assert "there is no question" in result.output
+
+
+def test_a_question_may_come_from_the_environment(
+    folder: Path,
+    model: Callable[[Sequence[Message]], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that a script that sets the project up has one."""
+    monkeypatch.setenv("DETENT_QUESTION", "How hot?")
+
+    result = CliRunner().invoke(main, ["run", *model([{"content": "At 80."}])])
+
+    assert result.exit_code == 0, result.output
+    assert "How hot?" in result.output
+
+
+def test_a_run_whose_id_is_lost_is_the_last_one(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """The newest of those that are kept; without any it is said."""
+    nothing = CliRunner().invoke(main, ["run", "--resume", "last"])
+    assert (nothing.exit_code, "there is no run to go on with" in nothing.output) == (1, True)
+
+    arguments = model([*SCRIPT[:2], {"tool_calls": 7}, *SCRIPT[2:]])
+    assert CliRunner().invoke(main, ["run", "How hot?", "--yes", *arguments]).exit_code == 1
+    again = CliRunner().invoke(main, ["run", "--resume", "last", "--yes", *arguments])
+
+    assert again.exit_code == 0, again.output
+    assert (folder / "answer.md").exists()
+
+
+def test_without_its_libraries_the_command_line_says_what_to_install() -> None:
+    """A sentence, and not a traceback."""
+    code = """
+import sys
+sys.modules["click"] = None
+from detent.adapters.cli.entry import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert done.returncode == 1
+    assert done.stderr == "the command line needs click: pip install 'detent[cli]'\n"
+
+
+def test_the_command_line_is_a_module_too() -> None:
+    """For whoever has no scripts on the path."""
+    done = subprocess.run(
+        [sys.executable, "-m", "detent", "--version"], check=True, capture_output=True, text=True
+    )
+
+    assert done.stdout.startswith("detent, version")
+
+
+@pytest.mark.parametrize("is_on_the_path", [True, False])
+def test_the_program_is_named_as_it_can_be_started(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_on_the_path: bool,
+) -> None:
+    """By its name where the shell finds it, else by where it is."""
+    script = tmp_path / "detent"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(script), "run"])
+    monkeypatch.setenv("PATH", str(tmp_path if is_on_the_path else tmp_path / "elsewhere"))
+
+    assert program() == (["detent"] if is_on_the_path else [str(script)])
+
+
+def test_a_model_that_is_here_shows_no_bytes() -> None:
+    """Only what is fetched has a size; then there is a time that is left."""
+    shown = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with progress_bar(shown, "loading the model"):
+        pass
+    assert "bytes" not in shown.file.getvalue()  # type: ignore[attr-defined]  # as made above
+
+    with progress_bar(shown, "loading the model") as tell:
+        tell(500_000, 1_000_000)
+    assert "MB" in shown.file.getvalue()  # type: ignore[attr-defined]  # as made above

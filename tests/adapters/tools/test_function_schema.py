@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall, tool
 from detent.adapters.tools.function_schema import description_of, parameters_of
 from detent.core.errors import ToolDefinitionError
 from detent.core.tools.signature import (
@@ -347,3 +348,20 @@ def test_methods_and_objects_are_described_by_what_is_called() -> None:
     assert description_of(partial(google, limit=1)).startswith("Search")
     assert description_of(Kit().look) == "Look at it."
     assert description_of(Kit()) == "Call it."
+
+
+def test_a_conversation_is_a_parameter() -> None:
+    """In the form that `ChatMessage.to_dict` gives; the function gets messages."""
+
+    @tool
+    def forward(messages: list[ChatMessage]) -> str:
+        """Send messages on."""
+        return "; ".join(f"{one.role}: {one.text}" for one in messages)
+
+    said = {"role": "user", "content": [{"text": "hi"}], "meta": {"a": [1]}}
+    model = ScriptedChatGenerator(ToolCall("forward", {"messages": [said]}), "done")
+    result = Agent(chat_generator=model, tools=[forward]).run("go")
+
+    assert result.messages[-2].tool_call_results[0].text == "user: hi"
+    items: Any = forward.spec.parameters["properties"]
+    assert items["messages"]["items"]["required"] == ["role", "content"]

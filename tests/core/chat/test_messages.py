@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -72,6 +73,7 @@ def test_a_user_says_either_a_text_or_parts(text: str | None, parts: list[str]) 
 def test_an_empty_text_is_not_no_text() -> None:
     """None says that a message has no text part."""
     assert ChatMessage.from_user("").text == ""
+    assert WRONG.from_user(content_parts="a") == ChatMessage.from_user("a")
     assert ChatMessage.from_assistant().text is None
 
 
@@ -125,15 +127,47 @@ class Loose:
         lambda: ToolCall("t", {"deep": [{"down": Loose()}]}),
         lambda: ToolCall("t", FrozenDict(up=Loose())),
         lambda: ChatMessage.from_assistant("x", meta={"kept": Loose()}),
-        lambda: ChatMessage(ChatRole.USER, [Loose()]),  # type: ignore[list-item]  # as it must not
-        lambda: ChatMessage.from_tool([Loose()], ToolCall("t")),  # type: ignore[list-item]  # same
     ],
-    ids=["argument", "frozen argument", "meta", "part", "result part"],
+    ids=["argument", "frozen argument", "meta"],
 )
 def test_a_message_holds_nothing_that_can_be_changed(make: Callable[[], object]) -> None:
     """So that a state can keep it without a look into it."""
     with pytest.raises(TypeError, match="what cannot be changed, not a Loose"):
         make()
+
+
+A_CALL, WRONG = ToolCall("t"), cast(Any, ChatMessage)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: WRONG.from_user(5), r"the text of a message is a str, got 5"),
+        (lambda: WRONG.from_system(None), r"the text of a message is a str, got None"),
+        (lambda: WRONG.from_assistant(b"a"), r"the text of a message is a str, got b'a'"),
+        (lambda: WRONG.from_user(content_parts=[123]), r"TextContent, .*; got 123"),
+        (lambda: WRONG.from_assistant("x", reasoning=5), r"TextContent, .*; got 5"),
+        (lambda: WRONG.from_assistant(tool_calls=[{"tool_name": "a"}]), r"got {'tool_name': 'a'}"),
+        (lambda: WRONG("user", "hi"), r"TextContent, ToolCall, .*, in a list; got 'hi'"),
+        (lambda: WRONG.from_user(content_parts=[Loose()]), r"TextContent, .*; got <.*Loose"),
+        (
+            lambda: WRONG.from_tool([A_CALL], A_CALL),
+            r"made of FileContent, ImageContent, TextContent, in a list; got ToolCall",
+        ),
+    ],
+)
+def test_what_is_no_part_of_a_message_is_named(make: Callable[[], object], text: str) -> None:
+    """When the message is made: later nobody knows who made it."""
+    with pytest.raises(TypeError, match=text):
+        make()
+
+
+def test_none_is_as_good_as_no_parts() -> None:
+    """As in the seeds' library."""
+    assert ChatMessage.from_assistant("a", tool_calls=None) == ChatMessage.from_assistant("a")
+    assert ChatMessage.from_user("a", content_parts=None) == ChatMessage.from_user("a")
+    assert ChatMessage.from_user("").text == ""
+    assert WRONG.from_user(content_parts="a") == ChatMessage.from_user("a")
 
 
 def test_what_cannot_be_changed_is_held_as_it_is() -> None:

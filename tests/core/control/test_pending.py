@@ -17,7 +17,7 @@ from detent import (
     ToolCall,
     ToolExecutionDecision,
 )
-from detent.approvals import Ask, DecisionRefusedError, Refusal, pending
+from detent.approvals import Ask, DecisionRefusedError, PendingCall, Refusal, pending
 from detent.core.control.pending import decided_run, decision_for, match_decision
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
@@ -58,6 +58,21 @@ def test_secrets_and_the_state_are_not_shown() -> None:
     told = json.dumps(FIRST.to_dict())
     assert "1234" not in told
     assert json.loads(told)["tool_name"] == "pay"
+
+
+def test_a_question_comes_back_from_json() -> None:
+    """As it was, so that whoever shows it can check and decide with it."""
+    again = PendingCall.from_dict(json.loads(json.dumps(FIRST.to_dict())))
+
+    assert again == FIRST
+    assert again.confirm(by="Dora") == FIRST.confirm(by="Dora")
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"tool_name": "pay"}, {"agents": 3}, "x"], ids=str)
+def test_what_is_no_question_is_refused(data: Any) -> None:
+    """Whatever stands there."""
+    with pytest.raises(StoredDataError, match="this is no pending call"):
+        PendingCall.from_dict(data)
 
 
 def test_a_policy_may_reveal_what_comes_from_the_state() -> None:

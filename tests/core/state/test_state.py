@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from time import perf_counter_ns
 from typing import Any, cast
 
@@ -32,6 +33,8 @@ from detent.core.state.handlers import (
     add_numbers,
     append_unique,
     keep_last,
+    keep_max,
+    merge_dicts,
     merge_lists,
     replace_values,
 )
@@ -184,8 +187,6 @@ def test_reading_gives_the_very_value() -> None:
 
 UNKNOWN: dict[str, Callable[[], object]] = {
     "data": lambda: State(SCHEMA, {"user_nam": "Alice"}),
-    "get": lambda: State(SCHEMA).get("user_nam"),
-    "has": lambda: State(SCHEMA).has("user_nam"),
     "set": lambda: State(SCHEMA).set("user_nam", "Alice"),
     "update": lambda: State(SCHEMA).update([Write("user_nam", "Alice")]),
     "restored": lambda: State(SCHEMA).restored({"version": 1, "data": {"user_nam": "Alice"}}),
@@ -194,7 +195,7 @@ UNKNOWN: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("act", UNKNOWN.values(), ids=UNKNOWN)
-def test_an_unknown_key_is_refused_everywhere(act: Callable[[], object]) -> None:
+def test_an_unknown_key_is_refused_where_it_matters(act: Callable[[], object]) -> None:
     """With the keys that there are, and the one that may have been meant."""
     with pytest.raises(StateError, match=r"'user_nam' is not a key .* did you mean 'user_name'\?"):
         act()
@@ -376,6 +377,106 @@ def test_a_state_is_stored_and_restored() -> None:
     assert state.restored(stored) == state
     typed = Research().set(Research.queries, ["a"]).set(Research.best, [Document("a")])
     assert Research.from_dict(typed.to_dict()) == typed
+
+
+def test_a_key_that_is_not_there_has_no_value() -> None:
+    """To ask for it by a text is no mistake: there is nothing to lose."""
+    state = State(SCHEMA, {"user_name": "Ada"})
+
+    assert state.get("nowhere") is None
+    assert state.get("nowhere", 1) == 1
+    assert not state.has("nowhere")
+    assert state.get("documents", ["a"]) == ["a"]  # there, but nothing was written
+
+
+def dropping(state: Any) -> None:
+    """Write to a state, and keep nothing."""
+    if isinstance(state, State):
+        state.set("count", 1)
+    else:
+        state.set(Research.queries, ["a"])
+
+
+def keeping(state: Any) -> object:
+    """Write to a state in all the ways that keep what comes of it."""
+    key: Any = "count" if isinstance(state, State) else Research.queries
+    value: Any = 1 if isinstance(state, State) else ["a"]
+    later = state.set(key, value)
+    both = [state.set(key, value), later.set(key, value)]
+    assert state.set(key, value) != state
+    return both and state.set(key, value)
+
+
+@pytest.mark.parametrize("state", [State(SCHEMA), Research()], ids=lambda one: type(one).__name__)
+def test_a_state_that_is_thrown_away_warns_where_it_is(state: Any) -> None:
+    """``state.set(…)`` as a statement changes nothing; any other use of it says nothing."""
+    with pytest.warns(RuntimeWarning, match="a state is a value, write state = …") as found:
+        dropping(state)
+    assert keeping(state)
+
+    first = dropping.__code__.co_firstlineno
+    assert [warning.lineno - first for warning in found] == [3 if type(state) is State else 5]
+    assert found[0].filename == __file__
+
+
+class Own:
+    """A class that data cannot name."""
+
+
+NAMED: dict[str, Any] = {
+    "a": {"type": list[str]},
+    "b": {"type": str | None, "default": None},
+    "c": {"type": date},
+    "d": {"type": str | int, "handler": keep_max},
+    "e": {"type": dict[str, int], "handler": merge_dicts},
+    "f": {"type": list},
+    "g": {"type": list[ChatMessage], "default": []},
+    "h": {"type": Any},
+}
+
+
+def test_a_stored_state_names_the_schema_that_python_knows() -> None:
+    """It comes back with types, handlers and defaults, through JSON, without being told of them."""
+    state = State(NAMED).set("a", ["x"]).set("c", date(2026, 1, 2)).set("f", [1, date(2026, 1, 2)])
+    stored = json.loads(json.dumps(state.to_dict()))
+
+    again = State.from_dict(stored)
+
+    assert again == state
+    assert again.schema == state.schema
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": Own},
+        {"type": list[Own]},
+        {"type": type("date", (), {})},
+        {"type": int, "handler": lambda before, update: update},
+        {"type": list, "handler": keep_last(3)},
+    ],
+    ids=["class", "items", "namesake", "lambda", "made handler"],
+)
+def test_a_schema_of_ones_own_is_given_again(entry: Any) -> None:
+    """Data names no class and no function but those of two closed tables."""
+    stored = State({"key": entry}).to_dict()
+
+    with pytest.raises(StoredDataError, match=r"pass the schema, State.from_dict\(data, schema\)"):
+        State.from_dict(stored)
+    assert State.from_dict(stored, {"key": entry}) == State({"key": entry})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [None, [], {"key": None}, {"key": {"type": "int"}}]
+    + [{"key": {"type": kind, "handler": "replace_values"}} for kind in (5, "eval", "os", None)]
+    + [{"key": {"type": "int", "handler": by}} for by in ("eval", ["eval"], "SharedList")],
+    ids=str,
+)
+def test_a_stored_schema_that_is_none_is_refused(schema: Any) -> None:
+    """With what to do."""
+    with pytest.raises(StoredDataError, match="pass the schema"):
+        State.from_dict({"version": 1, "data": {}, "schema": schema})
 
 
 def test_what_cannot_be_stored_is_named_with_its_place() -> None:

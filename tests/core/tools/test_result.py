@@ -295,3 +295,12 @@ def test_a_dataclass_has_parts_too() -> None:
 
     rules = {"text": {"source": "text"}}
     assert result_of(wired(outputs_to_state=rules), Page("x")).writes == (Write("text", "x"),)
+
+
+def test_an_object_without_a_text_is_told_by_its_class() -> None:
+    """Its address says nothing, and would differ from run to run."""
+
+    class Lamp:
+        pass
+
+    assert text_of(Lamp()) == "<Lamp>"

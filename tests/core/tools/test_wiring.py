@@ -117,6 +117,11 @@ def test_wiring_by_strings_is_read() -> None:
             {"source": "x", "a": {}},
             "outputs_to_string must be a dict of handler, r",
         ),
+        (
+            text_rules_from,
+            {"raw_result": "no"},
+            "outputs_to_string: 'raw_result' is True or False, got 'no'",
+        ),
         (text_rules_from, {"a": {"handler": str}}, "outputs_to_string['a'] needs a 'source'"),
         (
             text_rules_from,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from detent import Answered, ConfirmationUIResult, Confirmed, Modified, Rejected, SimpleConsoleUI
+from detent.approvals import PendingCall
 from detent.testing import ScriptedHuman, check_confirmation_ui
 
 
@@ -61,6 +62,40 @@ class Saying:
     ) -> Any:
         """Say it."""
         return self._said
+
+
+class Deciding:
+    """Is asked by the whole question, and makes its decision of it; asked otherwise it fails."""
+
+    def __init__(self, decide: Callable[[PendingCall], Any]) -> None:
+        self._decide = decide
+
+    def get_user_decision(self, pending: PendingCall) -> Any:
+        """Decide."""
+        return self._decide(pending)
+
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> Any:
+        """Nobody asks by this."""
+        raise AssertionError("an agent asks by get_user_decision")
+
+
+def test_a_ui_is_asked_as_an_agent_asks_it() -> None:
+    """By the method that it has for the whole question."""
+    good = {
+        "confirm": lambda: Deciding(lambda call: call.confirm()),
+        "reject": lambda: Deciding(lambda call: call.reject("no")),
+        "modify": lambda: Deciding(lambda call: call.modify(dict(call.arguments))),
+        "respond": lambda: Deciding(lambda call: call.respond("done by hand")),
+        "gone": lambda: Deciding(lambda call: None),
+    }
+    check_confirmation_ui(good)
+
+    with pytest.raises(AssertionError, match="where nobody answers, nothing is decided"):
+        check_confirmation_ui({"gone": good["confirm"]})
+    with pytest.raises(AssertionError, match=r"wants to modify does so; .* Confirmed"):
+        check_confirmation_ui({**good, "modify": good["confirm"]})
 
 
 CONFIRM = ConfirmationUIResult("confirm")

@@ -43,3 +43,11 @@ Agent(
 )
 by_name = {"d": BreakpointConfirmationStrategy()}
 Agent(chat_generator=ScriptedChatGenerator(), confirmation_strategies=by_name)
+
+# strategies of several kinds in a variable, with keys of both kinds
+mixed = {
+    "a": AlwaysAskPolicy(),
+    "b": BlockingConfirmationStrategy(AlwaysAskPolicy(), SimpleConsoleUI()),
+    ("c", "d"): BreakpointConfirmationStrategy(),
+}
+Agent(chat_generator=ScriptedChatGenerator(), confirmation_strategies=mixed)

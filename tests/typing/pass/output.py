@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict, assert_type
+from typing import Literal, TypedDict, assert_type
 
 from attrs import frozen
 
@@ -71,3 +71,8 @@ def text_of(agent: Agent[State]) -> str | None:
 
 
 text_of(plain)
+
+# types that are no classes, as the docs name them
+choice = Agent(chat_generator=model, output_type=Literal["yes", "no"])
+perhaps = Agent(chat_generator=model, output_type=Invoice | None)
+in_shop = Agent(chat_generator=model, state_schema=Shop, output_type=Invoice | None)

@@ -13,6 +13,9 @@ from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
+    from types import UnionType
+    from typing import TypeAlias, _SpecialForm
+
     from detent.adapters.agent.assembly import Assembly
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.run_handle import RunHandle
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
         StreamingCallback,
     )
 
+    AnyForm: TypeAlias = UnionType | _SpecialForm | type[Any]
+    """Types that are no classes: ``Literal["yes", "no"]``, ``Stop | None``. No word for them is
+    known to all checkers yet; what `output` gives then is Any."""
 
 NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
@@ -59,7 +65,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self: Agent[State, None],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[State] = (),
+        tools: Tools[State] | None = None,
         state_schema: Mapping[str, object] | None = None,
         output_type: None = None,
         **options: Unpack[AgentOptions],
@@ -69,7 +75,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self: Agent[State, NewT],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[State] = (),
+        tools: Tools[State] | None = None,
         state_schema: Mapping[str, object] | None = None,
         output_type: type[NewT] | OutputType[NewT],
         **options: Unpack[AgentOptions],
@@ -79,7 +85,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self: Agent[NewS, None],
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[NewS] = (),
+        tools: Tools[NewS] | None = None,
         state_schema: type[NewS],
         output_type: None = None,
         **options: Unpack[AgentOptions],
@@ -89,28 +95,48 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         self,
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[S] = (),
+        tools: Tools[S] | None = None,
         state_schema: type[S],
         output_type: type[T] | OutputType[T],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[State, Any],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[State] | None = None,
+        state_schema: Mapping[str, object] | None = None,
+        output_type: AnyForm,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[NewS, Any],
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator,
+        tools: Tools[NewS] | None = None,
+        state_schema: type[NewS],
+        output_type: AnyForm,
         **options: Unpack[AgentOptions],
     ) -> None: ...
     def __init__(
         self,
         *,
         chat_generator: ChatGenerator | AsyncChatGenerator,
-        tools: Tools[Any] = (),
+        tools: Tools[Any] | None = None,
         state_schema: Any = None,
         output_type: Any = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        from detent.adapters.agent.inputs import require_options
+        from detent.adapters.agent.inputs import checked_options
         from detent.adapters.agent.wiring import assemble  # loads the machine, at the first agent
 
-        require_options(options, AgentOptions.__annotations__)
+        own = () if tools is None else tools
         self._assembly: Assembly[S] = assemble(
-            chat_generator, tools, state_schema, output_type, **options
+            *(chat_generator, own, state_schema, output_type),
+            **checked_options(options, AgentOptions.__annotations__),
         )
-        self._is_warm = False
 
     if not TYPE_CHECKING:
 
@@ -134,10 +160,18 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         return self._assembly.chat_generator
 
     def warm_up(self) -> None:
-        """Load what the chat generator and the tools need, once; `run` would else do it."""
-        if not self._is_warm:
-            self._assembly.warm_up()
-            self._is_warm = True
+        """Have the chat generator, the toolsets and the tools load what they need, once.
+
+        A run does it otherwise, before it begins: `run_async` in a thread, `stream_async` at once.
+        """
+        self._assembly.warm_up()
+
+    async def _warmed_up(self) -> Assembly[S]:
+        if not self._assembly.is_warm:
+            from detent.adapters.system.threads_and_loops import in_a_thread
+
+            await in_a_thread(self._assembly.warm_up)
+        return self._assembly
 
     def to_dict(self) -> dict[str, Any]:
         """The agent as plain JSON: parts by their names, keys by their environment variables.
@@ -256,8 +290,9 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(
             messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
         )
-        begin = self._assembly.begin(request, streaming_callback, after, thread_id)
-        handle = await in_event_loop(begin, is_paced=is_slow(self._assembly.journal))
+        assembly = await self._warmed_up()
+        begin = assembly.begin(request, streaming_callback, after, thread_id)
+        handle = await in_event_loop(begin, is_paced=is_slow(assembly.journal))
         return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(
@@ -348,6 +383,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
 
         require_async_inbox(inbox)
         parts = (run_id, streaming_callback, break_point, tools)
-        begin = partial(self._assembly.resume, *parts, take_over=take_over)
-        handle = await when_free_async(lambda: in_event_loop(begin()), self._assembly.clock, wait)
+        assembly = await self._warmed_up()
+        begin = partial(assembly.resume, *parts, take_over=take_over)
+        handle = await when_free_async(lambda: in_event_loop(begin()), assembly.clock, wait)
         return await handle.go_async(inbox, raises=raise_at_break_point)

@@ -18,6 +18,7 @@ from detent.adapters.agent.inputs import (
 )
 from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
+from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.drivers.callbacks import CallbackDispatcher
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
@@ -32,6 +33,7 @@ from detent.adapters.drivers.tool_results import telling_results
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
+from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
 from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
@@ -61,18 +63,6 @@ if TYPE_CHECKING:
     from detent.core.result import AgentResult
 
 
-def _executor(port: ToolExecutor | AsyncToolExecutor | None) -> ToolExecutor | AsyncToolExecutor:
-    return FunctionToolExecutor() if port is None else port
-
-
-def _clock(port: Clock | None) -> Clock:
-    return SystemClock() if port is None else port
-
-
-def _chance(port: Chance | None) -> Chance:
-    return SystemChance() if port is None else port
-
-
 def _keeper_of(assembly: Assembly[Any]) -> Keeper | None:
     return keeper_of(assembly.journal, assembly.claim_s)
 
@@ -83,25 +73,25 @@ def _has_toolset(assembly: Assembly[Any]) -> bool:
 
 @frozen
 class Assembly(Generic[S]):
-    """An agent's rules and its ports; it makes handles of runs.
-
-    `tools` are as the user gave them: what a toolset holds may change between runs.
-    """
+    """An agent's rules and ports; makes handles of runs. `tools` are as the user gave them."""
 
     spec: AgentSpec[S]
     chat_generator: ChatGenerator | AsyncChatGenerator
     tools: Tools[S] = ()
     rules: Rules = field(factory=Rules)
     streaming_callback: StreamingCallback | None = None
-    executor: ToolExecutor | AsyncToolExecutor = field(default=None, converter=_executor)
-    clock: Clock = field(default=None, converter=_clock)
     observers: Sequence[Observer] = ()
     journal: Journal | None = None
-    chance: Chance = field(default=None, converter=_chance)
     hooks: Sequence[Hook] = ()
     strategies: Mapping[str, Any] = field(factory=dict)
     name: str = ""
     claim_s: float = CLAIM_S
+    tool_executor: ToolExecutor | AsyncToolExecutor = field(
+        kw_only=True, factory=FunctionToolExecutor
+    )
+    clock: Clock = field(kw_only=True, factory=SystemClock)
+    chance: Chance = field(kw_only=True, factory=SystemChance)
+    _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
     _keeper: Keeper | None = field(
         init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
     )
@@ -119,11 +109,16 @@ class Assembly(Generic[S]):
         return evolve(self, observers=(*self.observers, observing(tell)))
 
     def warm_up(self) -> None:
-        """Have every part load what it needs that has a method for it."""
-        for part in (self.chat_generator, self.executor, *self.spec.tools.values()):
-            warm_up = getattr(part, "warm_up", None)
-            if callable(warm_up):
-                warm_up()
+        """Have every part load what it needs that has a method for it, once."""
+        self._warm(*self._parts(self.current_spec))
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether all parts are ready; what a toolset holds may change."""
+        return not self.has_toolset and self._warm.is_done(self._parts(self.spec))
+
+    def _parts(self, spec: AgentSpec[S]) -> tuple[object, ...]:
+        return (self.chat_generator, self.tool_executor, *spec.tools.values())
 
     def begin(
         self,
@@ -223,15 +218,20 @@ class Assembly(Generic[S]):
 
     @property
     def current_spec(self) -> AgentSpec[S]:
-        """The rules with the tools that there are now."""
-        return refresh(self.spec, self.tools) if self.has_toolset else self.spec
+        """The rules with the tools that there are now, which toolsets may have to look up."""
+        if not self.has_toolset:
+            return self.spec
+        self._warm(*toolsets_in(self.tools))
+        return refresh(self.spec, self.tools)
 
     def _chosen(
         self, tools: Tools[S] | Sequence[str] | None
     ) -> tuple[AgentSpec[S], tuple[str, ...] | None]:
         """The rules of a run that gets these tools; and their names, if it only uses some."""
-        spec = self.current_spec
-        return (spec, None) if tools is None else choose_tools(spec, tools)
+        self._warm(*toolsets_in(tools))
+        spec, names = choose_tools(self.current_spec, tools)
+        self._warm(*self._parts(spec))
+        return spec, names
 
     @property
     def required_journal(self) -> Journal:
@@ -260,7 +260,10 @@ class Assembly(Generic[S]):
         session = Session(
             spec,
             at.run,
-            observers=self._watching(spec, rules, performer.dispatcher),
+            observers=[
+                *self._watching(spec, rules, performer.dispatcher),
+                *logging_observers(at.run),
+            ],
             clock=self.clock,
             hold=holds,
             passed=at.passed,
@@ -290,7 +293,7 @@ class Assembly(Generic[S]):
     ) -> EffectPerformer:
         return EffectPerformer(
             self.chat_generator,
-            self.executor,
+            self.tool_executor,
             self.rules.askers,
             tell,
             clock=self.clock,
@@ -304,11 +307,8 @@ class Assembly(Generic[S]):
     ) -> list[Observer]:
         """The observers of a run: policies that learn, the user's, and who tells of results."""
         learning = [rules.observer(spec)] if rules.learners or rules.inner else []
-        return [
-            *learning,
-            *self.observers,
-            *([] if tell is None else [telling_results(spec, tell)]),
-        ]
+        telling = [] if tell is None else [telling_results(spec, tell)]
+        return [*learning, *self.observers, *telling]
 
 
 @frozen(init=False)
@@ -353,7 +353,7 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
     performer = evolve(
         outer,
         chat=parts.chat_generator,
-        tools=parts.executor,
+        tools=parts.tool_executor,
         uis=parts.rules.askers,
         streaming_callback=marked,
         price=parts.spec.limits.price or outer.price,

@@ -133,7 +133,7 @@ def continued(
     """The rules by which a run starts behind another one, and the messages that are new in it.
 
     The first message is the prompt of the run that starts, whatever stood there and is handed in.
-    Where there is no other, both are as they are given.
+    Where there is no other, both are as they are given; a prompt that is handed in counts.
 
     Raises:
         TypeError: `after` is no result.
@@ -141,6 +141,8 @@ def continued(
         StateError: its state does not fit these rules.
     """
     if after is None:
+        if spec.system_prompt and messages and messages[0] == _prompt(spec):
+            spec = evolve(spec, system_prompt=None)  # handed in as [*result.messages, …]
         return spec, messages
     if not isinstance(after, AgentResult):
         raise TypeError(f"after must be the result of an earlier run, got {after!r:.80}")
@@ -152,9 +154,13 @@ def continued(
     if state.fields is not spec.state.fields:  # of another agent: each value has to fit this one
         state = spec.state.update(initial_writes(state.data))
     if spec.system_prompt:
-        prompt, said = ChatMessage.from_system(spec.system_prompt), conversation_in(state)
+        prompt, said = _prompt(spec), conversation_in(state)
         rest = said[1:] if said and said[0].role is ChatRole.SYSTEM else said
         if rest is said or said[0] != prompt:
             state = state.update([Write("messages", [prompt, *rest], replace_values)])
         messages = [one for one in messages if one != prompt]
     return evolve(spec, state=state, system_prompt=None), messages
+
+
+def _prompt(spec: AgentSpec[Any]) -> ChatMessage:
+    return ChatMessage.from_system(spec.system_prompt or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import Queue
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from attrs import evolve
 
@@ -72,20 +72,48 @@ CHECKS: Mapping[str, Check] = {
         "a list of hooks, as before_model and its siblings make them of functions",
     ),
 }
-OPTIONAL = frozenset({"name", "exit_conditions", "observers", "hooks"}) ^ CHECKS.keys()
-"""The options that may be None, as if they were left out."""
+INVOKER_OPTIONS = {
+    "max_workers": "parallel_tool_calls",
+    "raise_on_failure": "raise_on_tool_invocation_failure",
+    "streaming_callback": "streaming_callback",
+}
+"""What the keys of `tool_invoker_kwargs` are called among the agent's options."""
 
 
-def require_options(options: Mapping[str, object], known: Iterable[str]) -> None:
-    """Raise TypeError for an option that is not `known`, or is not what it should be."""
+def checked_options(options: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
+    """The options, each by its own name; those that are None are as good as left out.
+
+    Raises:
+        TypeError: one of them is not `known`, or is not what it should be.
+    """
     if unknown := sorted(options.keys() - set(known)):
         raise TypeError(
             f"Agent has no option {', '.join(map(repr, unknown))}; beside chat_generator, tools, "
             f"state_schema and output_type it has {', '.join(known)}"
         )
-    for name, value in options.items():
-        if name in CHECKS and not (value is None and name in OPTIONAL):
-            _require(name, value, CHECKS[name])
+    checked = dict(options)
+    checked |= _invoker_options(checked.pop("tool_invoker_kwargs", None))
+    given = {name: value for name, value in checked.items() if value is not None}
+    for name in given.keys() & CHECKS.keys():
+        _require(name, given[name], CHECKS[name])
+    return given
+
+
+def _invoker_options(given: object) -> dict[str, object]:
+    """The agent's options that `tool_invoker_kwargs` stand for."""
+    _require(
+        "tool_invoker_kwargs", given, (lambda it: it is None or isinstance(it, dict), "a dict")
+    )
+    options: dict[str, object] = dict(cast("dict[str, object]", given or {}))
+    if options.get("convert_result_to_json_string") is True:  # as it always is here
+        del options["convert_result_to_json_string"]
+    if unknown := sorted(options.keys() - INVOKER_OPTIONS.keys()):
+        raise TypeError(
+            f"tool_invoker_kwargs has no {', '.join(map(repr, unknown))}; it has "
+            f"{', '.join(INVOKER_OPTIONS)}. How a result becomes text its tool says: "
+            "outputs_to_string={'handler': str}"
+        )
+    return {INVOKER_OPTIONS[name]: value for name, value in options.items()}
 
 
 def require_callback(value: object) -> None:
@@ -115,6 +143,12 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
         return (messages,)
     is_right = isinstance(messages, Sequence) and not isinstance(messages, bytes)
     _require("messages", messages, (lambda _: is_right, "a text, a ChatMessage or a list of them"))
+    for place, message in enumerate(messages):
+        if not isinstance(message, ChatMessage):
+            raise TypeError(
+                f"messages[{place}] must be a ChatMessage, as ChatMessage.from_user('…') makes "
+                f"them, got {message!r:.80}"
+            )
     return messages
 
 

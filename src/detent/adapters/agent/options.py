@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.state.typevars import S
 
@@ -29,6 +29,15 @@ Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
 """A conversation: its messages, one message, or what the user says as plain text."""
 
 
+def _is_break_point(request: object, attribute: object, value: Any) -> None:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if value is not None and not all(map(callable, value if is_list else [value])):
+        raise TypeError(
+            "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
+            f"them, got {value!r:.80}"
+        )
+
+
 @frozen
 class RunRequest(Generic[S]):
     """What one run is asked for: the parameters that all ways to begin it share.
@@ -38,7 +47,7 @@ class RunRequest(Generic[S]):
     """
 
     messages: Messages
-    break_point: BreakPoints | None
+    break_point: BreakPoints | None = field(validator=_is_break_point)
     snapshot: AgentSnapshot | Mapping[str, Any] | str | None
     generation_kwargs: Mapping[str, object] | None
     system_prompt: str | None
@@ -68,6 +77,8 @@ class AgentOptions(TypedDict, total=False):
             limit, an overloaded server, a time-out, a stream that was cut), and when.
         tool_executor: who runs the tools' functions.
         parallel_tool_calls: how many tools run at once; 32 without.
+        tool_invoker_kwargs: other names of options of tools: `max_workers` is
+            `parallel_tool_calls`, `raise_on_failure` is `raise_on_tool_invocation_failure`.
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
@@ -79,7 +90,7 @@ class AgentOptions(TypedDict, total=False):
 
     name: str
     system_prompt: str | None
-    exit_conditions: Sequence[str]
+    exit_conditions: Sequence[str] | None
     max_agent_steps: int | None
     limits: Limits | None
     streaming_callback: StreamingCallback | None
@@ -89,9 +100,10 @@ class AgentOptions(TypedDict, total=False):
     model_retries: Retries | int
     tool_executor: ToolExecutor | AsyncToolExecutor | None
     parallel_tool_calls: int | None
+    tool_invoker_kwargs: Mapping[str, object] | None
     clock: Clock | None
-    observers: Sequence[Observer]
+    observers: Sequence[Observer] | None
     journal: Journal | None
     claim_s: float
     chance: Chance | None
-    hooks: Sequence[Hook]
+    hooks: Sequence[Hook] | None

@@ -21,6 +21,8 @@ def choose_tools(
     """The spec of a run with its own tools, or the names of those of the agent's that it gets."""
     if tools is None:
         return spec, None
+    if isinstance(tools, str):
+        raise TypeError(f"tools of a run are a list: tools=[{tools!r}], got {tools!r}")
     names = tuple(name for name in tools if isinstance(name, str))
     if not names:
         return _with_tools(spec, flat(tools)), None

@@ -5,23 +5,27 @@ Loaded where an agent has any: the policies are a tenth of what else a first run
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
+from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.policies import AlwaysAskPolicy, policy_from
 from detent.adapters.confirmation.rules import Rules
 from detent.adapters.confirmation.strategies import (
     BlockingConfirmationStrategy,
     BreakpointConfirmationStrategy,
 )
+from detent.core.errors import WiringError
 from detent.core.run.effects import Policy
+from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 from detent.ports.confirmation import ConfirmationPolicy, ConfirmationStrategy, ConfirmationUI
 
 Named: TypeAlias = (
     BlockingConfirmationStrategy | BreakpointConfirmationStrategy | ConfirmationStrategy
 )
-Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy"
+Strategy: TypeAlias = "Named | ConfirmationPolicy | Policy | Described"
+# `Described` is what mypy makes of a dict of mixed strategies that stands in a variable.
 # Each key is a str or a tuple of them; typed so, checkers refuse dicts with keys of one kind only.
 Strategies: TypeAlias = Mapping[Any, Strategy]
 """Who is asked, by tool name, by a tuple of names, or by "*" for every other tool.
@@ -30,13 +34,16 @@ A policy in place of a strategy stops the run when it asks: a `BreakpointConfirm
 """
 
 
-def rules_of(strategies: Strategies) -> Rules:
+def rules_of(strategies: Strategies, tools: Mapping[str, Tool]) -> Rules:
     """The rules that strategies make; a name of its own wins over a tuple, a tuple over "*".
 
     Raises:
         TypeError: something among them is no strategy.
+        WiringError: a policy looks at a parameter that its tool has not got.
     """
     named = _by_name(strategies)
+    if faults := [text for name, rule in named.items() for text in _faults(name, rule, tools)]:
+        raise WiringError(faults)
     policies: dict[int, Policy] = {}
     askers: dict[str, ConfirmationUI | ConfirmationStrategy] = {}
     breakpoints: dict[str, str | None] = {}
@@ -71,7 +78,38 @@ def _by_name(strategies: Strategies) -> dict[str, Any]:
     return single
 
 
+def _faults(name: str, rule: Any, tools: Mapping[str, Tool]) -> Iterator[str]:
+    """Each parameter that a policy looks at and its tool has not got: it would ask for ever."""
+    known = tools[name].spec.parameters.get("properties") if name in tools else None
+    for policy in _leaves(_policy(rule)):
+        parameter = getattr(policy, "parameter", None)
+        if parameter is not None and isinstance(known, Mapping) and parameter not in known:
+            yield (
+                f"{type(policy).__name__} for tool {name!r} looks at the parameter {parameter!r}; "
+                f"there is: {', '.join(known) or 'none'}"
+            )
+
+
+def _leaves(policy: Any) -> Iterator[Any]:
+    """The policies that one is put together of."""
+    parts = getattr(policy, "policies", None) or [getattr(policy, "policy", None)]
+    inner = [part for part in parts if part is not None]
+    yield from (leaf for part in inner for leaf in _leaves(part)) if inner else (policy,)
+
+
+def _require_parts(names: object, rule: object) -> None:
+    """Raise TypeError for a class in an object's place, and for a UI that cannot be asked."""
+    where = f"confirmation_strategies[{names!r}]"
+    ui = getattr(rule, "confirmation_ui", None)
+    for part in (rule, getattr(rule, "confirmation_policy", None), ui):
+        if isinstance(part, type):
+            raise TypeError(f"{where}: {part.__name__} is a class; write {part.__name__}(…)")
+    if ui is not None and not any(hasattr(ui, name) for name in ASKS):
+        raise TypeError(f"{where}: a confirmation UI has a method {ASKS[0]}, got {ui!r:.80}")
+
+
 def _strategy(names: object, rule: object) -> Any:
+    _require_parts(names, rule)
     if hasattr(rule, "run") or hasattr(rule, "run_async"):
         return rule
     if hasattr(rule, "should_ask") or callable(rule):
@@ -86,5 +124,7 @@ def _policy(rule: Any) -> Any:
     return getattr(rule, "confirmation_policy", ALWAYS)
 
 
+ASKS = ("get_user_confirmation", "get_user_decision", "run", "run_async")
+"""How somebody is asked; a strategy in a UI's place is asked as well."""
 ALWAYS = AlwaysAskPolicy()
 """A strategy of a user's own is asked about every call: it decides by itself."""

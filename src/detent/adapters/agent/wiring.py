@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve
 
@@ -19,13 +19,10 @@ from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State, TypedState
 from detent.core.state.typevars import S, T
 from detent.core.tools.retries import Retries, retries_of
-from detent.core.tools.tool import by_name
-from detent.ports.chance import Chance
+from detent.core.tools.tool import Tool, by_name
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback, schema_mode_of
-from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.observer import Observer
-from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
@@ -47,22 +44,20 @@ def assemble(
     confirmation_strategies: Strategies | None = None,
     generation_kwargs: Mapping[str, object] | None = None,
     model_retries: Retries | int = 2,
-    tool_executor: ToolExecutor | AsyncToolExecutor | None = None,
     parallel_tool_calls: int | None = None,
-    clock: Clock | None = None,
     observers: Sequence[Observer] = (),
     journal: Journal | None = None,
     claim_s: float = CLAIM_S,
-    chance: Chance | None = None,
     hooks: Sequence[Hook] = (),
+    **ports: Any,
 ) -> Assembly[S]:
-    """The arguments of `Agent`, put together."""
+    """The arguments of `Agent`, put together. `ports` are those that have one of their own."""
     spec: AgentSpec[S] = AgentSpec(
         state=blank_state(state_schema),
-        tools=by_name(flat(tools)),
+        tools=(own := by_name(flat(tools))),
         system_prompt=system_prompt,
         exit_conditions=exits_of(exit_conditions),
-        policies=(rules := _rules(confirmation_strategies)).policies,
+        policies=(rules := _rules(confirmation_strategies, own)).policies,
         wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
@@ -70,16 +65,16 @@ def assemble(
         fail_on_tool_fault=raise_on_tool_invocation_failure,
         output=output_for(chat_generator, output_type),
     )
-    parts = (rules, streaming_callback, tool_executor, clock, observers, journal, chance, hooks)
-    return Assembly(spec, chat_generator, tools, *parts, rules.named, name, claim_s)
+    parts = (tools, rules, streaming_callback, observers, journal, hooks, rules.named, name)
+    return Assembly(spec, chat_generator, *parts, claim_s, **ports)
 
 
-def _rules(strategies: Strategies | None) -> Rules:
+def _rules(strategies: Strategies | None, tools: Mapping[str, Tool]) -> Rules:
     if not strategies:
         return NO_RULES
     from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
 
-    return rules_of(strategies)
+    return rules_of(strategies, tools)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shlex
@@ -19,7 +20,8 @@ from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
-from detent.adapters.cli.show import Show, progress_bar, put, summary
+from detent.adapters.cli.program import program
+from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
@@ -33,10 +35,11 @@ from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.errors import DetentError
+from detent.core.result import AgentResult
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUIResult
+from detent.ports.listing import RunQuery
 
-QUESTION = "Which two functions is a Detent agent made of, and what does each of them do?"
 PROMPT = (
     "You answer questions about a folder of text files. Search first, then read the places that "
     "matter, then answer from what you have read and from nothing else, in a few plain sentences. "
@@ -44,6 +47,12 @@ PROMPT = (
 )
 PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
 INTERRUPTED = 130
+NO_ANSWER = 1
+WIDE = 100
+OPTIONS = {"as_json": "json"}
+"""What parameters are called that have another name as options."""
+LAST = "last"
+"""In the place of a run's id: the run that was written to last."""
 
 model_option = click.option(
     "--model",
@@ -81,7 +90,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("question", default=QUESTION)
+@click.argument("question", required=False, envvar="DETENT_QUESTION")
 @folder_option
 @click.option(
     "--output",
@@ -94,9 +103,12 @@ def main() -> None:
 @base_url_option
 @click.option("--yes", is_flag=True, help="Write the answer without asking.")
 @click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
-@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
+@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, or the last one.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the outcome as JSON, and nothing else."
+)
 def run(  # noqa: PLR0917 - click passes each by name
-    question: str,
+    question: str | None,
     folder: Path | None,
     output: Path,
     model: str,
@@ -104,9 +116,15 @@ def run(  # noqa: PLR0917 - click passes each by name
     yes: bool,  # noqa: FBT001 - as above
     max_steps: int,
     resume: str | None,
+    as_json: bool,  # noqa: FBT001 - as above
 ) -> None:
-    """Answer QUESTION about a folder of files, and write the answer to a file."""
-    console = Console()
+    """Answer QUESTION about a folder of files, and write the answer to a file.
+
+    The exit code is 0 where there is an answer, and 1 where there is none.
+    """
+    console = Console(stderr=as_json)
+    resume = _last_run() if resume == LAST else resume
+    question = question or ("" if resume else _asked_for())
     folder = folder or _default_folder()
     may_write = yes or sys.stdin.isatty()
     run_id = resume or secrets.token_hex(4)
@@ -120,9 +138,13 @@ def run(  # noqa: PLR0917 - click passes each by name
         show = Show(console)
         result = agent.resume(run_id, show) if resume else agent.run(question, show, run_id=run_id)
         written = output if result.exit_reason == "write_answer" else None
-        summary(console, result, time.monotonic() - started, written)
+        seconds = time.monotonic() - started
+        summary(console, result, seconds, written)
+    if as_json:
+        click.echo(json.dumps(outcome(result, seconds, written)))
     if not may_write:
         put(console, "There is no terminal to ask at; --yes writes the answer without asking.")
+    _require_answer(result, written, going_on)
 
 
 @main.command()
@@ -147,12 +169,19 @@ def models() -> None:
     for model in known_models():
         here = "on this machine" if model.path is not None else "fetched when first used"
         size = f"{model.size / 1e6:,.0f} MB"
-        put(console, f"local:{model.name:24} {size:>9}  {model.licence:12} {here}")
+        _row(console, f"local:{model.name}", f"{size:>9}  {model.licence:12} {here}")
     put(console, "\nProviders; those at a URL need the extra http:", "bold")
     for name in PROVIDERS:
-        put(console, f"{name + ':MODEL':24}{_about(name)}")
+        _row(console, f"{name}:MODEL", _about(name))
         if name in CAPABILITIES:
-            put(console, f"{'':24}{', '.join(CAPABILITIES[name].words())}", "dim")
+            _row(console, "", ", ".join(CAPABILITIES[name].words()), "dim")
+
+
+def _row(console: Console, name: str, about: str, style: str = "") -> None:
+    """A name and what is said of it, side by side; on a narrow terminal one below the other."""
+    words = " ".join(about.split())
+    text = f"{name:30} {about}" if console.width >= WIDE else f"{name}\n    {words}".lstrip("\n")
+    put(console, text, style)
 
 
 def _about(provider: str) -> str:
@@ -198,13 +227,46 @@ def _stoppable(console: Console, going_on: str) -> Generator[None]:
         raise click.ClickException(told) from error
 
 
+def _asked_for() -> str:
+    """The question, from whoever sits at the terminal."""
+    if not sys.stdin.isatty():
+        raise click.UsageError('there is no question: detent run "What is …?"')
+    question: str = click.prompt("Your question", err=True)
+    return question
+
+
+def _last_run() -> str:
+    """The id of the run that was written to last."""
+    found = _runs().runs(RunQuery(limit=1))
+    if not found:
+        raise click.ClickException("there is no run to go on with: none has been begun here")
+    return found[0].run_id
+
+
+def _require_answer(result: AgentResult[Research], written: Path | None, going_on: str) -> None:
+    """End with another code than 0 where nobody has an answer, and say what can be done."""
+    if written is not None or (result.exit_reason == "text" and result.text):
+        return
+    if result.exit_reason is None:
+        raise click.ClickException(f"the run waits for a decision; to go on:\n  {going_on}")
+    advice = {"max_agent_steps": "; --max-steps lets it take more"}.get(result.exit_reason, "")
+    text = f"there is no answer: the run was ended by {result.exit_reason}{advice}"
+    raise click.exceptions.Exit(_complain(text))
+
+
+def _complain(text: str) -> int:
+    click.echo(f"Error: {escape_control(text)}", err=True)
+    return NO_ANSWER
+
+
 def _going_on(run_id: str, folder: Path) -> str:
     """The command that goes on with a run as it was begun."""
     said = {**click.get_current_context().params, "resume": run_id, "folder": folder}
-    words = ["detent", "run"]
+    words = [*program(), "run"]
     for name, value in said.items():
+        option = OPTIONS.get(name, name.replace("_", "-"))
         if name != "question" and value not in {None, False}:
-            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+            words += [f"--{option}", *([] if value is True else [str(value)])]
     return shlex.join(words)
 
 

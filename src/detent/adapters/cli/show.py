@@ -8,7 +8,14 @@ from pathlib import Path
 
 from attrs import define, field
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from detent.adapters.cli.folder import Research
 from detent.adapters.system.terminal import escape_control
@@ -73,15 +80,33 @@ class Show:
 @contextmanager
 def progress_bar(console: Console, label: str) -> Generator[Callable[[int, int], None]]:
     """A bar for bytes; the function that it gives is told how many are there, of how many."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    start = (TextColumn("{task.description}"), BarColumn())
+    fetching = (*start, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*start, console=console, transient=True) as progress:
         task = progress.add_task(label, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+        def tell(done: int, total: int) -> None:
+            progress.columns = fetching  # what is on this machine already has no bytes to count
+            progress.update(task, completed=done, total=total)
+
+        yield tell
+
+
+def outcome(
+    result: AgentResult[Research], seconds: float, written: Path | None
+) -> dict[str, object]:
+    """The end of a run, for programs."""
+    return {
+        "run_id": result.run_id,
+        "answer": result.text,
+        "exit_reason": result.exit_reason,
+        "written": None if written is None else str(written),
+        "sources": list(result.state.sources),
+        "steps": result.step_count,
+        "input_tokens": result.token_usage.input_tokens,
+        "output_tokens": result.token_usage.output_tokens,
+        "seconds": round(seconds, 1),
+    }
 
 
 def summary(

@@ -91,7 +91,9 @@ class Rules:
         path = None if folder is None else str(save_snapshot(result.snapshot, folder))
         names = ", ".join(dict.fromkeys(f"'{one.tool.name}'" for one in stopping))
         raise HITLBreakpointException(
-            f"Tool execution for {names} requires user confirmation.",
+            f"Tool execution for {names} requires user confirmation. Run {result.run_id!r} waits: "
+            "decide about the calls in `pending`, and go on with its `snapshot`, or by "
+            "agent.decide and agent.resume where there is a journal",
             first.tool.name,
             path,
             first.call.id,

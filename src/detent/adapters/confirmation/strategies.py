@@ -80,7 +80,8 @@ class BlockingConfirmationStrategy(Described):
     ) -> ToolExecutionDecision:
         """Decide about a call by hand, outside of an agent. The policy and the UI must be blocking.
 
-        A policy without `should_ask` can only be asked in an agent; here the human always is.
+        A policy without `should_ask` can only be asked in an agent; here the human always is. The
+        decision's feedback is in the human's own words: a run puts them into its templates, once.
 
         Raises:
             ValueError: the UI has not said anything that decides.
@@ -110,13 +111,9 @@ class BlockingConfirmationStrategy(Described):
             case ConfirmationUIResult("confirm"):
                 return ToolExecutionDecision(*which, final_tool_params=tool_params)
             case ConfirmationUIResult("modify", feedback, dict(params)):
-                told = self.wording.modified(name, str(params), feedback)
-                return ToolExecutionDecision(*which, told, params)
+                return ToolExecutionDecision(*which, feedback, params)
             case ConfirmationUIResult("reject", feedback):
-                told = self.wording.rejected(name, feedback)
-                return ToolExecutionDecision(
-                    name, execute=False, tool_call_id=call_id, feedback=told
-                )
+                return ToolExecutionDecision(name, False, call_id, feedback)  # noqa: FBT003 - by place
             case _:
                 raise ValueError(f"{said.action!r} decides nothing about {name!r}")
 

@@ -114,7 +114,9 @@ def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loade
 def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
     first = next(entries, None)
     if first is None:
-        raise RunNotFoundError(f"the journal has no run {run_id!r}")
+        raise RunNotFoundError(
+            f"the journal has no run {run_id!r}; journal.runs() lists those that it has"
+        )
     if first.position != 0 or first.kind != STARTED:
         raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
     return 1, first.data

@@ -33,6 +33,14 @@ from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointExcept
 TRIES = 5
 """So often a human is asked who says what does not count; then the call stays pending."""
 
+DECISIVE = {
+    "confirm": "remember is 'call', 'arguments' or 'tool'",
+    "modify": "a change has all arguments as new_tool_params, and feedback is a text or None",
+    "reject": "feedback is a text or None",
+    "respond": "the answer is a text, as feedback",
+}
+"""The actions that decide, and what each must have. Any other leaves the call waiting."""
+
 Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | ClockTicked | None]
 
 
@@ -81,7 +89,7 @@ def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
     notice = ""
     for _ in range(TRIES):
         said = yield partial(_consult, asker, effect, notice)
-        decision, by = _meant(effect, said)
+        decision, by = _meant(type(asker).__name__, effect, said)
         if decision is None:
             return None
         event = HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
@@ -102,19 +110,31 @@ def _objection(effect: AskHuman, event: HumanDecided) -> str:
     return f"Your change does not fit the tool: {'; '.join(faults)}" if faults else ""
 
 
-def _meant(effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
+def _meant(name: str, effect: AskHuman, said: object) -> tuple[Decision | None, str | None]:
+    """The decision of an answer that `name` gave, and by whom; None where it leaves it open.
+
+    Raises:
+        TypeError: it is no answer: to leave the call open would hide a mistake in the program.
+    """
     match said:
         case ToolExecutionDecision():
             _require_about(effect, said)
             return decision_for(effect.call, effect.tool, said), said.by
         case ConfirmationUIResult():
             decision = decision_of(said)
+            if decision is None and said.action in DECISIVE:
+                raise TypeError(f"{name} answered {said!r:.200}: {DECISIVE[said.action]}")
             if isinstance(decision, Modified):
                 arguments = unmasked(decision.arguments, effect.call, effect.tool)
                 decision = evolve(decision, arguments=arguments)
             return decision, said.by
-        case _:
+        case None:
             return None, None
+        case _:
+            raise TypeError(
+                f"{name} must answer with a ConfirmationUIResult, a ToolExecutionDecision, or None "
+                f"where nobody can say, got {said!r:.80}"
+            )
 
 
 def _require_about(effect: AskHuman, said: ToolExecutionDecision) -> None:

@@ -84,6 +84,11 @@ class SQLiteJournal:
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
+        if self._path != ":memory:" and not Path(self._path).parent.is_dir():
+            folder = Path(self._path).parent
+            raise JournalError(
+                f"the journal {path} could not be opened: there is no folder {folder}; make it"
+            )
         self._file = SQLiteFile(self._path)
         self._writer = Writer(partial(_together, self._file))
         self.claims = SQLiteClaims(self._file, self._writer)

@@ -71,6 +71,11 @@ class ComponentTool(Tool):
             parameters = create_tool_from_function(run, name, description, **wires).parameters
         super().__init__(name, description, parameters, run, **wires)
 
+    def warm_up(self) -> object:
+        """That of the component, if it has one. An agent calls it once, before its first run."""
+        warm_up = getattr(getattr(self.function, "__self__", None), "warm_up", None)
+        return warm_up() if callable(warm_up) else None
+
 
 def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

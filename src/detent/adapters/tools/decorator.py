@@ -136,6 +136,11 @@ def create_tool_from_function(
         ToolDefinitionError: a parameter is not annotated, or its type has no JSON Schema.
     """
     _require_function(function)
+    if unknown := sorted(wires.keys() - Wires.__annotations__.keys()):
+        known = ", ".join(ToolOptions.__annotations__)
+        raise ToolDefinitionError(
+            f"a tool has no option {', '.join(map(repr, unknown))}; there is: {known}"
+        )
     signature = signature_of(function)
     inputs = (*inputs_from(wired(wires.get("inputs_from_state"))), *signature.inputs)
     return FunctionTool(

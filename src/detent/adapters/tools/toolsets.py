@@ -16,7 +16,7 @@ class Toolset:
     """A group of tools, which an agent takes like a tool.
 
     Subclass it and override `__iter__` for tools that are only known later: an agent looks at the
-    beginning of each run what there is.
+    beginning of each run what there is, and calls `warm_up` once before.
 
     Raises:
         TypeError: `tools` is no list of tools and toolsets.
@@ -42,6 +42,12 @@ class Toolset:
 
     def __getitem__(self, index: int) -> Tool:
         return list(self)[index]
+
+    def warm_up(self) -> None:
+        """Connect, look up, load: whatever the tools are not known or usable without.
+
+        An agent calls it once, before it first looks what there is. Here there is nothing to do.
+        """
 
     def add(self, tools: Tool | Toolset) -> None:
         """Add a tool, or all of a toolset, for the runs that begin from now on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import is_
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast, get_args
 
 from attrs import evolve, field, frozen
 
@@ -148,17 +148,22 @@ class Citation:
     end: int | None = None
 
 
-def _sealed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    if not ATOMS.issuperset(map(type, parts)):
-        freeze(parts, frozen_leaf)  # which refuses what can be changed
+def _parts_of(given: Sequence[Part], known: frozenset[type]) -> tuple[Part, ...]:
+    """The parts, each of a class that freezes what comes in. Raises TypeError for anything else."""
+    parts = tuple(given)
+    if not known.issuperset(map(type, parts)):
+        names = ", ".join(sorted(kind.__name__ for kind in known))
+        wrong = given if isinstance(given, str) else next(x for x in parts if type(x) not in known)
+        raise TypeError(f"a message is made of {names}, in a list; got {wrong!r:.80}")
     return parts
 
 
 ResultPart: TypeAlias = TextContent | ImageContent | FileContent
+_RESULT_PARTS: frozenset[type] = frozenset(get_args(ResultPart))
 
 
 def _result(value: str | Sequence[ResultPart]) -> str | tuple[ResultPart, ...]:
-    return value if isinstance(value, str) else _sealed(tuple(value))
+    return value if isinstance(value, str) else _parts_of(value, _RESULT_PARTS)
 
 
 @sealed
@@ -188,6 +193,7 @@ Content: TypeAlias = (
     | ToolCallResult
     | Citation
 )
+_CONTENTS: frozenset[type] = frozenset(get_args(Content))
 UserPart: TypeAlias = str | TextContent | ImageContent | FileContent
 
 
@@ -196,7 +202,13 @@ def _role(role: ChatRole | str) -> ChatRole:
 
 
 def _contents(parts: Sequence[Content]) -> tuple[Content, ...]:
-    return _sealed(tuple(parts))
+    return _parts_of(parts, _CONTENTS)
+
+
+def _text(text: str) -> TextContent:
+    if not isinstance(text, str):
+        raise TypeError(f"the text of a message is a str, got {text!r:.80}")
+    return TextContent(text)
 
 
 @sealed
@@ -215,14 +227,14 @@ class ChatMessage:
         cls, text: str, *, name: str | None = None, meta: Mapping[str, object] | None = None
     ) -> ChatMessage:
         """Instructions for the model."""
-        return cls(ChatRole.SYSTEM, (TextContent(text),), name, meta or EMPTY)
+        return cls(ChatRole.SYSTEM, (_text(text),), name, meta or EMPTY)
 
     @classmethod
     def from_user(
         cls,
         text: str | None = None,
         *,
-        content_parts: Sequence[UserPart] = (),
+        content_parts: Sequence[UserPart] | None = None,
         name: str | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> ChatMessage:
@@ -232,8 +244,10 @@ class ChatMessage:
         """
         if (text is None) == (not content_parts):
             raise ValueError("from_user takes either a text or content_parts, one of the two")
-        parts = (text,) if text is not None else content_parts
-        content = tuple(TextContent(part) if isinstance(part, str) else part for part in parts)
+        if text is not None:
+            return cls(ChatRole.USER, (_text(text),), name, meta or EMPTY)
+        parts = [content_parts] if isinstance(content_parts, str) else content_parts or ()
+        content = [_text(part) if isinstance(part, str) else part for part in parts]
         return cls(ChatRole.USER, content, name, meta or EMPTY)
 
     @classmethod
@@ -241,7 +255,7 @@ class ChatMessage:
         cls,
         text: str | None = None,
         *,
-        tool_calls: Sequence[ToolCall] = (),
+        tool_calls: Sequence[ToolCall] | None = None,
         reasoning: str | ReasoningContent | None = None,
         name: str | None = None,
         meta: Mapping[str, object] | None = None,
@@ -252,8 +266,8 @@ class ChatMessage:
             thought = ReasoningContent(reasoning) if isinstance(reasoning, str) else reasoning
             parts.append(thought)
         if text is not None:
-            parts.append(TextContent(text))
-        return cls(ChatRole.ASSISTANT, (*parts, *tool_calls), name, meta or EMPTY)
+            parts.append(_text(text))
+        return cls(ChatRole.ASSISTANT, (*parts, *(tool_calls or ())), name, meta or EMPTY)
 
     @classmethod
     def from_tool(

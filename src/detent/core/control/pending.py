@@ -155,6 +155,15 @@ class PendingCall:
         plain = {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
         return plain | {"answers": asdict(self.answers)}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave. Raises StoredDataError where it is no such call."""
+        try:
+            fields: dict[str, Any] = {**data, "agents": tuple(data.get("agents", ()))}
+            return cls(**fields)
+        except (TypeError, AttributeError) as error:
+            raise StoredDataError(f"this is no pending call: {error}") from error
+
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
         found = faults(arguments, self.parameters)

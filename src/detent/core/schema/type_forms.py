@@ -25,6 +25,7 @@ from attrs import has
 from detent.core.schema.record_fields import fields_of, is_named_tuple
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name
+from detent.core.values.frozen import FrozenDict
 
 SCHEMAS: Mapping[Any, Mapping[str, Any]] = {
     object: {},
@@ -47,7 +48,7 @@ ARRAYS: Mapping[Any, abc.Callable[[Any], Any]] = {
 }
 """What makes the values of each class that an array can stand for."""
 
-OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
+OBJECTS = frozenset({dict, FrozenDict, abc.Mapping, abc.MutableMapping})
 
 Form: TypeAlias = Literal[
     "scalar", "choice", "annotated", "union", "array", "row", "mapping", "record", "model", "path"

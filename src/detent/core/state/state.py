@@ -18,6 +18,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.errors import SchemaError, StateError
 from detent.core.schema.type_checks import Check
 from detent.core.state.dict_schema import entries_of, keys_of
+from detent.core.state.dropped import warn_of_drop
 from detent.core.state.fields import Appended, field_of, keys_in
 from detent.core.state.handlers import Handler, merge_lists, replace_values
 from detent.core.state.keys import UNSET, Key, TypedKey, Write, unknown_key
@@ -220,26 +221,35 @@ class State(BaseState):
 
     @classmethod
     def from_dict(
-        cls, stored: Mapping[str, Any], schema: Mapping[str, object], *, check: Check = "all"
+        cls,
+        stored: Mapping[str, Any],
+        schema: Mapping[str, object] | None = None,
+        *,
+        check: Check = "all",
     ) -> Self:
-        """The state that `to_dict` stored, under the schema that you give again. See `restored`."""
-        return cls(schema, check=check).restored(stored)
+        """The state that `to_dict` stored. See `restored`.
+
+        A schema with types or handlers of your own is given again; data cannot name them.
+        """
+        from detent.core.state.named_schema import schema_from_json
+
+        known = schema_from_json(stored) if schema is None else schema
+        return cls(known, check=check).restored(stored)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `BaseState.to_dict`, with the schema, as far as it can be named."""
+        from detent.core.state.named_schema import schema_to_json
+
+        named = {name: key for name, key in self._keys.items() if key is not BaseState.messages}
+        return {**super().to_dict(), "schema": schema_to_json(named)}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """What `key` holds; without a value its default, or `default`.
-
-        Raises:
-            StateError: the schema has no such key.
-        """
-        return self.read(key, default)
+        """What `key` holds; without a value its default, or `default`, also where no key is so."""
+        return self.read(key, default) if key in self._keys else default
 
     def has(self, key: str) -> bool:
-        """Whether anything was written to `key`.
-
-        Raises:
-            StateError: the schema has no such key.
-        """
-        return self._key(key).name in self._values
+        """Whether anything was written to `key`: nothing to one that the schema has not got."""
+        return key in self._values
 
     def set(
         self, key: str, value: object, handler_override: Callable[[Any, Any], Any] | None = None
@@ -249,7 +259,10 @@ class State(BaseState):
         Raises:
             StateError: the key is unknown, the handler raised, or a value has the wrong type.
         """
-        return self._put(self._keys.get(key) or self._key(key), value, handler_override)
+        new = self._put(self._keys.get(key) or self._key(key), value, handler_override)
+        if new is not self:  # as that of a running tool is, which keeps what is written
+            warn_of_drop(f"state.set({key!r}, …)")
+        return new
 
 
 class TypedState(BaseState):
@@ -326,7 +339,10 @@ class TypedState(BaseState):
                 StateError: the key belongs to another schema, the handler raised, or a value has
                     the wrong type.
             """
-            return self._put(self._own(key), value, handler_override)
+            new = self._put(self._own(key), value, handler_override)
+            if new is not self:
+                warn_of_drop(f"state.set({type(self).__name__}.{key.name}, …)")
+            return new
 
 
 def with_messages(state: B, messages: Sequence[ChatMessage]) -> B:

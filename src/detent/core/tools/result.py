@@ -122,6 +122,9 @@ def text_of(value: object) -> str:
     except (TypeError, ValueError, RecursionError):  # e.g. a key that is no text
         with suppress(TypeError, ValueError, RecursionError):
             return _in_json(_json(value))
+        kind = type(value)
+        if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+            return f"<{kind.__name__}>"  # its address says nothing, and differs in every process
         return str(value)
 
 

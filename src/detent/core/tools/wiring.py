@@ -134,7 +134,11 @@ def text_rules_from(wiring: Mapping[str, Any]) -> TextRule | FrozenDict[str, Tex
     single = frozenset({"source", "handler", "raw_result"})
     if single & wiring.keys():
         _require_rule("outputs_to_string", wiring, single)
-        return TextRule(wiring.get("source"), wiring.get("handler"), bool(wiring.get("raw_result")))
+        if not isinstance(raw := wiring.get("raw_result", False), bool):
+            raise ToolDefinitionError(
+                f"outputs_to_string: 'raw_result' is True or False, got {raw!r}"
+            )
+        return TextRule(wiring.get("source"), wiring.get("handler"), raw)
     for name, rule in wiring.items():
         _require_rule(f"outputs_to_string[{name!r}]", rule, frozenset({"source", "handler"}))
         if "source" not in rule:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected
+from detent.core.values.frozen import thaw
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult, decision_of
 from detent.ports.laws.breaking import expect
 
@@ -28,6 +30,7 @@ CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 """The calls that each human is asked about."""
 
 UI = "the confirmation UI"
+ANSWERS = (ConfirmationUIResult, ToolExecutionDecision)
 
 
 def check_confirmation_ui(humans: Humans) -> None:
@@ -48,7 +51,7 @@ def check_confirmation_ui(humans: Humans) -> None:
             if does == "gone":
                 nobody_decides_nothing(make(), name, description, given)
             else:
-                said = make().get_user_confirmation(name, description, given)
+                said = asked(make(), name, description, given)
                 what_the_human_does_is_said(said, does)
 
 
@@ -57,25 +60,46 @@ def nobody_decides_nothing(
 ) -> None:
     """Without a human no tool runs: the UI raises, or leaves the call pending."""
     try:
-        said = ui.get_user_confirmation(name, description, params)
+        said = asked(ui, name, description, params)
     except BaseException:  # noqa: BLE001 - whatever it is, it lets no tool run
         return
-    expect(
-        decision_of(cast(ConfirmationUIResult, said)) is None,
-        UI,
-        "where nobody answers, nothing is decided",
-    )
+    expect(decided(said) is None, UI, "where nobody answers, nothing is decided")
 
 
 def what_the_human_does_is_said(said: object, does: str) -> None:
     """The answer is of the right kind, and means what the human has done."""
-    expect(isinstance(said, ConfirmationUIResult), UI, "an answer is a ConfirmationUIResult")
-    result = cast(ConfirmationUIResult, said)
-    decision = decision_of(result)
+    expect(isinstance(said, ANSWERS), UI, "an answer is a ConfirmationUIResult")
+    decision = decided(said)
     law = f"a human who wants to {does} does so; this answer means {decision}"
     expect(isinstance(decision, DECISIONS[does]), UI, law)
     if isinstance(decision, Modified):
-        expect(_is_json(result.new_tool_params), UI, "new parameters are plain JSON")
+        expect(_is_json(thaw(decision.arguments)), UI, "new parameters are plain JSON")
+
+
+def asked(ui: Any, name: str, description: str, params: dict[str, Any]) -> object:
+    """What the UI says of a call, asked as an agent asks it."""
+    if not hasattr(ui, "get_user_decision"):
+        return ui.get_user_confirmation(name, description, params)
+    schema = {"type": "object", "properties": {key: {} for key in params}}
+    call = PendingCall("run", 1, 0, "c1", name, description, params, "", "digest", schema)
+    return ui.get_user_decision(call)
+
+
+def decided(said: object) -> Decision | None:
+    """The decision that an answer means; None where it leaves the call open."""
+    match said:
+        case ToolExecutionDecision(answer=str(text)):
+            return Answered(text)
+        case ToolExecutionDecision(execute=False, feedback=feedback):
+            return Rejected(feedback)
+        case ToolExecutionDecision(final_tool_params=dict(params), feedback=feedback):
+            return Modified(params, feedback)
+        case ToolExecutionDecision(remember=remember):
+            return Confirmed(remember)
+        case ConfirmationUIResult():
+            return decision_of(said)
+        case _:
+            return None
 
 
 def _is_json(value: object) -> bool:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable
 
 from attrs import field, frozen
 
+from detent.core.errors import DetentError
 
-class SecretError(ValueError):
+
+class SecretError(DetentError, ValueError):
     """A secret is missing, or is not one. The message says where it was sought, not what it is."""
 
 

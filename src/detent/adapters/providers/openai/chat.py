@@ -18,6 +18,9 @@ from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import request_body
 from detent.adapters.providers.openai.profiles import COMPATIBLE, OPENAI, Profile
 
+DEFAULT_MODEL = "gpt-5-mini"
+"""What answers where no model is named: small, and one that calls tools."""
+
 
 class OpenAIChatGenerator(HttpChatGenerator):
     """Answers conversations through OpenAI Chat Completions, blocking or as a coroutine.
@@ -26,7 +29,7 @@ class OpenAIChatGenerator(HttpChatGenerator):
     well-known servers are in `detent.adapters.providers.openai.profiles`.
 
     Args:
-        model: the model's name, as the server knows it.
+        model: the model's name, as the server knows it; by default OpenAI's `DEFAULT_MODEL`.
         api_base_url: where ``/chat/completions`` is; a query is kept. By default the environment's
             OPENAI_BASE_URL, then OpenAI; or what `profile` says.
         api_key: the key, best as a `Secret`. By default the environment's OPENAI_API_KEY, which
@@ -41,7 +44,7 @@ class OpenAIChatGenerator(HttpChatGenerator):
 
     def __init__(
         self,
-        model: str,
+        model: str = DEFAULT_MODEL,
         *,
         api_base_url: str | None = None,
         api_key: str | Secret | None = None,

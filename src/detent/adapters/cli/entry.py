@@ -1,0 +1,19 @@
+"""Where the command line begins: with a sentence, where what it needs is not installed."""
+
+from __future__ import annotations
+
+import sys
+
+LIBRARIES = frozenset({"click", "httpx", "platformdirs", "rich"})
+"""What the extra `cli` brings."""
+
+
+def main() -> None:
+    """`detent` and ``python -m detent``."""
+    try:
+        from detent.adapters.cli.main import main as commands
+    except ModuleNotFoundError as error:
+        if error.name not in LIBRARIES:
+            raise
+        sys.exit(f"the command line needs {error.name}: pip install 'detent[cli]'")
+    commands(prog_name="detent")

@@ -1,0 +1,1 @@
+"""What operators read of runs: their logs."""

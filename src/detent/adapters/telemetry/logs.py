@@ -1,0 +1,143 @@
+"""Logs: the logger ``detent`` tells at INFO what a run does, and at DEBUG of what it is made.
+
+A record has no contents: no message, argument, result or reason, as each may hold a secret. Its
+fields stand on it for handlers that write structured logs: `run_id`, `turn`, `agents`, and where
+there is one `tool`, `call_id` and `attempt`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from detent.core.chat.replies import Usage
+from detent.core.machine.delegation import runs_in
+from detent.core.run.approval import Ask
+from detent.core.run.events import (
+    AnswerRejected,
+    CancelRequested,
+    ClockTicked,
+    Event,
+    GrantRevoked,
+    HappenedInside,
+    HumanDecided,
+    Judged,
+    ModelFailed,
+    ModelReplied,
+    Resumed,
+    ToolNeverRan,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+)
+from detent.core.run.refs import AgentRef, CallRef, Path
+from detent.core.run.run import Run
+from detent.ports.observer import Observer
+
+LOGGER = logging.getLogger("detent")
+LOGGER.addHandler(logging.NullHandler())  # silent, until somebody turns it on
+
+Line: TypeAlias = tuple[int, str, dict[str, Any]]
+"""A level, a sentence, and the fields of its record beyond those of every record."""
+
+
+def logging_observers(run: Run[Any]) -> list[Observer]:
+    """The observer that logs a run; none where nobody reads it, so that it costs nothing."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return []
+    is_new = run.turn == 1 and run.usage == Usage() and not (run.slots or run.outcome)
+    text = f"begins with {len(run.messages)} messages" if is_new else "goes on"
+    _emit(logging.INFO, f"run {run.id}: {text}", {"run_id": run.id, "turn": run.turn, "agents": ()})
+    return [log_event]
+
+
+def log_event(before: Run[Any], event: Event, after: Run[Any]) -> None:
+    """Log what an event has changed in a run, and why it has changed nothing."""
+    path: Path = ()
+    inside, run_id = event, after.id
+    while isinstance(inside, HappenedInside):
+        path = (*path, AgentRef(*inside.ref, inside.tool_name))
+        inside = inside.event
+    run = dict(runs_in(before)).get(path) or dict(runs_in(after)).get(path, after)
+    common = {"run_id": run_id, "turn": run.turn, "agents": tuple(at.tool_name for at in path)}
+    who = "".join(f" > {at.tool_name}" for at in path)
+    if after is before:
+        text = f"{type(inside).__name__} changed nothing: it is late, or came before"
+        _emit(logging.DEBUG, f"run {run_id}{who}: {text}", common)
+        return
+    for level, text, fields in (*_lines(run, inside), *_end(before, after)):
+        _emit(level, f"run {run_id}{who}: {text}", common | fields)
+
+
+def _emit(level: int, text: str, fields: dict[str, Any]) -> None:
+    LOGGER.log(level, "%s", text, extra=fields)
+
+
+def _lines(run: Run[Any], event: Event) -> Iterator[Line]:
+    """What is told of an event that has happened to a run, as it was before."""
+    match event:
+        case ModelReplied(turn, attempt, reply):
+            yield _line(f"turn {turn}: the model answered", attempt=attempt)
+            used = reply.usage
+            counts = f"{used.input_tokens} tokens read, {used.output_tokens} written"
+            calls = len(reply.message.tool_calls)
+            yield _why(f"{counts}, {calls} tool calls, ended by {reply.finish_reason!r}")
+        case ModelFailed(turn, attempt, failure):
+            again = "it may be asked again" if failure.retryable else "it is not asked again"
+            yield _line(f"turn {turn}: the model gave no answer ({failure.cause})", attempt=attempt)
+            yield _why(f"attempt {attempt}; {again}")
+        case ToolStarted(ref, attempt) | ToolReturned(ref, attempt):
+            word = "began" if isinstance(event, ToolStarted) else "returned"
+            yield _of_tool(run, ref, word, attempt=attempt)
+        case ToolRaised(ref, attempt, fault, at):
+            yield _of_tool(run, ref, f"failed ({fault.kind})", attempt=attempt)
+            again = "it may be tried again" if at is not None else "the model is told"
+            yield _why(f"attempt {attempt}; {again}")
+        case ToolNeverRan(ref, attempt):
+            yield _of_tool(run, ref, "had not run", attempt=attempt)
+        case Judged(ref, verdict):
+            asks = isinstance(verdict, Ask)
+            yield _of_tool(run, ref, "waits for a human" if asks else "is allowed by its policy")
+        case HumanDecided(ref, _, decision):
+            yield _of_tool(run, ref, f"was decided by a human: {type(decision).__name__.lower()}")
+        case _:
+            yield from _beside(event)
+
+
+def _beside(event: Event) -> Iterator[Line]:
+    """What is told of an event that is about no call."""
+    match event:
+        case Resumed():
+            yield _why("what was under way has an unknown outcome")
+        case CancelRequested():
+            yield _line("is to end")
+        case AnswerRejected():
+            yield _line("a hook has rejected the answer")
+        case GrantRevoked():
+            yield _line("a confirmation counts no longer")
+        case ClockTicked():
+            yield _why("a pause is over")
+        case _:
+            yield _why(f"{type(event).__name__} happened")
+
+
+def _of_tool(run: Run[Any], ref: CallRef, what: str, **fields: Any) -> Line:
+    call = next((slot.call for slot in run.slots if slot.ref == ref), None)
+    tool, call_id = ("", None) if call is None else (call.tool_name, call.id)
+    return _line(f"turn {ref.turn}: {tool} {what}", tool=tool, call_id=call_id, **fields)
+
+
+def _end(before: Run[Any], after: Run[Any]) -> Iterator[Line]:
+    if before.outcome is None and after.outcome is not None:
+        yield _line(f"ended: {after.outcome.exit_reason} after {after.turn} turns")
+        used = after.usage
+        yield _why(f"in all {used.input_tokens} tokens read, {used.output_tokens} written")
+
+
+def _line(text: str, **fields: Any) -> Line:
+    return logging.INFO, text, fields
+
+
+def _why(text: str) -> Line:
+    return logging.DEBUG, text, {}

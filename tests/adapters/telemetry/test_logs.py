@@ -1,0 +1,211 @@
+"""What a run writes to its log: what it does and why, and nothing that anybody has said."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ChatGeneratorError,
+    Inbox,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    on_exit,
+    tool,
+)
+from detent.adapters.telemetry.logs import log_event, logging_observers
+from detent.machine import (
+    CallRef,
+    CancelRequested,
+    ClockTicked,
+    GrantRevoked,
+    Resumed,
+    ToolNeverRan,
+    start,
+)
+from detent.models import ModelFailure
+
+PRIVATE = "nobody may read this"
+
+
+@tool
+def add(a: int, b: int, note: str = "") -> str:
+    """Add two numbers."""
+    return f"{a + b} {note}"
+
+
+@tool
+def fail(note: str) -> str:
+    """Fail."""
+    raise OSError(note)
+
+
+def working(*lines: Any, **options: Any) -> Agent[Any]:
+    """An agent with tools, on a script."""
+    return Agent(chat_generator=ScriptedChatGenerator(*lines), tools=[add, fail], **options)
+
+
+ADD, FAIL = ToolCall("add", {"a": 1, "b": 2, "note": PRIVATE}), ToolCall("fail", {"note": PRIVATE})
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [f"{one.levelname} {one.getMessage()}" for one in caplog.records]
+
+
+def test_a_run_says_what_it_does(caplog: pytest.LogCaptureFixture) -> None:
+    """At INFO, a line for each thing; agents inside it say whose work it is."""
+    caplog.set_level(logging.INFO, "detent")
+    helper = AgentTool(working(FAIL, PRIVATE), name="ask", description="")
+    model = ScriptedChatGenerator(ToolCall("ask", {"task": PRIVATE}), PRIVATE)
+    agent = Agent(chat_generator=model, tools=[helper])
+
+    agent.run(PRIVATE, run_id="r")
+
+    assert told(caplog) == [
+        "INFO run r: begins with 1 messages",
+        "INFO run r: turn 1: the model answered",
+        "INFO run r: turn 1: ask began",
+        "INFO run r > ask: turn 1: the model answered",
+        "INFO run r > ask: turn 1: fail began",
+        "INFO run r > ask: turn 1: fail failed (raised)",
+        "INFO run r > ask: turn 2: the model answered",
+        "INFO run r: turn 2: the model answered",
+        "INFO run r: ended: text after 2 turns",
+    ]
+    raised: Any = caplog.records[5]
+    assert (raised.run_id, raised.turn, raised.tool, raised.agents) == ("r", 1, "fail", ("ask",))
+    assert (raised.attempt, raised.call_id) == (1, "call_1_0")
+
+
+def test_a_run_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG: what a step has cost, and what comes next; never what was said."""
+    caplog.set_level(logging.DEBUG, "detent")
+
+    working(ADD, FAIL, PRIVATE, name=PRIVATE).run(PRIVATE, run_id="r")
+
+    whys = [text for text in told(caplog) if text.startswith("DEBUG")]
+    assert whys == [
+        "DEBUG run r: 0 tokens read, 0 written, 1 tool calls, ended by 'tool_calls'",
+        "DEBUG run r: 0 tokens read, 0 written, 1 tool calls, ended by 'tool_calls'",
+        "DEBUG run r: attempt 1; the model is told",
+        "DEBUG run r: 0 tokens read, 0 written, 0 tool calls, ended by 'stop'",
+        "DEBUG run r: in all 0 tokens read, 0 written",
+    ]
+    assert PRIVATE not in str([vars(record) for record in caplog.records])
+
+
+def test_a_model_without_an_answer_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Its cause in a word, as the words of a provider may quote anything."""
+    caplog.set_level(logging.DEBUG, "detent")
+    failure = ChatGeneratorError(ModelFailure("bad_request", PRIVATE))
+
+    with pytest.raises(ChatGeneratorError):
+        working(failure).run("go", run_id="r")
+
+    assert told(caplog)[1:4] == [
+        "INFO run r: turn 1: the model gave no answer (bad_request)",
+        "DEBUG run r: attempt 1; it is not asked again",
+        "INFO run r: ended: model_failure after 1 turns",
+    ]
+    assert PRIVATE not in caplog.text
+
+
+def test_what_humans_hooks_and_callers_do_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A question, its answer, a process that goes on, an answer that is sent back, an end."""
+    caplog.set_level(logging.INFO, "detent")
+    journal = MemoryJournal()
+    options: dict[str, Any] = {
+        "journal": journal,
+        "confirmation_strategies": {"add": AlwaysAskPolicy()},
+    }
+    again = iter(["once more", None])
+    agent = working(ADD, "first", "second", hooks=[on_exit(lambda run: next(again))], **options)
+    agent.run("go", run_id="r", raise_at_break_point=False)
+    (call,) = agent.pending("r")
+    agent.decide("r", call.confirm(by="Ada"))
+    agent.resume("r")
+
+    assert "INFO run r: turn 1: add waits for a human" in told(caplog)
+    assert "INFO run r: goes on" in told(caplog)
+    assert "INFO run r: a hook has rejected the answer" in told(caplog)
+    assert "Ada" not in caplog.text
+
+
+def test_a_run_that_is_cancelled_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """Without the reason, which is somebody's text."""
+    caplog.set_level(logging.INFO, "detent")
+    inbox = Inbox()
+    inbox.put(CancelRequested(PRIVATE))
+
+    working("hi").run("go", run_id="r", inbox=inbox)
+
+    assert "INFO run r: is to end" in told(caplog)
+    assert PRIVATE not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (ToolNeverRan(CallRef(1, 0), 1), "INFO run r: turn 1:  had not run"),
+        (GrantRevoked(CallRef(1, 0)), "INFO run r: a confirmation counts no longer"),
+        (ClockTicked(1.0), "DEBUG run r: a pause is over"),
+        (Resumed("x"), "DEBUG run r: what was under way has an unknown outcome"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_every_event_has_its_line(event: Any, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Also those that are rare."""
+    caplog.set_level(logging.DEBUG, "detent")
+    spec = working().spec
+    before, after = (start(spec, [], run_id="r") for _ in range(2))
+
+    log_event(before, event, after)
+
+    assert told(caplog) == [text]
+
+
+def test_what_changes_nothing_is_told_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    """An answer that came twice, say."""
+    caplog.set_level(logging.DEBUG, "detent")
+    run = start(working().spec, [], run_id="r")
+
+    log_event(run, Resumed("x"), run)
+
+    assert told(caplog) == ["DEBUG run r: Resumed changed nothing: it is late, or came before"]
+
+
+def test_nobody_who_does_not_log_pays_for_it() -> None:
+    """No observer is there, and a program that sets up nothing prints nothing."""
+    run = start(working().spec, [], run_id="r")
+    assert logging_observers(run) == []
+
+    code = """
+from detent import Agent, ScriptedChatGenerator
+Agent(chat_generator=ScriptedChatGenerator("hi")).run("go")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
+
+
+def test_one_line_turns_it_on() -> None:
+    """That of every program that logs."""
+    code = """
+import logging
+logging.basicConfig(level=logging.INFO)
+from detent import Agent, ScriptedChatGenerator
+Agent(chat_generator=ScriptedChatGenerator("hi")).run("go", run_id="r")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines() == [
+        "INFO:detent:run r: begins with 1 messages",
+        "INFO:detent:run r: turn 1: the model answered",
+        "INFO:detent:run r: ended: text after 1 turns",
+    ]
