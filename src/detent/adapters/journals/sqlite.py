@@ -59,12 +59,9 @@ SELECT COALESCE(MAX(position) + 1, 0), (SELECT length FROM runs WHERE run_id = ?
 FROM entries WHERE run_id = ?
 """
 AT_ONCE = 8
-"""How many entries are inserted by one statement. A turn seldom has more."""
-INSERT = [
-    "INSERT INTO entries VALUES " + ", ".join(count * ["(?, ?, ?, ?, ?, ?, ?)"])  # noqa: S608 - ours
-    for count in range(AT_ONCE + 1)
-]
-"""By how many entries."""
+"""So many entries of one append can be inserted by one statement. A turn seldom has more."""
+INSERT = "INSERT INTO entries VALUES "
+ROW = "(?, ?, ?, ?, ?, ?, ?)"
 ENTRIES = """
 SELECT position, at, kind, status, data, crc32 FROM entries
 WHERE run_id = ? AND position >= ? ORDER BY position
@@ -97,18 +94,17 @@ class SQLiteJournal:
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
         """As the port says. Where others are just writing, it goes with the next of theirs."""
-        rows = _Rows.of(run_id, entries, checkpoint)
+        rows = _Rows.of(self._path, run_id, entries, checkpoint)
         if self._writer.is_at_work:
-            self._writer.submit(partial(rows.write, path=self._path)).result()
-        elif not (rows.is_plain and self._file.do("written", rows.are_inserted)):
-            self._file.do("written", partial(_alone, partial(rows.write, path=self._path)))
+            self._writer.submit(rows).result()
+        elif not (rows.is_plain and self._file.do("written", partial(_are_inserted, [rows]))):
+            self._file.do("written", partial(_alone, rows))
 
     def submit(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> Future[None]:
         """As the port `SubmittingJournal` says; what many submit is on the disk by one wait."""
-        rows = _Rows.of(run_id, entries, checkpoint)
-        return self._writer.submit(partial(rows.write, path=self._path))
+        return self._writer.submit(_Rows.of(self._path, run_id, entries, checkpoint))
 
     def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
         """As the port says. What stands before damage is given before that is raised."""
@@ -200,10 +196,11 @@ class SQLiteJournal:
         self.claims.close()
 
 
-@frozen
+@frozen(eq=False)
 class _Rows:
-    """The rows of an append."""
+    """The rows of an append, and how they are written to the journal at `path`."""
 
+    path: str
     run_id: str
     entries: Sequence[Entry]
     rows: Sequence[tuple[object, ...]]
@@ -211,7 +208,9 @@ class _Rows:
     is_plain: bool
 
     @classmethod
-    def of(cls, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None) -> _Rows:
+    def of(
+        cls, path: str, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None
+    ) -> _Rows:
         """Makes them. It raises what there is to say against the entries by themselves."""
         start = entries[0].position if entries else 0
         require_next(run_id, entries, start)
@@ -220,23 +219,15 @@ class _Rows:
         snapshot = None if checkpoint is None else checkpoint_row(run_id, checkpoint)
         is_few = start > 0 and snapshot is None and len(rows) <= AT_ONCE
         is_plain = is_few and all(one.listing is None for one in entries)
-        return cls(run_id, entries, rows, snapshot, is_plain)
+        return cls(path, run_id, entries, rows, snapshot, is_plain)
 
-    def are_inserted(self, db: sqlite3.Connection) -> bool:
-        """Whether they could be inserted as the next ones of a run, by one statement."""
-        try:
-            db.execute(INSERT[len(self.rows)], [*chain(*self.rows)])
-        except sqlite3.IntegrityError:
-            return False
-        return True
-
-    def write(self, db: sqlite3.Connection, path: str) -> None:
+    def __call__(self, db: sqlite3.Connection) -> None:
         """Write them in the transaction that has begun."""
-        if self.is_plain and self.are_inserted(db):
+        if self.is_plain and _are_inserted([self], db):
             return
         run_id, start = self.run_id, self.entries[0].position
         length, known = db.execute(LENGTHS, (run_id, run_id)).fetchone()
-        _require_all(path, run_id, length, known)
+        _require_all(self.path, run_id, length, known)
         if length != start:
             raise JournalConflictError(run_id, start, length)
         if start:
@@ -244,9 +235,22 @@ class _Rows:
             list_anew(db, run_id, self.entries)
         else:
             open_run(db, run_id, self.entries)
-        db.executemany(INSERT[1], self.rows)
+        db.executemany(INSERT + ROW, self.rows)
         if self.snapshot is not None:
             db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", self.snapshot)
+
+
+def _are_inserted(appends: Sequence[_Rows], db: sqlite3.Connection) -> bool:
+    """Whether plain rows could all be inserted as the next ones of their runs, by one statement.
+
+    A thread gives up the interpreter with each statement, and waits for it behind a busy loop.
+    """
+    rows = [row for append in appends for row in append.rows]
+    try:
+        db.execute(INSERT + ", ".join(len(rows) * [ROW]), [*chain(*rows)])
+    except sqlite3.IntegrityError:
+        return False
+    return True
 
 
 def _alone(job: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
@@ -261,7 +265,13 @@ def _together(
     file: SQLiteFile, jobs: Sequence[Callable[[sqlite3.Connection], object]]
 ) -> list[Done]:
     """Do jobs in one transaction, each in a part of it that can be undone by itself."""
-    return file.do("written", partial(_alone, lambda db: [_done(file, job, db) for job in jobs]))
+    plain = [job for job in jobs if isinstance(job, _Rows) and job.is_plain]
+
+    def do(db: sqlite3.Connection) -> list[Done]:
+        written = set(plain if plain and _are_inserted(plain, db) else ())
+        return [(None, None) if job in written else _done(file, job, db) for job in jobs]
+
+    return file.do("written", partial(_alone, do))
 
 
 def _done(
