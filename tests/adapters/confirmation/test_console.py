@@ -24,7 +24,6 @@ from detent.adapters.confirmation import console
 from detent.adapters.system.terminal import escape_control
 from detent.approvals import PendingCall
 from detent.core.tools.masking import MASK
-from detent.machine import FrozenDict
 
 SIMPLE = SimpleConsoleUI()
 PROMPT_END = b"[m]odify: "
@@ -423,15 +422,6 @@ def test_a_question_says_where_it_comes_from(terminal: Terminal, ui: SimpleConso
         assert text in re.sub(r"\s*▐\n▌ +\| ", "", shown), text
 
 
-@frozen
-class Fuller(PendingCall):
-    """A question that says more."""
-
-    defaults: tuple[str, ...] = ("amount",)
-    changed: str = "The state is another one."
-    former_state: FrozenDict[str, Any] = field(factory=lambda: FrozenDict(to="Ann", pin="1234"))
-
-
 @UIS
 def test_what_a_question_says_beyond_is_seen_as_well(
     terminal: Terminal, ui: SimpleConsoleUI
@@ -439,8 +429,14 @@ def test_what_a_question_says_beyond_is_seen_as_well(
     """What the model has left out, what has changed, and what was there before; no secret of it."""
     terminal.will_type("y\n")
     more = ("", "digest", SCHEMA, {"payee": "Mallory"})
-    call = Fuller(
-        *("r", 1, 0, "c", "pay", "Pays money."), {"to": "Bob", "amount": 5}, *more, masked=("pin",)
+    call = PendingCall(
+        *("r", 1, 0, "c", "pay", "Pays money."),
+        {"to": "Bob", "amount": 5},
+        *more,
+        masked=("pin",),
+        defaults=("amount",),
+        changed="The state is another one.",
+        former_state={"to": "Ann", "pin": "1234"},
     )
     with terminal.attached():
         ui.get_user_decision(call)

@@ -281,7 +281,7 @@ def test_a_tool_may_change_what_it_was_given() -> None:
         (SharedList([1, 2]), [1, 2]),
         (deque([1]), [1]),
         ({1}, [1]),
-        (frozenset("dfbace"), ["a", "b", "c", "d", "e", "f"]),
+        pytest.param(frozenset("dfbace"), ["a", "b", "c", "d", "e", "f"], id="many in a set"),
     ],
     ids=str,
 )

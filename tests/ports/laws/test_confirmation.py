@@ -48,7 +48,7 @@ def test_the_console_keeps_the_laws(
             "gone": typing(""),
         }
     )
-    assert "--- pay wants to run ---" in capsys.readouterr().out
+    assert "▌ pay wants to run" in capsys.readouterr().out
 
 
 class Saying:

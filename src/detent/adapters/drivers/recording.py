@@ -47,7 +47,8 @@ from detent.ports.listing import NO_LISTING, Listing
 T = TypeVar("T")
 Append: TypeAlias = tuple[str, list[Entry], Checkpoint | None]
 """What a journal is given."""
-_Knowledge: TypeAlias = tuple[int, Listing | None, Known, int]
+_Knowledge: TypeAlias = tuple[int, Listing | None, tuple[Known, int] | None]
+"""The length of the journal, what lists say, and the last checkpoint, if it is a new one."""
 
 ENTRIES = 32
 """After how many entries a run gets a checkpoint, where a turn has just ended."""
@@ -212,13 +213,13 @@ class Recorder:
             if listing != self._listed:
                 entries[-1] = evolve(entries[-1], listing=listing)
         append: Append = (run.id, entries, checkpoint)
-        after = length, listing, *(known or (self._known, self._enough))
+        after = length, listing, known
         if self._submit is None:
             try:
                 self._journal.append(*append)
             except JournalUnavailableError:  # it is tried again
                 return self._write_steps(append, after)
-            self._length, self._listed, self._known, self._enough = after
+            self._take_in(after)
             return NO_STEPS
         return self._write_steps(append, after)
 
@@ -245,7 +246,12 @@ class Recorder:
             until, is_repeated = clock.now() + pause_s, True
             yield Wait(partial(clock.wait, until, Flag()), partial(clock.wait_async, until))
             pause_s *= 2
-        self._length, self._listed, self._known, self._enough = after
+        self._take_in(after)
+
+    def _take_in(self, after: _Knowledge) -> None:
+        self._length, self._listed, known = after
+        if known is not None:
+            self._known, self._enough = known
 
     def _has(self, append: Append) -> bool:
         """Whether the journal has these entries at their place."""

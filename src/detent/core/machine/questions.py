@@ -22,6 +22,7 @@ from detent.core.run.approval import (
     Grant,
     Modified,
     Rejected,
+    Scope,
     granted,
 )
 from detent.core.run.events import CallRewritten, HumanDecided, Judged
@@ -165,8 +166,8 @@ def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDeci
     if not isinstance(said, Confirmed):
         return run
     answers = status.ask.answers
-    asked = min(status.ask.remember, answers.remember, key=SCOPES.index)
-    scope = asked if said.remember == "call" else said.remember
+    asked: Scope = SCOPES[min(map(SCOPES.index, (status.ask.remember, answers.remember)))]
+    scope: Scope = asked if said.remember == "call" else said.remember
     if scope == "call":
         return run
     lasts_s = answers.remember_s

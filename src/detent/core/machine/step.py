@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from operator import is_
 from typing import TypeAlias
 
 import attrs
@@ -35,7 +34,6 @@ from detent.core.machine.questions import (
 )
 from detent.core.machine.recovery import after_lookup, pause_after, recovered
 from detent.core.machine.turns import (
-    advance,
     after_failure,
     answered,
     asked_again,
@@ -43,6 +41,9 @@ from detent.core.machine.turns import (
     cut_short,
     end,
     has_no_answer,
+    move_slot,
+    settled_turn,
+    with_slots,
 )
 from detent.core.run.approval import is_past
 from detent.core.run.events import (
@@ -209,20 +210,20 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
         return run
     clear = slot.clearance
     if clear and clear.attempt == event.attempt and is_past(clear.expires_at, event.at):
-        return _move(spec, run, slot, AwaitingPolicy())  # confirmed in time, and too late now
+        return move_slot(spec, run, slot, AwaitingPolicy())  # confirmed in time, and too late now
     tool = spec.tools[slot.call.tool_name]
     if isinstance(tool, Delegate):
         if over := spec.limits.spent_inside(run.usage, run.cost, run.calls):
-            return _move(spec, run, slot, given_up(slot, Exhausted(over)).status)
-        return _move(spec, run, slot, _delegated(spec, run, slot, event.at))
+            return move_slot(spec, run, slot, given_up(slot, Exhausted(over)).status)
+        return move_slot(spec, run, slot, _delegated(spec, run, slot, event.at))
     limit = tool.timeout_s
     deadline = None if limit is None or event.at is None else event.at + limit
-    return _move(spec, run, slot, Running(event.attempt, deadline))
+    return move_slot(spec, run, slot, Running(event.attempt, deadline))
 
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
     slot = _attempted(run, event, BEGUN)
-    return run if slot is None else _move(spec, run, slot, Succeeded(event.result))
+    return run if slot is None else move_slot(spec, run, slot, Succeeded(event.result))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
@@ -230,8 +231,8 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
-        return _move(spec, run, slot, after_lookup(spec, run, slot, event))
-    return _move(spec, run, slot, after_fault(spec, slot, event))
+        return move_slot(spec, run, slot, after_lookup(spec, run, slot, event))
+    return move_slot(spec, run, slot, after_fault(spec, slot, event))
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
@@ -242,7 +243,7 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
             return evolve(run, phase=Thinking(attempt))
         case _:
             slots = tuple(after_tick(spec, slot, event) for slot in run.slots)
-            return _settled(spec, expired(spec, _with_slots(spec, run, slots), event.at))
+            return settled_turn(spec, expired(spec, with_slots(spec, run, slots), event.at))
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
@@ -250,7 +251,7 @@ def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> 
     if slot is None:
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
-    return _move(spec, run, slot, Ready(event.attempt + 1))
+    return move_slot(spec, run, slot, Ready(event.attempt + 1))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
@@ -262,8 +263,8 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     if isinstance(run.phase, Pausing):
         pause = pause_after(spec, run, run.phase, event)
         return run if pause == run.phase else evolve(run, phase=pause)
-    run = _settled(spec, expired(spec, run, event.at))
-    return _with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
+    run = settled_turn(spec, expired(spec, run, event.at))
+    return with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
 
 
 def _recovered(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Resumed) -> Slot:
@@ -310,11 +311,11 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
     limit = spec.limits.spent_inside(run.usage, run.cost, run.calls)
     if limit is None:
-        return _move(spec, run, slot, came_of(spec, run, slot, after))
+        return move_slot(spec, run, slot, came_of(spec, run, slot, after))
     if limit == "max_tool_calls" and after.outcome is None:
         after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
     after = _stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
-    return begins_none(spec, _move(spec, run, slot, came_of(spec, run, slot, after)), limit)
+    return begins_none(spec, move_slot(spec, run, slot, came_of(spec, run, slot, after)), limit)
 
 
 def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
@@ -324,7 +325,7 @@ def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: s
             agent = spec.agents[now.status.tool_name]
             inner = _stopped_at_turn(agent, was.status.run, now.status.run, limit)
             if inner is not now.status.run:
-                after = _move(spec, after, now, came_of(spec, after, now, inner))
+                after = move_slot(spec, after, now, came_of(spec, after, now, inner))
     return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))
 
 
@@ -335,14 +336,14 @@ def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
         is_owed = is_unfit(spec, slot, event.binding)
-    return _settled(spec, judged(spec, run, slot, event)) if is_owed else run
+    return settled_turn(spec, judged(spec, run, slot, event)) if is_owed else run
 
 
 def _on_call_rewritten(spec: AgentSpec[S], run: Run[S], event: CallRewritten) -> Run[S]:
     slot = _slot(run, event.ref)
     if slot is None or slot.clearance is None or not isinstance(slot.status, Ready):
         return run
-    return _settled(spec, with_slot(run, rewritten(spec, slot, event)))
+    return settled_turn(spec, with_slot(run, rewritten(spec, slot, event)))
 
 
 def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> Run[S]:
@@ -351,32 +352,12 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
         return run
     knowing = remembered(spec, run, slot, event)
     slots = replaced(run.slots, decided(spec, slot, event.decision))
-    return _with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))
+    return with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))
 
 
 def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
     kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
     return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
-
-
-def _move(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
-    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
-    return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
-
-
-def _settled(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
-    """The run, whose turn may be over by now."""
-    phase = run.phase
-    if not isinstance(phase, Acting) or not are_settled(phase.slots):
-        return run
-    return completed(spec, run, phase.reply, phase.slots)
-
-
-def _with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
-    phase = run.phase
-    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
-        return run
-    return advance(spec, run, phase.reply, slots)
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import attrs
@@ -24,6 +25,7 @@ from detent.core.run.run import (
     Pausing,
     Run,
     Slot,
+    Status,
     Succeeded,
     Thinking,
     answer,
@@ -31,6 +33,7 @@ from detent.core.run.run import (
     evolve,
     is_settled,
     moved,
+    replaced,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.schema.conversion import ConversionError
@@ -48,6 +51,28 @@ def advance(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[S
     if are_settled(slots):
         return completed(spec, run, reply, slots)
     return evolve(run, phase=Acting(reply, tuple(slots)))
+
+
+def move_slot(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
+    """The run with another status of a call, and on its way if that was the last of the turn."""
+    phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
+    return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
+
+
+def settled_turn(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """The run, whose turn may be over by now."""
+    phase = run.phase
+    if not isinstance(phase, Acting) or not are_settled(phase.slots):
+        return run
+    return completed(spec, run, phase.reply, phase.slots)
+
+
+def with_slots(spec: AgentSpec[S], run: Run[S], slots: tuple[Slot, ...]) -> Run[S]:
+    """The run with other slots; itself where they are the same."""
+    phase = run.phase
+    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
+        return run
+    return advance(spec, run, phase.reply, slots)
 
 
 def completed(spec: AgentSpec[S], run: Run[S], reply: ChatReply, slots: Sequence[Slot]) -> Run[S]:
