@@ -26,7 +26,7 @@ from detent.adapters.confirmation.policies import (
 )
 from detent.approvals import Allow, Ask, judge, pending
 from detent.core.control.pending import decided_run
-from detent.core.run.approval import DecisionRecord, Rejected, Verdict
+from detent.core.run.approval import DecisionRecord, Deny, Rejected, Verdict
 from detent.core.tools.result import ToolFault
 from detent.machine import (
     CallRef,
@@ -54,6 +54,19 @@ def run_with(*messages: ChatMessage) -> Run[State]:
 
 
 ASKED = (CALL, PAY, run_with())
+
+
+def never(call: ToolCall, tool: Tool, run: object) -> Verdict:
+    """A policy that denies."""
+    return Deny("closed")
+
+
+@pytest.mark.parametrize(
+    "policy", [AnyOf(NO, never), AnyOf(YES, never), AllOf(NO, never), AllOf(YES, never), Not(never)]
+)
+def test_what_one_policy_denies_none_lets_pass(policy: Any) -> None:
+    """The opposite of a no is not a yes, and nobody is asked about it."""
+    assert policy(*ASKED) == Deny("closed")
 
 
 class Seed:

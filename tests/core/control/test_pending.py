@@ -17,7 +17,7 @@ from detent import (
     ToolCall,
     ToolExecutionDecision,
 )
-from detent.approvals import Ask, DecisionRefusedError, PendingCall, Refusal, pending
+from detent.approvals import Answers, Ask, DecisionRefusedError, PendingCall, Refusal, pending
 from detent.core.control.pending import decided_run, decision_for, match_decision
 from detent.core.machine.delegation import ANSWER, PARAMETERS
 from detent.core.run.spec import Delegate
@@ -66,9 +66,15 @@ def test_a_question_comes_back_from_json() -> None:
 
     assert again == FIRST
     assert again.confirm(by="Dora") == FIRST.confirm(by="Dora")
+    limited = evolve(FIRST, answers=Answers(modify=("to",)), defaults=("amount",))
+    assert PendingCall.from_dict(json.loads(json.dumps(limited.to_dict()))) == limited
 
 
-@pytest.mark.parametrize("data", [None, [], {}, {"tool_name": "pay"}, {"agents": 3}, "x"], ids=str)
+@pytest.mark.parametrize(
+    "data",
+    [None, [], {}, {"tool_name": "pay"}, {"agents": 3}, {"answers": {"remember": "all"}}, "x"],
+    ids=str,
+)
 def test_what_is_no_question_is_refused(data: Any) -> None:
     """Whatever stands there."""
     with pytest.raises(StoredDataError, match="this is no pending call"):

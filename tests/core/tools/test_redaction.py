@@ -183,6 +183,7 @@ def test_bytes_are_recognised_as_the_text_that_they_are() -> None:
 
 
 SIZE = 1_000_000
+MOMENT_S = 10
 NESTED = ("a" * 30 + "b") * 500 + "c"
 
 
@@ -201,14 +202,15 @@ NESTED = ("a" * 30 + "b") * 500 + "c"
 def test_a_million_characters_take_a_moment(value: str, around: str) -> None:
     """Whatever repeats itself, in the text or in the secret; a search of each place takes minutes.
 
-    A second is five times what the worst takes on a machine that does nothing else.
+    The worst takes a fifth of a second; what is not linear takes minutes. So no machine is too slow
+    for this limit, and no other way is quick enough.
     """
     text = around.format(value, value[:-1])
     text = (text * (SIZE // len(text) + 1))[:SIZE]
     began = process_time()
     left = redacted(text, {"it": value}, known={})
 
-    assert process_time() - began < 1
+    assert process_time() - began < MOMENT_S
     assert len(value) == 1 or value not in left.replace("<it>", "\0")
 
 
@@ -219,7 +221,7 @@ def test_what_is_known_costs_no_more(known: str) -> None:
     began = process_time()
 
     assert redacted(text, {"it": known}, known={"q": known}) == text
-    assert process_time() - began < 1.5
+    assert process_time() - began < MOMENT_S
 
 
 def test_all_of_a_text_that_overlaps_itself_goes() -> None:

@@ -159,9 +159,13 @@ class PendingCall:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """What `to_dict` gave. Raises StoredDataError where it is no such call."""
         try:
-            fields: dict[str, Any] = {**data, "agents": tuple(data.get("agents", ()))}
+            lists = {name: tuple(data.get(name, ())) for name in ("agents", "defaults", "masked")}
+            answers = dict(data.get("answers", {}))
+            if answers.get("modify") is not None:
+                answers["modify"] = tuple(answers["modify"])
+            fields: dict[str, Any] = {**data, **lists, "answers": Answers(**answers)}
             return cls(**fields)
-        except (TypeError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError) as error:
             raise StoredDataError(f"this is no pending call: {error}") from error
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
