@@ -111,7 +111,7 @@ def main(arguments: list[str]) -> int:
 def run(arguments: list[str]) -> str:
     """Do the main job, in the folder where the user stands."""
     set_up(FOR_RUN)
-    if not arguments and Path.cwd() == ROOT:
+    if Path.cwd() == ROOT:  # a question among the arguments comes first
         os.environ.setdefault("DETENT_QUESTION", QUESTION)
     in_sight([str(BIN / "detent"), "run", *arguments], Path.cwd())
     return "done"

@@ -62,7 +62,8 @@ def never(call: ToolCall, tool: Tool, run: object) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    "policy", [AnyOf(NO, never), AnyOf(YES, never), AllOf(NO, never), AllOf(YES, never), Not(never)]
+    "policy",
+    [AnyOf([NO, never]), AnyOf([YES, never]), AllOf([NO, never]), AllOf([YES, never]), Not(never)],
 )
 def test_what_one_policy_denies_none_lets_pass(policy: Any) -> None:
     """The opposite of a no is not a yes, and nobody is asked about it."""

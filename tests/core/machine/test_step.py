@@ -629,7 +629,7 @@ def test_a_confirmed_call_runs_as_it_is() -> None:
 def test_a_modified_call_runs_with_the_new_arguments_and_says_so() -> None:
     """The conversation holds what was run; the result tells the model who changed it."""
     run = judged(SPEC, step(SPEC, START, said(call("pay", 5))))
-    run = step(SPEC, run, decided(run, 0, Modified({"n": 3}, "less")))
+    run = judged(SPEC, step(SPEC, run, decided(run, 0, Modified({"n": 3}, "less"))))
 
     run = step(SPEC, run, ToolReturned(CallRef(1, 0), 1, result_of(PAY, "paid")))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -37,6 +37,13 @@ def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
     return frozen_mapping(value)
 
 
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    """The converter of names: a text would be taken for one name a letter, and "*" fits all."""
+    if isinstance(value, str):
+        raise ValueError(f"'tools' is a list of names, got {value!r:.100}: write [{value!r:.100}]")  # noqa: TRY004
+    return tuple(value)
+
+
 @frozen
 class CallRule(Described):
     """What is to be done with calls that fit.
@@ -59,7 +66,7 @@ class CallRule(Described):
 
     effect: Effect = field(validator=_is_effect)
     tools: tuple[str, ...] = field(
-        default=("*",), converter=tuple[str, ...], validator=deep_iterable(instance_of(str))
+        default=("*",), converter=_names, validator=deep_iterable(instance_of(str))
     )
     arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
     state: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)

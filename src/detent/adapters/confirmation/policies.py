@@ -25,6 +25,7 @@ from detent.core.run.approval import (
 )
 from detent.core.run.effects import Policy
 from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
+from detent.core.tools.defaults import with_defaults
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
@@ -165,10 +166,11 @@ class AskOverBudget(Rule):
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Add up."""
-        amounts = [past.arguments.get(self.parameter) for past in _let_through(run, tool)]
+        past = [with_defaults(one, tool) for one in _let_through(run, tool)]
+        amounts = [arguments.get(self.parameter) for arguments in past]
         # An amount below zero would make room for more than the budget, confirmed or not.
         spent = sum(max(amount, 0) for amount in amounts if isinstance(amount, int | float))
-        value = call.arguments.get(self.parameter)
+        value = with_defaults(call, tool).get(self.parameter)
         if isinstance(value, int | float) and value >= 0 and spent + value <= self.budget:
             return Allow()
         return Ask(f"{self.parameter} {value} on top of {spent} is over {self.budget}")
@@ -269,16 +271,39 @@ def _together(
     policies: Sequence[object], combine: Callable[[list[Verdict]], Verdict], *asked: Any
 ) -> Judgement:
     """What several policies say, combined; they are asked in order, each just once."""
-    answers = [policy_from(policy)(*asked) for policy in policies]
+    answers = [_answer(policy, *asked) for policy in policies]
     if any(map(isawaitable, answers)):
         return _awaited_together(answers, combine)
-    return combine(list(map(_checked, answers)))
+    return _combined(answers, combine)
+
+
+def _answer(policy: object, *asked: Any) -> object:
+    """What a policy says, or how it has failed."""
+    try:
+        return policy_from(policy)(*asked)
+    except Exception as error:  # noqa: BLE001 - raised when all have been heard
+        return error
 
 
 async def _awaited_together(
     answers: Sequence[object], combine: Callable[[list[Verdict]], Verdict]
 ) -> Verdict:
-    return combine([_checked(await it if isawaitable(it) else it) for it in answers])
+    heard: list[object] = []
+    for answer in answers:
+        try:
+            heard.append(await answer if isawaitable(answer) else answer)
+        except Exception as error:  # noqa: BLE001 - as above
+            heard.append(error)
+    return _combined(heard, combine)
+
+
+def _combined(answers: Sequence[object], combine: Callable[[list[Verdict]], Verdict]) -> Verdict:
+    """RULE: what one denies is denied, also where another one has failed: nobody is asked then."""
+    failures = [answer for answer in answers if isinstance(answer, Exception)]
+    verdicts = [_checked(answer) for answer in answers if not isinstance(answer, Exception)]
+    if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
+        raise failures[0]
+    return combine(verdicts)
 
 
 def _checked(answer: object) -> Verdict:

@@ -123,7 +123,7 @@ def _meant(name: str, effect: AskHuman, said: object) -> tuple[Decision | None, 
         case ConfirmationUIResult():
             decision = decision_of(said)
             if decision is None and said.action in DECISIVE:
-                raise TypeError(f"{name} answered {said!r:.200}: {DECISIVE[said.action]}")
+                raise TypeError(f"{name} answered {said.action!r}: {DECISIVE[said.action]}")
             if isinstance(decision, Modified):
                 arguments = unmasked(decision.arguments, effect.call, effect.tool)
                 decision = evolve(decision, arguments=arguments)
@@ -133,7 +133,7 @@ def _meant(name: str, effect: AskHuman, said: object) -> tuple[Decision | None, 
         case _:
             raise TypeError(
                 f"{name} must answer with a ConfirmationUIResult, a ToolExecutionDecision, or None "
-                f"where nobody can say, got {said!r:.80}"
+                f"where nobody can say, got {type(said).__name__}"
             )
 
 

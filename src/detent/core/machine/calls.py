@@ -5,6 +5,7 @@ A decision that does not count changes nothing; a `Refusal` says why.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -35,11 +36,13 @@ from detent.core.run.run import (
     moved,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.schema.json_values import identity
 from detent.core.tools import wording
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.masking import masked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
+from detent.core.values.frozen import thaw
 
 Why: TypeAlias = Literal[
     "unknown_call",
@@ -120,6 +123,10 @@ def is_late(decision: Decision, at: float | None, until: float | None) -> bool:
     return isinstance(decision, Confirmed | Modified) and is_past(until, at)
 
 
+def _value_in(arguments: Mapping[str, object], name: str) -> object:
+    return identity(thaw(arguments[name])) if name in arguments else None
+
+
 def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | None:
     """Why a question does not take a decision; None if it does."""
     match decision:
@@ -131,9 +138,8 @@ def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | N
         case Modified(arguments) if answers.modify is not None:
             was = call.arguments
             names = was.keys() | arguments.keys()
-            changed = {
-                n for n in names if (n in was, was.get(n)) != (n in arguments, arguments.get(n))
-            }
+            # by identity: to Python, 1 is True
+            changed = {n for n in names if _value_in(was, n) != _value_in(arguments, n)}
             if fixed := sorted(changed - {*answers.modify}):
                 may = ", ".join(map(repr, answers.modify)) or "none"
                 return f"{', '.join(map(repr, fixed))} may not be changed; what may: {may}"

@@ -24,6 +24,7 @@ from detent.core.run.approval import (
     Rejected,
     Scope,
     granted,
+    is_past,
 )
 from detent.core.run.events import CallRewritten, HumanDecided, Judged
 from detent.core.run.run import (
@@ -65,7 +66,11 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
         case Allow():  # nobody knows what the call has done: no policy is asked about that
             ask = asked.ask
         case Ask() as ask:
-            grant = None if asked.after else granted(run.grants, now, event.at)
+            clear = slot.clearance
+            if clear is not None and _lets_begin(clear, now, event.at):  # a human has said so
+                clear = attrs.evolve(clear, is_unjudged=False)
+                return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+            grant = None if asked.after else granted(run.grants, now, event.at, ask.answers)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
@@ -73,6 +78,11 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     question = posed(slot, ask, now, attempt, event.at, (asked.after, asked.trouble), change)
     why = without_secrets(question.reason, slot.call.arguments, tool.masked)
     return with_slot(run, moved(slot, attrs.evolve(question, reason=why)))
+
+
+def _lets_begin(clear: Clearance, now: Binding, at: float | None) -> bool:
+    """Whether a call that a human has changed may begin: as it was left, and in time."""
+    return clear.is_unjudged and clear.binding == now and not is_past(clear.expires_at, at)
 
 
 def posed(  # noqa: PLR0917 - the parts of a question
@@ -149,7 +159,7 @@ def released(run: Run[Any], slot: Slot, at: float | None) -> Slot:
     # A question that came of a crash is another one: no earlier word answers it.
     if not isinstance(status, AwaitingDecision) or status.after:
         return slot
-    grant = granted(run.grants, status.binding, at)
+    grant = granted(run.grants, status.binding, at, status.ask.answers)
     if grant is None:
         return slot
     clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
@@ -192,7 +202,11 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             note = templates.modified(name, shown, feedback)
             bound = attrs.evolve(asked.binding, arguments=arguments_bound(call, tool))
             clear = attrs.evolve(clear, binding=bound, note=note)
-            return Slot(slot.ref, call, Ready(asked.attempt), clear)
+            # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
+            if name not in spec.guards:
+                return Slot(slot.ref, call, Ready(asked.attempt), clear)
+            clear = attrs.evolve(clear, is_unjudged=True)
+            return Slot(slot.ref, call, AwaitingPolicy(), clear)
         case Rejected(feedback):
             return moved(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):

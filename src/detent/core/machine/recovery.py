@@ -123,6 +123,9 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
             return moved(slot, Delegated(name, unconfirmed(spec.agents[name], inner)))
         case Ready() | Running() | BackingOff() | Unknown():
             return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
+        case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
+            clear = evolve(slot.clearance, is_unjudged=False)
+            return Slot(slot.ref, slot.call, slot.status, clear)
         case _:
             return slot
 

@@ -198,6 +198,7 @@ class Clearance:
         ask: the question that was answered, by a human or by a grant; None where a policy allowed.
         expires_at: it lapses unless `attempt` has begun by then, in seconds since 1970.
         note: what the model is told beside the result.
+        is_unjudged: a human has changed the call, and no policy has seen it as it is now.
     """
 
     binding: Binding
@@ -205,6 +206,7 @@ class Clearance:
     ask: Ask | None = None
     expires_at: float | None = None
     note: str | None = None
+    is_unjudged: bool = False
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""
@@ -265,9 +267,13 @@ class Grant:
         return differs <= lacks and not is_past(self.expires_at, at)
 
 
-def granted(grants: Iterable[Grant], binding: Binding, at: float | None) -> Grant | None:
-    """The first of `grants` that covers a call."""
-    return next((grant for grant in grants if grant.covers(binding, at)), None)
+def granted(
+    grants: Iterable[Grant], binding: Binding, at: float | None, answers: Answers = ALL_ANSWERS
+) -> Grant | None:
+    """The first of `grants` that covers a call. What may not be answered was not granted before."""
+    scopes = SCOPES[: SCOPES.index(answers.remember) + 1] if answers.confirm else ()
+    fits = (one for one in grants if one.scope in scopes and one.covers(binding, at))
+    return next(fits, None)
 
 
 def is_past(until: float | None, at: float | None) -> bool:
