@@ -18,6 +18,7 @@ from detent import (
     AlwaysAskPolicy,
     AskOncePolicy,
     ChatMessage,
+    HITLBreakpointException,
     MemoryJournal,
     ScriptedChatGenerator,
     SnapshotMismatchError,
@@ -29,7 +30,9 @@ from detent import (
 )
 from detent.approvals import (
     Answers,
+    AnyOf,
     Ask,
+    AskOverBudget,
     BlockingConfirmationStrategy,
     CallRule,
     DecisionRefusedError,
@@ -712,3 +715,130 @@ def bare(text: str) -> dict[str, str]:
     from base64 import b64encode
 
     return {"sealed": b64encode(text.encode()[::-1]).decode()}
+
+
+def sending(sent: Paid) -> Tool:
+    """A tool that sends."""
+
+    def send(to: str, amount: int = 50) -> str:
+        sent.append((to, amount))
+        return "sent"
+
+    return create_tool_from_function(send, description="")
+
+
+NOT_EVIL = RuleList([CallRule("deny", arguments={"to": "*@evil.example"})], otherwise="ask")
+
+
+def test_what_is_denied_runs_by_no_change_of_a_human() -> None:
+    """A change makes another call of it, which the policy has not seen."""
+    sent: Paid = []
+    human = Human(lambda call: call.modify({"to": "x@evil.example", "amount": 1}))
+    strategies = {"send": BlockingConfirmationStrategy(NOT_EVIL, human)}
+    script = (calling({"to": "Ann"}, name="send"), "done")
+    result = agent_of([sending(sent)], *script, confirmation_strategies=strategies).run("go")
+
+    assert sent == []
+    assert "rule 1" in str([message.tool_call_results for message in result.messages])
+
+    human = Human(lambda call: call.modify({"to": "Bob", "amount": 1}))
+    strategies = {"send": BlockingConfirmationStrategy(NOT_EVIL, human)}
+    agent_of([sending(sent)], *script, confirmation_strategies=strategies).run("go")
+    assert sent == [("Bob", 1)]
+    assert len(human.seen) == 1
+
+
+def big_and_small(call: ToolCall, tool: Tool, run: Any) -> Ask:
+    """Small ones may be confirmed for ever, big ones not at all."""
+    if call.arguments["amount"] == 5000:
+        return Ask("big", answers=Answers(confirm=False, remember="call"))
+    return Ask("small")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_remembered_yes_answers_no_question_that_may_not_be_confirmed(*, at_once: bool) -> None:
+    """Neither one that is asked later, nor one that waits already."""
+    sent: Paid = []
+    human = Human(
+        lambda call: call.reject() if "big" in call.reason else call.confirm(remember="tool")
+    )
+    small, big = {"to": "Ann", "amount": 1}, {"to": "Bob", "amount": 5000}
+    calls = [[small, big]] if at_once else [[small], [big]]
+    agent = agent_of(
+        [sending(sent)],
+        *(calling(*each, name="send") for each in calls),
+        "done",
+        confirmation_strategies={"send": BlockingConfirmationStrategy(big_and_small, human)},
+    )
+    agent.run("go")
+
+    assert sent == [("Ann", 1)]
+    assert ["big" in call.reason for call in human.seen] == [False, True]
+
+
+def test_a_name_is_no_list_of_names() -> None:
+    """Letter by letter, "read_*" would fit everything."""
+    with pytest.raises(ValueError, match="'tools' is a list of names, got 'read_\\*'"):
+        CallRule("allow", tools="read_*")
+
+
+def mistaken(call: ToolCall, tool: Tool, run: Any) -> Ask:
+    """A policy with a mistake in it."""
+    raise KeyError("amount")
+
+
+async def mistaken_later(call: ToolCall, tool: Tool, run: Any) -> Ask:
+    """The same, asynchronous."""
+    raise KeyError("amount")
+
+
+@pytest.mark.parametrize("other", [mistaken, mistaken_later])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_policy_that_fails_hides_no_denial(other: Any, *, is_first: bool) -> None:
+    """Nobody is asked about what is denied."""
+    sent: Paid = []
+    human = Human()
+    policies = [other, NOT_EVIL] if is_first else [NOT_EVIL, other]
+    agent = agent_of(
+        [sending(sent)],
+        *(calling({"to": "x@evil.example"}, name="send"), "done"),
+        confirmation_strategies={"send": BlockingConfirmationStrategy(AnyOf(policies), human)},
+    )
+    agent.run("go")
+
+    assert (sent, human.seen) == ([], [])
+
+
+def test_what_may_not_be_changed_is_not_changed_into_what_looks_like_it() -> None:
+    """To Python, 1 is True."""
+    sent: Paid = []
+    policy = WithQuestionOptions(AlwaysAskPolicy(), answers=Answers(modify=("to",)))
+    agent = agent_of(
+        [sending(sent)],
+        *(calling({"to": "Ann", "amount": 1}, name="send"), "done"),
+        confirmation_strategies={"send": policy},
+        journal=MemoryJournal(),
+    )
+    with pytest.raises(HITLBreakpointException):
+        agent.run("go", run_id="r")
+    (call,) = agent.pending("r")
+    with pytest.raises(DecisionRefusedError, match="'amount' may not be changed"):
+        agent.decide("r", call.modify({"to": "Bob", "amount": True}))
+
+
+def test_a_budget_counts_what_the_model_leaves_out() -> None:
+    """The default is spent as well."""
+    sent: Paid = []
+    human = Human(lambda call: call.reject())
+    agent = agent_of(
+        [sending(sent)],
+        calling({"to": "Ann"}, {"to": "Bob", "amount": 60}, name="send"),
+        "done",
+        confirmation_strategies={
+            "send": BlockingConfirmationStrategy(AskOverBudget("amount", 100), human)
+        },
+    )
+    agent.run("go")
+
+    assert sent == [("Ann", 50)]
+    assert len(human.seen) == 1

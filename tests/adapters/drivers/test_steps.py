@@ -263,3 +263,91 @@ async def test_few_take_their_turn_in_one_round() -> None:
     runs = "".join("t" if item == "turn" else " " for item in order).split()
     assert max(map(len, runs)) <= AT_ONCE
     assert len(runs[0]) == AT_ONCE
+
+
+@in_event_loop_of_its_own
+async def test_what_has_come_is_written_down_whoever_is_cancelled() -> None:
+    """Also of those who wait for their turn to say what has come."""
+    journal, done = SlowJournal(), asyncio.Event()
+    journal.is_open = True
+
+    @tool
+    async def pay(amount: int) -> str:
+        """Pay."""
+        await done.wait()
+        return "paid"
+
+    def run(name: str) -> asyncio.Task[object]:
+        call = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 5})])
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(call, "Done."), tools=[pay], journal=journal
+        )
+        return asyncio.create_task(agent.run_async("Pay.", run_id=name))
+
+    runs = [run(f"run {n}") for n in range(3 * AT_ONCE)]
+    kinds = [f"run {n}" for n in range(3 * AT_ONCE)]
+    await until(lambda: all(len(list(journal.read(one))) == 3 for one in kinds))
+    done.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    for task in runs:
+        task.cancel()
+    await asyncio.gather(*runs, return_exceptions=True)
+
+    last = [[entry.kind for entry in journal.read(one)][-1] for one in kinds]
+    assert "ToolStarted" not in last
+
+
+@in_event_loop_of_its_own
+async def test_what_is_cancelled_before_it_begins_never_ran() -> None:
+    """It is known, so that nobody needs to be asked about it."""
+    journal, calls = SlowJournal(), list[int]()
+    agent = agent_with(journal, calls)
+    run = asyncio.create_task(agent.run_async("Pay Ann.", run_id="r"))
+    await until(lambda: journal.waiting)
+    journal.write()
+    await until(lambda: journal.waiting)
+    run.cancel()
+    await asyncio.sleep(0)
+    journal.is_open = True
+    journal.write()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await asyncio.sleep(0)  # nothing strikes who has heard of it
+    assert [entry.kind for entry in journal.read("r")][-1] == "ToolNeverRan"
+    assert not calls
+    assert (await agent.resume_async("r")).text == "Done."
+    assert calls == [5]
+
+
+@in_event_loop_of_its_own
+async def test_who_is_cancelled_twice_writes_down_what_has_ended() -> None:
+    """And waits no longer for what has not."""
+    journal, is_slow = SlowJournal(), asyncio.Event()
+    journal.is_open = True
+
+    @tool
+    async def quick() -> str:
+        """Ends at once."""
+        return "quick"
+
+    @tool
+    async def slow() -> str:
+        """Takes its time to end."""
+        try:
+            await asyncio.sleep(10)
+        finally:
+            is_slow.set()
+            await asyncio.sleep(10)
+        return "slow"
+
+    both = ChatMessage.from_assistant(tool_calls=[ToolCall("quick", {}), ToolCall("slow", {})])
+    agent = Agent(chat_generator=ScriptedChatGenerator(both), tools=[quick, slow], journal=journal)
+    run = asyncio.create_task(agent.run_async("Both.", run_id="r"))
+    await until(lambda: len(list(journal.read("r"))) == 5)
+    run.cancel()
+    await is_slow.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert "ToolReturned" in [entry.kind for entry in journal.read("r")]

@@ -140,7 +140,8 @@ class Assembly(Generic[S]):
                 **request.state,
             )
             stored, ports = snapshot_from(request.snapshot), (self.journal, self.clock, self.chance)
-            at = taken_up(spec, stored, request.run_id, *ports)
+            take_up = partial(taken_up, spec, stored, request.run_id, *ports)
+            at = yield from answer(self.journal, take_up)
             return (yield from self._begun(spec, at, streaming_callback, request.break_point))
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
@@ -184,12 +185,18 @@ class Assembly(Generic[S]):
         if _has_ended(at.run):
             return self._handle(spec, at, streaming_callback, break_point, None)
         lease = yield from claim(keeper, run_id, take_over=take_over)
-        with given_back_on_failure(lease):
-            entries = yield from answer(journal, lambda: list(journal.read(run_id, at.length)))
+
+        def go_on() -> Steps[RunHandle[S]]:
+            now, entries = (
+                at,
+                (yield from answer(journal, lambda: list(journal.read(run_id, at.length)))),
+            )
             if entries:  # it was not ours when we read
-                at = yield from answer(journal, partial(loaded, journal, spec, run_id))
-            handle = self._handle(spec, at, streaming_callback, break_point, lease)
+                now = yield from answer(journal, partial(loaded, journal, spec, run_id))
+            handle = self._handle(spec, now, streaming_callback, break_point, lease)
             return evolve(handle, opening=(Resumed(self.chance.new_id(), self.clock.now()),))
+
+        return (yield from given_back_on_failure(lease, go_on()))
 
     def _begun(
         self,
@@ -202,13 +209,16 @@ class Assembly(Generic[S]):
         """A new run, of a conversation where there is a thread."""
         thread_id = "" if thread is None else thread.thread_id
         lease = yield from claim_new(self.keeper, self.journal, at.run.id)
-        with given_back_on_failure(lease):
+
+        def begin() -> Steps[RunHandle[S]]:
             handle = self._handle(spec, at, streaming_callback, break_point, lease, thread_id)
             if handle.recorder is not None:
                 yield from handle.recorder.begin(at.run)
             if thread is not None:
                 yield from answer(self.journal, partial(thread.require_begun, at.run.id))
             return handle
+
+        return (yield from given_back_on_failure(lease, begin()))
 
     @property
     def keeper(self) -> Keeper | None:

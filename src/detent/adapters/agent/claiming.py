@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from typing import TypeVar
 
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.drivers.steps import Steps, answer
 from detent.core.control.claims import RunBusyError
 from detent.ports.journal import Journal, JournalConflictError
+
+T = TypeVar("T")
 
 
 def claim(keeper: Keeper | None, run_id: str, *, take_over: bool) -> Steps[Lease | None]:
@@ -41,12 +42,11 @@ def claim_new(keeper: Keeper | None, journal: Journal | None, run_id: str) -> St
         raise
 
 
-@contextmanager
-def given_back_on_failure(lease: Lease | None) -> Generator[None]:
-    """Give a claim back if what follows fails: or whoever keeps the error would keep the run."""
+def given_back_on_failure(lease: Lease | None, steps: Steps[T]) -> Steps[T]:
+    """The steps; a claim is given back if they fail, or whoever keeps the error keeps the run."""
     try:
-        yield
+        return (yield from steps)
     except BaseException:
         if lease is not None:
-            lease.release()
+            yield from lease.release_steps()
         raise

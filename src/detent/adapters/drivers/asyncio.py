@@ -9,8 +9,8 @@ from typing import Any, NoReturn, TypeAlias
 
 from detent.adapters.drivers.session import Halt, Landed, Session
 from detent.adapters.drivers.steps import in_event_loop
-from detent.core.run.effects import Effect
-from detent.core.run.events import Event
+from detent.core.run.effects import Effect, RunTool
+from detent.core.run.events import Event, ToolNeverRan
 from detent.core.run.run import Run
 from detent.core.state.typevars import S
 
@@ -33,7 +33,7 @@ async def drive_async(
         while True:
             if mail is not None:
                 await in_event_loop(session.hear_steps(_arrived(mail, flights)))
-            fresh = await in_event_loop(session.take_steps())
+            fresh = await _taken(session)
             if inbox is None and len(fresh) == len(session.under_way) == 1:
                 try:
                     came: Event | Exception | None = await pay(fresh[0])
@@ -62,15 +62,33 @@ async def drive_async(
             await _ended(session, flights)
 
 
+async def _taken(session: Session[S]) -> list[Effect]:
+    """What is to be begun. Who is cancelled by then begins none of it, and says so."""
+    known = set(session.under_way)
+    try:
+        return await in_event_loop(session.take_steps())
+    except asyncio.CancelledError:
+        fresh = [one for key, one in session.under_way.items() if key not in known]
+        never = [
+            (one, ToolNeverRan(one.ref, one.attempt)) for one in fresh if isinstance(one, RunTool)
+        ]
+        await in_event_loop(session.hear_steps(never))
+        raise
+
+
 async def _ended(session: Session[S], flights: dict[Flight, Effect]) -> None:
     """Cancel what is still under way, wait for its end, and hear it."""
     _cancel(flights)
-    await asyncio.gather(*flights, return_exceptions=True)
-    for flight in list(flights):
+    try:
+        await asyncio.gather(*flights, return_exceptions=True)
+    finally:  # who is cancelled once more waits for no other, and hears those that have ended
+        came = [
+            item for flight in list(flights) if flight.done() for item in _came(flight, flights)
+        ]
         with suppress(Exception):  # the first one is on its way
-            await in_event_loop(session.hear_steps(_came(flight, flights)))
-    with suppress(Exception):  # as above
-        await in_event_loop(session.settle_steps())  # what was heard is recorded
+            await in_event_loop(session.hear_steps(came))
+        with suppress(Exception):  # as above
+            await in_event_loop(session.settle_steps())
 
 
 async def _end_cancelled(session: Session[Any]) -> NoReturn:

@@ -15,7 +15,7 @@ from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
-from detent.ports.journal import JournalConflictError
+from detent.ports.journal import JournalConflictError, JournalUnavailableError
 from detent.ports.observer import Observer
 
 Changes: TypeAlias = Sequence[tuple[Event, Run[Any]]]
@@ -128,6 +128,8 @@ class Fold(Generic[S]):
         folded, self._is_undone = self._unsettled, False
         try:
             yield from self.settle_steps()
+        except JournalUnavailableError:
+            raise  # that took its time: nobody waits as long for each
         except Exception:
             were_undone = len(folded) > 1 and self._is_undone
             for _, event, _ in folded if were_undone else ():

@@ -97,7 +97,8 @@ class Keeper:
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
         self._clock = SystemClock() if clock is None else clock
-        self._lock = RLock()  # nobody waits for it who is sure
+        self._lock = RLock()  # what is held; nobody asks the store behind it
+        self._renewing = RLock()  # who we are; nobody waits for it who is sure
         self._held: dict[str, tuple[ReferenceType[Lease] | None, Claim]] = {}
         self._known: tuple[Owner, float, float] | None = None  # who we are, and as of when
         self._thread: Thread | None = None
@@ -199,7 +200,7 @@ class Keeper:
         Raises:
             JournalError: the store cannot be asked.
         """
-        with self._lock:
+        with self._renewing:
             known = self._known
             if self._held and known is not None and self._is_sure(known):
                 self._keep(known[0].id)
@@ -297,7 +298,7 @@ class Keeper:
         known = self._known
         if known is not None and self._is_sure(known):
             return known[0]
-        with self._lock:
+        with self._renewing:
             known = self._known
             if known is None or not self._is_sure(known):
                 return self._keep(SystemChance().new_id())

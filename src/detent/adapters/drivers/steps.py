@@ -6,20 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
 
 from attrs import frozen
 
-from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.system.wakes import own_turn, woken_by
 from detent.ports.journal import Journal, submit_of
 
 T = TypeVar("T")
-
-PLACES = 16
-"""So many threads wait for stores on behalf of one event loop: a thousand runs that begin at the
-same instant would otherwise begin with a thousand threads."""
-_PLACES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 @frozen
@@ -75,35 +69,46 @@ async def in_event_loop(steps: Steps[T], *, is_paced: bool = False) -> T:
 
     With `is_paced`, only a few runs begin such steps in one round of the loop.
 
-    RULE: a cancellation waits for their end, and comes with the next await behind them. What is
-    being written may be there a moment later: nobody may go on, or end, before it is known.
+    RULE: a cancellation waits for their end, and is raised there. What is being written may be
+    there a moment later: nobody may go on, or end, before it is known; and what has come of an
+    effect is written down, whoever is cancelled.
     """
+    late: list[asyncio.CancelledError] = []
     if is_paced:
-        await own_turn()
+        try:
+            await own_turn()
+        except asyncio.CancelledError as error:  # then it is not waited for
+            late.append(error)
     try:
         wait = next(steps)
-    except StopIteration as end:  # most need not wait
-        result: T = end.value
-        return result
-    return await _awaited(steps, wait)
-
-
-async def _awaited(steps: Steps[T], wait: Wait) -> T:
-    task = _Uncancellable()
-    try:
         while True:
-            begin = wait.begin
             try:
-                came = await task.result(_in_a_place(wait.call) if begin is None else begin())
+                came = await _came_of(wait, late)
             except BaseException as error:  # noqa: BLE001 - the steps raise it again
                 wait = steps.throw(error)
             else:
                 wait = steps.send(came)
     except StopIteration as end:
+        if late:
+            raise asyncio.CancelledError(*late[0].args) from None
         result: T = end.value
         return result
-    finally:
-        task.cancel_late()
+    except BaseException:
+        if late:
+            raise asyncio.CancelledError(*late[0].args) from None
+        raise
+
+
+async def _came_of(wait: Wait, late: list[asyncio.CancelledError]) -> object:
+    """What is given by what is waited for; who wants to cancel that is kept for later."""
+    begun = in_another_thread(wait.call) if wait.begin is None else wait.begin()
+    future = begun if isinstance(begun, Future) else asyncio.ensure_future(begun)
+    while not future.done():
+        try:
+            await (woken_by(future) if isinstance(future, Future) else asyncio.wait([future]))
+        except asyncio.CancelledError as error:
+            late.append(error)
+    return future.result()
 
 
 def answer(journal: Journal | None, call: Callable[[], T]) -> Steps[T]:
@@ -114,34 +119,3 @@ def answer(journal: Journal | None, call: Callable[[], T]) -> Steps[T]:
 def is_slow(journal: Journal | None) -> bool:
     """Whether a journal is one that an event loop must wait for."""
     return journal is not None and submit_of(journal) is not None
-
-
-async def _in_a_place(call: Callable[[], T]) -> T:
-    """What a call gives, from a thread. Only so many are made at a time in one event loop."""
-    places = _PLACES.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(PLACES))
-    async with places:
-        return await in_a_thread(call)
-
-
-class _Uncancellable:
-    """Awaits in the current task, and keeps back who wants to cancel that."""
-
-    def __init__(self) -> None:
-        self._late: tuple[object, ...] | None = None
-
-    async def result(self, begun: Future[Any] | Awaitable[object]) -> object:
-        """What is given by what has begun."""
-        future = begun if isinstance(begun, Future) else asyncio.ensure_future(begun)
-        while not future.done():
-            try:
-                await (woken_by(future) if isinstance(future, Future) else asyncio.wait([future]))
-            except asyncio.CancelledError as error:
-                self._late = error.args
-        return future.result()
-
-    def cancel_late(self) -> None:
-        """Cancel the task now, if somebody wanted to. Who counts such wishes counts one."""
-        task = asyncio.current_task()
-        if self._late is not None and task is not None:
-            task.uncancel()
-            task.cancel(*self._late)

@@ -116,7 +116,7 @@ class DirectoryJournal:
     def submit(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> Future[None]:
-        """As the port `SubmittingJournal` says. Each run has a file, and waits for it by itself."""
+        """As the port `SubmittingJournal` says: one file after the other, in one thread."""
         return self._writer.submit(lambda journal: journal.append(run_id, entries, checkpoint))
 
     def _together(self, jobs: Sequence[Callable[[DirectoryJournal], object]]) -> list[Done]:

@@ -52,11 +52,18 @@ class Writer(Generic[C]):
         if self._pid != os.getpid():  # a fork has no thread of ours, and what waits is its parent's
             self._begin_anew()
         future = Future[T]()
+        future.set_running_or_notify_cancel()  # nobody can take it back
         with self._lock:
             self._waiting.append((job, future))
             is_at_work, self._is_at_work = self._is_at_work, True
         if not is_at_work:
-            run_in_a_thread(self._work)
+            try:
+                run_in_a_thread(self._work)
+            except BaseException:  # there is no thread to be had: whoever is next tries again
+                with self._lock:
+                    self._is_at_work = False
+                    self._waiting.remove((job, future))
+                raise
         return future
 
     def _work(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -23,7 +24,12 @@ Job: TypeAlias = Callable[[], object]
 IDLE_S = 10.0
 """How long a thread that has nothing to do waits for the next call."""
 
+PLACES = 16
+"""So many threads at most wait for stores on behalf of event loops."""
+
 _idle: list[SimpleQueue[Job]] = []
+_calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+_at_work: list[object] = []
 _under_way: set[asyncio.Task[Any]] = set()
 """What runs in the background. Event loops only know their tasks weakly."""
 
@@ -72,6 +78,45 @@ async def in_a_thread(call: Callable[[], T]) -> T:
         return await future
     finally:
         del future  # or an error in it would hold itself, by way of this frame
+
+
+def in_another_thread(call: Callable[[], T]) -> Future[T]:
+    """What `call` gives, from one of a few threads: a thousand calls wait for them in turn.
+
+    Nothing cancels it. It is for what ends by itself, as calls of stores do.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    _calls.append((future, partial(copy_context().run, call)))
+    if len(_at_work) < PLACES:
+        place = _new_place()
+        try:
+            run_in_a_thread(partial(_work_off, place))
+        except BaseException:
+            _at_work.remove(place)
+            raise
+    return future
+
+
+def _work_off(place: object) -> None:
+    try:
+        while True:
+            future, call = _calls.popleft()
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - raised where the future is asked
+                future.set_exception(error)
+            del future, call  # as in `in_a_thread`
+    except IndexError:  # there is no call left
+        _at_work.remove(place)
+    if _calls and not _at_work:  # one that came in between has found a place taken
+        run_in_a_thread(partial(_work_off, _new_place()))
+
+
+def _new_place() -> object:
+    place = object()
+    _at_work.append(place)
+    return place
 
 
 def run_in_a_thread(job: Job) -> None:
@@ -179,6 +224,8 @@ def _background_loop() -> asyncio.AbstractEventLoop:
 
 def _forget_threads() -> None:
     _idle.clear()
+    _calls.clear()
+    _at_work.clear()
     _background_loop.cache_clear()
     _under_way.clear()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import TypeVar
@@ -45,8 +44,10 @@ class _Wakes:
             is_coming, self._is_coming = self._is_coming, True
         if not is_coming:
             loop = waiter.get_loop()
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any longer
+            try:
                 loop.call_soon_threadsafe(self._wake, loop)
+            except RuntimeError:  # the loop is closed: nobody waits any longer
+                self._due.clear()
 
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:

@@ -247,7 +247,7 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
-    slot = _attempted(run, event, Unknown)
+    slot = _attempted(run, event, (Unknown, Running))
     if slot is None:
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
