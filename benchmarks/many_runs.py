@@ -9,6 +9,7 @@ should be on the disk that is to be measured.
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sys
 import time
@@ -16,11 +17,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 from detent import Agent, ChatMessage, ToolCall, tool
 from detent.journals import DirectoryJournal, Journal, MemoryJournal, PostgresJournal, SQLiteJournal
 from detent.models import ChatReply
+
+How: TypeAlias = Callable[[Agent[Any], int], Coroutine[Any, Any, None]]
 
 TURNS, LATENCY_S, BEAT_S = 5, 0.05, 0.005
 THREADS = 64
@@ -90,24 +93,29 @@ def main() -> None:
     """Print a table."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     with TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:  # noqa: PLR2004
-        stores: dict[str, Journal | None] = {
-            "none": None,
-            "memory": MemoryJournal(),
-            "sqlite": SQLiteJournal(Path(folder) / "runs.db"),
-            "directory": DirectoryJournal(Path(folder) / "runs"),
+        stores: dict[str, Callable[[], Journal | None]] = {
+            "none": lambda: None,
+            "memory": MemoryJournal,
+            "sqlite": lambda: SQLiteJournal(Path(folder) / "runs.db"),
+            "directory": lambda: DirectoryJournal(Path(folder) / "runs"),
         }
         if len(sys.argv) > 3:  # noqa: PLR2004 - the arguments above
-            stores["postgres"] = PostgresJournal(sys.argv[3])
+            stores["postgres"] = lambda: PostgresJournal(sys.argv[3])
         print("| journal | runs | a second | late, 99 of 100 | late, at most |")
         print("|---|---|---:|---:|---:|")
-        for name, journal in stores.items():
+        for name, make in stores.items():
             for how in (in_the_loop, in_threads):
-                agent = Agent(chat_generator=Model(), tools=[add], journal=journal)
-                took, late = asyncio.run(measured(lambda how=how, agent=agent: how(agent, runs)))
-                most, nearly = late[-1], late[int(0.99 * len(late))]
-                label = how.__name__.replace("_", " ")
-                row = f"{runs / took:.0f} | {1000 * nearly:.0f} ms | {1000 * most:.0f} ms"
-                print(f"| {name} | {label} | {row} |", flush=True)
+                print(row(name, make(), how, runs), flush=True)
+
+
+def row(name: str, journal: Journal | None, how: How, runs: int) -> str:
+    """A row of the table. What rows before it have left behind is collected first."""
+    agent = Agent(chat_generator=Model(), tools=[add], journal=journal)
+    gc.collect()
+    took, late = asyncio.run(measured(lambda: how(agent, runs)))
+    most, nearly = 1000 * late[-1], 1000 * late[int(0.99 * len(late))]
+    label = how.__name__.replace("_", " ")
+    return f"| {name} | {label} | {runs / took:.0f} | {nearly:.0f} ms | {most:.0f} ms |"
 
 
 if __name__ == "__main__":
