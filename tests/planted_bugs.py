@@ -46,8 +46,8 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/machine/step.py",
-            "_move(spec, run, slot, Succeeded(event.result))",
-            "_move(spec, evolve(run, state=run.state.update(event.result.writes)), slot,"
+            "move_slot(spec, run, slot, Succeeded(event.result))",
+            "move_slot(spec, evolve(run, state=run.state.update(event.result.writes)), slot,"
             " Succeeded(event.result))",
         ),
         Edit(

@@ -302,6 +302,21 @@ def test_only_guarded_calls_without_an_answer_are_judged_anew() -> None:
     assert (begun.status, settled) == (AwaitingPolicy(), run.slots[1])
 
 
+def test_what_a_human_has_made_of_a_call_counts_for_no_fork() -> None:
+    """The copy has the changed call, and its policy has a human asked about it."""
+    spec = spec_of()
+    run = waiting(spec, {"to": "Ann", "amount": 5})
+    (call,) = pending(spec, run)
+    run, _ = decided_run(spec, run, [call.modify({"to": "Bob", "amount": 1})], 1.0)
+    (changed,) = run.slots
+    assert (changed.status, changed.clearance is not None) == (AwaitingPolicy(), True)
+
+    (slot,) = unconfirmed(spec, run).slots
+
+    assert slot.clearance is not None
+    assert (slot.status, slot.clearance.is_unjudged) == (AwaitingPolicy(), False)
+
+
 def test_only_open_calls_have_decisions_to_bind() -> None:
     """A copy of a run that thinks is in the same phase."""
     spec, _ = in_flight("ask")

@@ -45,7 +45,7 @@ from detent.core.run.run import NO_OPTIONS, Run, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
-from detent.core.storage.snapshot import snapshot_from
+from detent.core.storage.snapshot import AgentSnapshot, snapshot_from
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
@@ -128,21 +128,11 @@ class Assembly(Generic[S]):
         thread_id: str | None = None,
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
-        spec, names = self._chosen(request.tools)
         if request.snapshot is not None:
-            require_nothing_else(
-                after=after,
-                thread_id=thread_id,
-                messages=request.messages,
-                tools=names,
-                generation_kwargs=request.generation_kwargs,
-                system_prompt=request.system_prompt,
-                **request.state,
-            )
-            stored, ports = snapshot_from(request.snapshot), (self.journal, self.clock, self.chance)
-            take_up = partial(taken_up, spec, stored, request.run_id, *ports)
-            at = yield from answer(self.journal, take_up)
-            return (yield from self._begun(spec, at, streaming_callback, request.break_point))
+            stored = snapshot_from(request.snapshot)
+            taken = self._taken_up(stored, request, streaming_callback, after, thread_id)
+            return (yield from taken)
+        spec, names = self._chosen(request.tools)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
@@ -162,6 +152,30 @@ class Assembly(Generic[S]):
         )
         begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
         return (yield from self._begun(spec, *begun))
+
+    def _taken_up(
+        self,
+        stored: AgentSnapshot,
+        request: RunRequest[S],
+        streaming_callback: StreamingCallback | None,
+        after: AgentResult[S, Any] | None,
+        thread_id: str | None,
+    ) -> Steps[RunHandle[S]]:
+        """A run that goes on from a snapshot, which has all that is said of a new one."""
+        spec, names = self._chosen(request.tools)
+        require_nothing_else(
+            after=after,
+            thread_id=thread_id,
+            messages=request.messages,
+            tools=names,
+            generation_kwargs=request.generation_kwargs,
+            system_prompt=request.system_prompt,
+            **request.state,
+        )
+        ports = self.journal, self.clock, self.chance
+        take_up = partial(taken_up, spec, stored, request.run_id, *ports)
+        at = yield from answer(self.journal, take_up)
+        return (yield from self._begun(spec, at, streaming_callback, request.break_point))
 
     def resume(
         self,

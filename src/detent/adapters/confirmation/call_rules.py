@@ -40,7 +40,7 @@ def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
 def _names(value: Iterable[str]) -> tuple[str, ...]:
     """The converter of names: a text would be taken for one name a letter, and "*" fits all."""
     if isinstance(value, str):
-        raise ValueError(f"'tools' is a list of names, got {value!r:.100}: write [{value!r:.100}]")  # noqa: TRY004
+        raise ValueError(f"'tools' is a list of names, got {value!r:.100}: write [{value!r:.100}]")  # noqa: TRY004 - as each other fault of a rule
     return tuple(value)
 
 

@@ -332,13 +332,10 @@ def _all(verdicts: list[Verdict]) -> Verdict:
 
 
 def _not(verdicts: list[Verdict]) -> Verdict:
-    match verdicts[0]:
-        case Allow():
-            return Ask()
-        case Ask():
-            return Allow()
-        case Deny() as denial:  # the opposite of a no is not a yes
-            return denial
+    verdict = verdicts[0]
+    if isinstance(verdict, Allow):
+        return Ask()
+    return Allow() if isinstance(verdict, Ask) else verdict  # the opposite of a no is not a yes
 
 
 def _verdict(asks: object, reason: str) -> Judgement:

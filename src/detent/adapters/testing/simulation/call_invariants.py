@@ -21,7 +21,7 @@ from detent.adapters.testing.simulation.trace import (
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import Allow, Ask, Confirmed, Decision, Deny, Modified
 from detent.core.run.effects import AskHuman
-from detent.core.run.events import ClockTicked, Judged, ToolRaised, ToolReturned
+from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
     AwaitingDecision,
@@ -147,10 +147,13 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
     said: dict[CallRef, list[tuple[AskHuman, Decision]]] = {}
     for happening in trace:
         match happening:
-            case Folded(_, before, _, after):
+            case Folded(_, before, event, after):
                 new = _questions(after).items() - _questions(before).items()
                 asked.update(new)
                 said.update((ref, []) for ref, _ in new)
+                for ref in _let_go(event, after):  # the policy has thought better of it
+                    asked.pop(ref, None)
+                    said.pop(ref, None)
                 for slot in _handed_over(before, after):
                     decisions = said.get(slot.ref)
                     if decisions is not None and not any(
@@ -168,6 +171,14 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
                     yield f"call {effect.ref} ran as {effect.call}; a human said {said[effect.ref]}"
             case _:
                 pass
+
+
+def _let_go(event: object, after: Run[Any]) -> Iterator[CallRef]:
+    """The call that a policy lets run, whatever it said before."""
+    if isinstance(event, Judged) and isinstance(event.verdict, Allow):
+        slot = slot_at(after, event.ref)
+        if slot is not None and isinstance(slot.status, Ready):
+            yield event.ref
 
 
 def _handed_over(before: Run[Any], after: Run[Any]) -> Iterator[Slot]:
@@ -190,21 +201,29 @@ def _questions(run: Run[Any]) -> dict[CallRef, str]:
 @everywhere
 def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """A guarded call waits for its policy's verdict, and goes on as that says."""
+    changed: dict[CallRef, object] = {}  # what humans have made of calls
     for before, event, after in changes(trace):
+        if isinstance(event, HumanDecided) and isinstance(event.decision, Modified):
+            changed[event.ref] = event.decision.arguments
         for slot in after.slots:
             was = slot_at(before, slot.ref)
             is_open = was is None or isinstance(was.status, AwaitingPolicy)
-            if is_open and slot.call.tool_name in spec.policies and not _heeds(event, slot):
+            heeds = _heeds(event, slot, is_changed=changed.get(slot.ref) == slot.call.arguments)
+            if is_open and slot.call.tool_name in spec.policies and not heeds:
                 yield f"call {slot.ref} is {slot.status}, against its policy"
 
 
-def _heeds(event: object, slot: Slot) -> bool:
-    """Whether a call that its policy had not judged before `event` may stand as it does now."""
+def _heeds(event: object, slot: Slot, *, is_changed: bool) -> bool:
+    """Whether a call that its policy had not judged before `event` may stand as it does now.
+
+    One that a human has made what it is may begin where the policy would have them asked.
+    """
     match event:
         case Judged(ref, Allow()) if ref == slot.ref:
             return isinstance(slot.status, Ready)
         case Judged(ref, Ask()) if ref == slot.ref:
-            return isinstance(slot.status, AwaitingDecision)
+            let_begin = (AwaitingDecision, Ready) if is_changed else AwaitingDecision
+            return isinstance(slot.status, let_begin)
         case Judged(ref, Deny()) if ref == slot.ref:
             return isinstance(slot.status, Refused)
         case _:
