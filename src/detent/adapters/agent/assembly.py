@@ -129,8 +129,8 @@ class Assembly(Generic[S]):
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
         if request.snapshot is not None:
-            stored = snapshot_from(request.snapshot)
-            taken = self._taken_up(stored, request, streaming_callback, after, thread_id)
+            snapshot = request.snapshot
+            taken = self._taken_up(snapshot, request, streaming_callback, after, thread_id)
             return (yield from taken)
         spec, names = self._chosen(request.tools)
         if request.system_prompt:
@@ -155,7 +155,7 @@ class Assembly(Generic[S]):
 
     def _taken_up(
         self,
-        stored: AgentSnapshot,
+        snapshot: AgentSnapshot | Mapping[str, Any] | str,
         request: RunRequest[S],
         streaming_callback: StreamingCallback | None,
         after: AgentResult[S, Any] | None,
@@ -172,7 +172,7 @@ class Assembly(Generic[S]):
             system_prompt=request.system_prompt,
             **request.state,
         )
-        ports = self.journal, self.clock, self.chance
+        stored, ports = snapshot_from(snapshot), (self.journal, self.clock, self.chance)
         take_up = partial(taken_up, spec, stored, request.run_id, *ports)
         at = yield from answer(self.journal, take_up)
         return (yield from self._begun(spec, at, streaming_callback, request.break_point))
