@@ -75,16 +75,16 @@ def keeper(claims: MemoryClaims, clock: ManualClock) -> Keeper:
 def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> None:
     """The next one waits until it is given back, and has a higher epoch."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease = first.take("r")
+    lease = at_once(first.take_steps("r"))
     with pytest.raises(RunBusyError) as busy:
-        second.take("r")
+        at_once(second.take_steps("r"))
     with pytest.raises(RunBusyError):
         at_once(second.require_free("r"))
-    other = second.take("another run")
+    other = at_once(second.take_steps("another run"))
     lease.release()
     lease.release()
     at_once(second.require_free("r"))
-    later = second.take("r")
+    later = at_once(second.take_steps("r"))
 
     assert busy.value.owner == claims.owner(lease.claim.owner)
     assert (lease.epoch, other.epoch, later.epoch) == (1, 1, 2)
@@ -94,15 +94,15 @@ def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> Non
 def test_one_process_does_not_drive_a_run_twice(claims: SharedClaims, clock: ManualClock) -> None:
     """A lease that nobody has any more is no reason to wait."""
     ours = keeper(claims, clock)
-    lease = ours.take("r")
+    lease = at_once(ours.take_steps("r"))
     with pytest.raises(RunBusyError):
-        ours.take("r")
+        at_once(ours.take_steps("r"))
     del lease
     gc.collect()
     other = keeper(claims, clock)  # another handle of the same process on the same store
     at_once(other.require_free("r"))
 
-    assert ours.take("r").epoch == 2
+    assert at_once(ours.take_steps("r")).epoch == 2
 
 
 def test_who_falls_silent_loses_the_run_after_its_time(
@@ -110,12 +110,12 @@ def test_who_falls_silent_loses_the_run_after_its_time(
 ) -> None:
     """And finds that out before it does anything more."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease = first.take("r")
+    lease = at_once(first.take_steps("r"))
     clock.advance(CLOCK_S - 0.1)
     with pytest.raises(RunBusyError):
-        second.take("r")
+        at_once(second.take_steps("r"))
     clock.advance(0.1)
-    taken = second.take("r")
+    taken = at_once(second.take_steps("r"))
 
     with pytest.raises(RunBusyError) as lost:
         lease.require()
@@ -131,7 +131,7 @@ def test_who_falls_silent_and_comes_back_first_keeps_the_run(
 ) -> None:
     """By a claim of its own, so that who has seen the old one lapse comes too late."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease, others = first.take("r"), first.take("s")
+    lease, others = at_once(first.take_steps("r")), at_once(first.take_steps("s"))
     seen = claims.find("r")
     clock.advance(2 / 3 * CLOCK_S)
     was_sure = lease.is_sure
@@ -144,19 +144,19 @@ def test_who_falls_silent_and_comes_back_first_keeps_the_run(
     assert lease.claim.since == 1000.0
     assert not claims.swap("r", seen, Claim("other", 2, 1010.0))
     with pytest.raises(RunBusyError):
-        second.take("r")
+        at_once(second.take_steps("r"))
 
 
 def test_what_is_renewed_does_not_lapse(claims: SharedClaims, clock: ManualClock) -> None:
     """As often as it is, and without another claim."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease = first.take("r")
+    lease = at_once(first.take_steps("r"))
     for _ in range(10):
         clock.advance(CLOCK_S / 3)
         first.renew()
         assert lease.is_sure
     with pytest.raises(RunBusyError):
-        second.take("r")
+        at_once(second.take_steps("r"))
     lease.release()
 
     assert lease.epoch == 1
@@ -168,7 +168,7 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
 ) -> None:
     """What could not be renewed or given back is so the next time."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease, left = first.take("r"), first.take("s")
+    lease, left = at_once(first.take_steps("r")), at_once(first.take_steps("s"))
     claims.fails = 2
     left.release()
     clock.advance(CLOCK_S / 3)
@@ -178,9 +178,9 @@ def test_a_store_that_is_away_for_a_moment_costs_nothing(
     clock.advance(CLOCK_S / 12)
     first.renew()
 
-    assert second.take("s").epoch == 2
+    assert at_once(second.take_steps("s")).epoch == 2
     with pytest.raises(RunBusyError):
-        second.take("r")
+        at_once(second.take_steps("r"))
     clock.advance(CLOCK_S / 2)
     assert lease.is_sure
 
@@ -189,7 +189,7 @@ def test_a_store_that_stays_away_leaves_nobody_sure(
     claims: SharedClaims, clock: ManualClock
 ) -> None:
     """The look before a tool says so."""
-    lease = keeper(claims, clock).take("r")
+    lease = at_once(keeper(claims, clock).take_steps("r"))
     claims.fails = 100
     clock.advance(CLOCK_S)
 
@@ -202,10 +202,10 @@ def test_what_may_have_lapsed_is_claimed_anew_when_the_store_is_back(
 ) -> None:
     """Not renewed: somebody may just have seen it lapse. What is lost is renewed no more."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    kept, lost = first.take("r"), first.take("s")
+    kept, lost = at_once(first.take_steps("r")), at_once(first.take_steps("s"))
     seen = claims.find("r")
     clock.advance(CLOCK_S)
-    taken = second.take("s")
+    taken = at_once(second.take_steps("s"))
     first.renew()
 
     assert (kept.epoch, kept.is_sure, lost.is_sure) == (2, True, False)
@@ -236,10 +236,10 @@ def test_a_claim_whose_answer_was_lost_is_no_burden(clock: ManualClock) -> None:
     first, second = keeper(claims, clock), keeper(claims, clock)
     claims.is_mute = True
     with pytest.raises(JournalError, match="no answer"):
-        first.take("r")
+        at_once(first.take_steps("r"))
     first.renew()
     assert claims.find("r") == Claim("", 1, 1000.0)
-    lease = second.take("r")
+    lease = at_once(second.take_steps("r"))
     clock.advance(CLOCK_S)
     claims.is_mute = True
     with pytest.raises(JournalError, match="no answer"):
@@ -248,7 +248,7 @@ def test_a_claim_whose_answer_was_lost_is_no_burden(clock: ManualClock) -> None:
 
     assert (lease.is_sure, claims.find("r")) == (True, lease.claim)
     lease.release()
-    assert first.take("r").epoch > lease.epoch
+    assert at_once(first.take_steps("r")).epoch > lease.epoch
 
 
 def test_a_lease_that_was_given_back_is_not_relied_on(
@@ -256,13 +256,13 @@ def test_a_lease_that_was_given_back_is_not_relied_on(
 ) -> None:
     """A loop that goes on with it claims the run anew, or leaves it to whoever has it now."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease = first.take("r")
+    lease = at_once(first.take_steps("r"))
     lease.release()
     was_sure = lease.is_sure
     lease.require()
     assert (was_sure, lease.is_sure, lease.epoch) == (False, True, 2)
     lease.release()
-    taken = second.take("r")
+    taken = at_once(second.take_steps("r"))
 
     with pytest.raises(RunBusyError):
         lease.require()
@@ -286,7 +286,7 @@ def test_nobody_is_sure_of_a_claim_before_it_is_taken(clock: ManualClock) -> Non
 
     claims = Watched()
     ours = keeper(claims, clock)
-    claims.lease = lease = ours.take("r")
+    claims.lease = lease = at_once(ours.take_steps("r"))
     clock.advance(CLOCK_S)
     ours.renew()
     lease.release()
@@ -298,9 +298,9 @@ def test_nobody_is_sure_of_a_claim_before_it_is_taken(clock: ManualClock) -> Non
 def test_who_is_late_does_not_stop_who_was_faster(claims: SharedClaims, clock: ManualClock) -> None:
     """In the same process, where both are of one owner."""
     ours = keeper(claims, clock)
-    late = ours.take("r")
+    late = at_once(ours.take_steps("r"))
     clock.advance(CLOCK_S)
-    faster = ours.take("r", take_over=True)
+    faster = at_once(ours.take_steps("r", take_over=True))
 
     with pytest.raises(RunBusyError):
         late.require()
@@ -318,19 +318,19 @@ def test_a_run_that_is_just_being_claimed_is_not_taken_for_dropped(clock: Manual
             done, rival, self.rival = super().swap(run_id, was, now), self.rival, None
             if rival is not None:
                 with pytest.raises(RunBusyError):
-                    rival.take(run_id)
+                    at_once(rival.take_steps(run_id))
             return done
 
     claims = Watched()
     claims.rival = keeper(claims, clock)
 
-    assert keeper(claims, clock).take("r").is_sure
+    assert at_once(keeper(claims, clock).take_steps("r")).is_sure
 
 
 def test_a_lease_that_was_dropped_is_given_back(claims: SharedClaims, clock: ManualClock) -> None:
     """By the thread, so that other processes need not wait for the end of this one."""
     first = keeper(claims, clock)
-    dropped = first.take("r").claim
+    dropped = at_once(first.take_steps("r")).claim
     gc.collect()
     first.renew()
 
@@ -340,8 +340,8 @@ def test_a_lease_that_was_dropped_is_given_back(claims: SharedClaims, clock: Man
 def test_a_run_may_be_taken_from_the_living(claims: SharedClaims, clock: ManualClock) -> None:
     """Whoever had it does not give it back."""
     first, second = keeper(claims, clock), keeper(claims, clock)
-    lease = first.take("r")
-    taken = second.take("r", take_over=True)
+    lease = at_once(first.take_steps("r"))
+    taken = at_once(second.take_steps("r", take_over=True))
     lease.release()
 
     assert (taken.epoch, claims.find("r")) == (2, taken.claim)
@@ -364,7 +364,7 @@ def test_a_claim_that_somebody_else_takes_first_is_looked_at_again(clock: Manual
     claims.rival = Owner("rival", "elsewhere", 1, "", 1e9)
 
     with pytest.raises(RunBusyError) as busy:
-        keeper(claims, clock).take("r")
+        at_once(keeper(claims, clock).take_steps("r"))
     assert busy.value.owner == Owner("rival", "elsewhere", 1, "", 1e9)
 
 
@@ -375,14 +375,14 @@ def test_a_process_that_has_ended_drives_nothing(claims: SharedClaims, clock: Ma
         claims.keep(there)
         claims.swap("r", None, Claim("other", 1, 1000.0))
         with pytest.raises(RunBusyError, match=f"process {process.pid} on "):
-            keeper(claims, clock).take("r")
+            at_once(keeper(claims, clock).take_steps("r"))
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays in the table
         is_known_unreaped = has_ended(there)
 
     assert is_known_unreaped
     assert has_ended(there)
-    assert keeper(claims, clock).take("r").epoch == 2
+    assert at_once(keeper(claims, clock).take_steps("r")).epoch == 2
 
 
 def started(pid: int) -> str:
@@ -403,7 +403,7 @@ def test_a_fork_does_not_drive_what_its_parent_does(
     claims: SharedClaims, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has the lease, but the run is not its own."""
-    lease = keeper(claims, clock).take("r")
+    lease = at_once(keeper(claims, clock).take_steps("r"))
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(RunBusyError):
         lease.require()
@@ -417,7 +417,7 @@ def test_a_fork_does_not_drive_what_its_parent_does(
 def test_in_memory_no_claim_lapses(clock: ManualClock) -> None:
     """A store that ends with its process need not be told that it lives."""
     claims = MemoryClaims()
-    lease = keeper(claims, clock).take("r")
+    lease = at_once(keeper(claims, clock).take_steps("r"))
     clock.advance(1e6)
 
     assert lease.is_sure
@@ -436,7 +436,7 @@ def test_claims_are_renewed_while_a_run_is_driven() -> None:
 
     claims = Broken()
     ours = Keeper(claims, 0.06)
-    lease = ours.take("r")
+    lease = at_once(ours.take_steps("r"))
     first = claims.owner(lease.claim.owner)
     thread = ours._thread
     assert first is not None
@@ -448,14 +448,14 @@ def test_claims_are_renewed_while_a_run_is_driven() -> None:
     thread.join(10)
 
     assert (claims.fails, thread.is_alive()) == (0, False)
-    assert ours.take("r") is not None
+    assert at_once(ours.take_steps("r")) is not None
     assert ours._thread is not thread
 
 
 def test_a_keeper_that_nobody_has_ends_its_thread() -> None:
     """Or its store would stay open."""
     ours = Keeper(SharedClaims(), 3600.0)
-    ours.take("r")
+    at_once(ours.take_steps("r"))
     thread = ours._thread
     assert thread is not None
     del ours
@@ -513,7 +513,7 @@ def test_a_machine_that_has_slept_is_not_sure(
     claims: SharedClaims, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its time of day may stand where it stood."""
-    lease = keeper(claims, clock).take("r")
+    lease = at_once(keeper(claims, clock).take_steps("r"))
     now = leases._run_time()
     monkeypatch.setattr(leases, "_run_time", lambda: now + CLOCK_S)
 
@@ -524,11 +524,11 @@ def test_what_could_not_be_given_back_is_free_in_this_process(
     claims: SharedClaims, clock: ManualClock
 ) -> None:
     """Whoever has released a lease does not drive, also where the store does not know it yet."""
-    lease = keeper(claims, clock).take("r")
+    lease = at_once(keeper(claims, clock).take_steps("r"))
     claims.fails = 1
     lease.release()
 
-    assert keeper(claims, clock).take("r").epoch == 2
+    assert at_once(keeper(claims, clock).take_steps("r")).epoch == 2
     assert not lease.is_sure
 
 
@@ -540,7 +540,7 @@ def test_a_process_of_our_number_elsewhere_is_not_this_one(
     claims.swap("r", None, Claim("other", 1, 1000.0))
 
     with pytest.raises(RunBusyError):
-        keeper(claims, clock).take("r")
+        at_once(keeper(claims, clock).take_steps("r"))
 
 
 @pytest.mark.parametrize("colour", ["blocking", "asyncio"])
@@ -556,12 +556,12 @@ def test_no_tool_is_called_under_a_claim_that_is_lost(
         called.append("touch")
         return "touched"
 
-    lease = keeper(claims, clock).take("r")
+    lease = at_once(keeper(claims, clock).take_steps("r"))
     ports = EffectPerformer(ScriptedChatGenerator("-"), FunctionToolExecutor(), lease=lease)
     call = RunTool(CallRef(1, 0), 1, ToolCall("touch"), touch, State({}))
     ports.perform(call)
     clock.advance(CLOCK_S)
-    keeper(claims, clock).take("r")
+    at_once(keeper(claims, clock).take_steps("r"))
 
     def perform() -> object:
         is_blocking = colour == "blocking"
@@ -630,10 +630,10 @@ def test_a_session_without_its_handle_still_drives_the_run(tmp_path: Path) -> No
 def test_a_thread_that_ends_leaves_nothing_to_renew(claims: SharedClaims) -> None:
     """A run that begins while it ends gets a thread of its own."""
     ours = Keeper(claims, 3600.0)
-    ours.take("r").release()
+    at_once(ours.take_steps("r")).release()
     first = ours._thread
     assert ours.rest()
-    lease = ours.take("s")
+    lease = at_once(ours.take_steps("s"))
 
     assert not ours.rest()
     assert ours._thread not in {None, first}

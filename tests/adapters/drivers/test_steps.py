@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from functools import wraps
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from detent.adapters.drivers.steps import Steps, Wait, at_once, in_event_loop
 from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
 from detent.journals import Entry, JournalError, JournalUnavailableError, MemoryJournal
 from detent.ports.journal import Checkpoint
+from detent.ports.laws.breaking import PATIENCE_S
 from detent.testing import JumpingClock
 
 
@@ -106,13 +108,12 @@ def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
     return Agent(chat_generator=chat, tools=[pay], journal=journal, clock=JumpingClock())
 
 
-async def until(holds: object) -> None:
-    """Give others their turns until it holds."""
-    for _ in range(1000):
-        if callable(holds) and holds():
-            return
+async def until(holds: Callable[[], object]) -> None:
+    """Give others their turns until it holds; some of them are in threads."""
+    end = monotonic() + PATIENCE_S
+    while not holds():
+        assert monotonic() < end, "it never came to that"
         await asyncio.sleep(0)
-    raise AssertionError("it never came to that")
 
 
 @in_event_loop_of_its_own

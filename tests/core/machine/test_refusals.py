@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detent import Answered, Confirmed, Modified, Rejected, State, ToolCall
-from detent.approvals import Ask
-from detent.core.machine.calls import refusal
+from detent.approvals import Answers, Ask
+from detent.core.machine.calls import not_allowed, refusal
 from detent.machine import (
     AgentSpec,
     AskHuman,
@@ -166,3 +166,19 @@ def test_a_decision_about_what_does_not_wait_is_refused() -> None:
         assert found is not None
         assert found.why == "unknown_call"
         assert found.text == f"call {place} of turn 1 of run 'r' does not wait for a decision"
+
+
+@pytest.mark.parametrize(
+    ("was", "now"), [(1, True), (0, False), ([1], [True]), ({"a": 0}, {"a": False})], ids=str
+)
+def test_what_may_not_be_changed_is_compared_as_json(was: object, now: object) -> None:
+    """To Python, each pair is equal; to a tool it is not."""
+    call, fixed = ToolCall("pay", {"x": was}), Answers(modify=())
+    assert not_allowed(fixed, call, Modified({"x": was})) is None
+    assert "'x' may not be changed" in str(not_allowed(fixed, call, Modified({"x": now})))
+
+
+def test_what_is_left_out_is_not_null() -> None:
+    """The tool would get its default."""
+    left_out = not_allowed(Answers(modify=()), ToolCall("pay", {"x": None}), Modified({}))
+    assert "'x' may not be changed" in str(left_out)

@@ -201,11 +201,8 @@ class Assembly(Generic[S]):
         lease = yield from claim(keeper, run_id, take_over=take_over)
 
         def go_on() -> Steps[RunHandle[S]]:
-            now, entries = (
-                at,
-                (yield from answer(journal, lambda: list(journal.read(run_id, at.length)))),
-            )
-            if entries:  # it was not ours when we read
+            now, later = at, partial(journal.read, run_id, at.length)
+            if (yield from answer(journal, lambda: list(later()))):  # it was not ours when we read
                 now = yield from answer(journal, partial(loaded, journal, spec, run_id))
             handle = self._handle(spec, now, streaming_callback, break_point, lease)
             return evolve(handle, opening=(Resumed(self.chance.new_id(), self.clock.now()),))

@@ -105,10 +105,10 @@ class Fold(Generic[S]):
             missed: Sequence[Folded[S]] = ()
             changes = [(event, after) for before, event, after in folded if after is not before]
             try:
-                if changes and self._recording is None:
-                    self._record(changes)
-                elif changes and self._recording is not None:
+                if changes and self._recording is not None:
                     yield from self._recording(changes)
+                elif changes:
+                    self._record(changes)
             except JournalConflictError:
                 self._undo(folded[0][0])
                 missed = () if self._missed is None else (yield from self._missed(self.run))

@@ -104,10 +104,6 @@ class Keeper:
         self._thread: Thread | None = None
         self.pid = os.getpid()
 
-    def take(self, run_id: str, *, take_over: bool = False) -> Lease:
-        """As `take_steps`, blocking."""
-        return at_once(self.take_steps(run_id, take_over=take_over))
-
     def take_steps(
         self, run_id: str, *, take_over: bool = False, is_new: bool = False
     ) -> Steps[Lease]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from threading import Event as Flag
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
@@ -19,7 +19,7 @@ from detent.adapters.drivers.loading import (
     event_and_run,
     require_position,
 )
-from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, at_once
+from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_people
@@ -44,7 +44,6 @@ from detent.ports.journal import (
 )
 from detent.ports.listing import NO_LISTING, Listing
 
-T = TypeVar("T")
 Append: TypeAlias = tuple[str, list[Entry], Checkpoint | None]
 """What a journal is given."""
 _Knowledge: TypeAlias = tuple[int, Listing | None, tuple[Known, int] | None]
@@ -165,7 +164,7 @@ class Recorder:
             StoredDataError: what is stored is damaged, or this agent gives another run of it.
         """
         start, folded = self._length, list[Folded[S]]()
-        entries = yield from self._store(lambda: list(self._journal.read(run.id, start)))
+        entries = yield from answer(self._journal, lambda: list(self._journal.read(run.id, start)))
         for entry, data in with_data(entries):
             require_position(run, entry, start + len(folded))
             if entry.kind not in KINDS:
@@ -177,7 +176,9 @@ class Recorder:
             run = after
         chain: Iterable[Checkpoint] = ()
         if folded:
-            chain = yield from self._store(lambda: list(self._journal.checkpoints(run.id)))
+            chain = yield from answer(
+                self._journal, lambda: list(self._journal.checkpoints(run.id))
+            )
         for one in chain:
             # theirs are known from now on: one of ours that builds on an older one says nothing
             if 0 < (count := one.position - start) <= len(folded):
@@ -240,7 +241,7 @@ class Recorder:
                 if time.monotonic() + pause_s > end:
                     raise
             except JournalConflictError:
-                if is_repeated and (yield from self._store(partial(self._has, append))):
+                if is_repeated and (yield from answer(self._journal, partial(self._has, append))):
                     break
                 raise
             until, is_repeated = clock.now() + pause_s, True
@@ -258,10 +259,6 @@ class Recorder:
         run_id, entries, _ = append
         found = self._journal.read(run_id, entries[0].position)
         return list(islice(found, len(entries))) == entries
-
-    def _store(self, call: Callable[[], T]) -> Steps[T]:
-        """What a call of the store gives. Nobody waits for one that does not say it is slow."""
-        return call() if self._submit is None else (yield Wait(call))
 
 
 def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:

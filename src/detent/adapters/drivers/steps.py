@@ -42,12 +42,6 @@ NO_STEPS = _no_steps()
 next(NO_STEPS, None)
 
 
-def step_of(call: Callable[[], T]) -> Steps[T]:
-    """A call that waits, as a step of its own."""
-    result: T = yield Wait(call)
-    return result
-
-
 def at_once(steps: Steps[T]) -> T:
     """Take the steps in this thread, which waits as long as they do."""
     try:

@@ -123,8 +123,9 @@ def is_late(decision: Decision, at: float | None, until: float | None) -> bool:
     return isinstance(decision, Confirmed | Modified) and is_past(until, at)
 
 
-def _value_in(arguments: Mapping[str, object], name: str) -> object:
-    return identity(thaw(arguments[name])) if name in arguments else None
+def _value_in(arguments: Mapping[str, object], name: str) -> tuple[object, ...]:
+    """The value of an argument, to compare; () where there is none, which is not null."""
+    return (identity(thaw(arguments[name])),) if name in arguments else ()
 
 
 def not_allowed(answers: Answers, call: ToolCall, decision: Decision) -> str | None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from operator import is_
 from typing import Any
 
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import given_up
 from detent.core.machine.due import call_key
-from detent.core.machine.turns import advance, output_of
+from detent.core.machine.turns import output_of, with_slots
 from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
-    Acting,
     Delegated,
     Faulted,
     Ready,
@@ -149,11 +147,7 @@ def _answer(agent: AgentSpec[Any], run: Run[Any]) -> object:
 
 def begins_none(spec: AgentSpec[S], run: Run[S], limit: str) -> Run[S]:
     """The run, in which no agent begins any more, however deep: a limit around it is reached."""
-    slots = tuple([_unbegun(spec, run, slot, limit) for slot in run.slots])
-    phase = run.phase
-    if not isinstance(phase, Acting) or all(map(is_, slots, phase.slots)):
-        return run
-    return advance(spec, run, phase.reply, slots)
+    return with_slots(spec, run, tuple([_unbegun(spec, run, slot, limit) for slot in run.slots]))
 
 
 def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:
