@@ -410,12 +410,24 @@ def test_without_an_answer_the_exit_code_is_not_0(
     folder: Path, model: Callable[[Sequence[Message]], list[str]]
 ) -> None:
     """A script is to see it, and a person what can be done."""
-    arguments = ["run", "How hot?", "--yes", "--max-steps", "2", *model(SCRIPT[:2])]
+    script = [*SCRIPT[:2], {"content": ""}]
 
-    result = CliRunner().invoke(main, arguments)
+    result = CliRunner().invoke(main, ["run", "How hot?", "--max-steps", "2", *model(script)])
 
     assert result.exit_code == 1
     assert "no answer: the run was ended by max_agent_steps; --max-steps lets" in result.output
+
+
+def test_who_searches_for_ever_is_asked_for_what_they_have_found(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """A small model does, where there is nobody to ask and so nothing to write."""
+    script = [*SCRIPT[:2], {"content": "80 degrees, says tea.md."}]
+
+    result = CliRunner().invoke(main, ["run", "How hot?", "--max-steps", "2", *model(script)])
+
+    assert result.exit_code == 0, result.output
+    assert "80 degrees, says tea.md." in result.output
 
 
 def test_a_program_reads_the_outcome_as_json(

@@ -36,6 +36,7 @@ from detent.adapters.system.terminal import escape_control
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
+from detent.core.run.limits import Limits
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
 from detent.ports.confirmation import ConfirmationUIResult
 from detent.ports.listing import RunQuery
@@ -245,7 +246,7 @@ def _last_run() -> str:
 
 def _require_answer(result: AgentResult[Research], written: Path | None, going_on: str) -> None:
     """End with another code than 0 where nobody has an answer, and say what can be done."""
-    if written is not None or (result.exit_reason == "text" and result.text):
+    if written is not None or (result.exit_reason and result.text):
         return
     if result.exit_reason is None:
         raise click.ClickException(f"the run waits for a decision; to go on:\n  {going_on}")
@@ -304,7 +305,8 @@ def _folder_agent(
         system_prompt=PROMPT + (PROMPT_WRITING if output is not None else ""),
         exit_conditions=["text", "write_answer"] if output is not None else ["text"],
         state_schema=Research,
-        max_agent_steps=max_steps,
+        # a small model may search for ever: at the end it says what it has found
+        limits=Limits(max_steps, final_answer=True),
         confirmation_strategies=strategies,
         journal=_runs(),
     )
