@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from attrs import evolve
@@ -29,6 +30,7 @@ from detent.core.run.effects import RunTool
 from detent.core.run.refs import CallRef
 from detent.journals import RunExistsError
 from detent.ports.journal import JournalError
+from detent.ports.laws.breaking import PATIENCE_S, in_time
 
 
 class SharedClaims(MemoryClaims):
@@ -70,6 +72,39 @@ def claims() -> SharedClaims:
 def keeper(claims: MemoryClaims, clock: ManualClock) -> Keeper:
     """As it is in another process: it has an owner of its own."""
     return Keeper(claims, CLOCK_S, clock)
+
+
+class SlowClaims(SharedClaims):
+    """Its store is held by others while somebody renews."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_held, self.may_go = Event(), Event()
+        self.may_go.set()
+
+    def keep(self, owner: Owner) -> None:
+        """When the store may be written."""
+        self.is_held.set()
+        assert self.may_go.wait(PATIENCE_S)
+        super().keep(owner)
+
+
+def test_nobody_waits_for_a_store_behind_who_renews(clock: ManualClock) -> None:
+    """An event loop begins and ends runs meanwhile."""
+    claims = SlowClaims()
+    ours = keeper(claims, clock)
+    lease = at_once(ours.take_steps("r"))
+    claims.is_held.clear()
+    claims.may_go.clear()
+    renewing = Thread(target=ours.renew, daemon=True)
+    renewing.start()
+    assert claims.is_held.wait(PATIENCE_S)
+
+    assert in_time(lease.release, lambda: at_once(ours.take_steps("s")).release())
+    assert renewing.is_alive()
+    claims.may_go.set()
+    renewing.join(PATIENCE_S)
+    assert not renewing.is_alive()
 
 
 def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> None:

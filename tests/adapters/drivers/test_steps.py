@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import wraps
 from time import monotonic
 from typing import Any
@@ -328,9 +329,11 @@ async def test_who_is_cancelled_twice_writes_down_what_has_ended() -> None:
     journal.is_open = True
 
     @tool
-    async def quick() -> str:
-        """Ends at once."""
-        return "quick"
+    async def patient() -> str:
+        """Gives what it has when it is cancelled."""
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(10)
+        return "what it has"
 
     @tool
     async def slow() -> str:
@@ -342,10 +345,12 @@ async def test_who_is_cancelled_twice_writes_down_what_has_ended() -> None:
             await asyncio.sleep(10)
         return "slow"
 
-    both = ChatMessage.from_assistant(tool_calls=[ToolCall("quick", {}), ToolCall("slow", {})])
-    agent = Agent(chat_generator=ScriptedChatGenerator(both), tools=[quick, slow], journal=journal)
+    both = ChatMessage.from_assistant(tool_calls=[ToolCall("patient", {}), ToolCall("slow", {})])
+    chat = ScriptedChatGenerator(both)
+    agent = Agent(chat_generator=chat, tools=[patient, slow], journal=journal)
     run = asyncio.create_task(agent.run_async("Both.", run_id="r"))
-    await until(lambda: len(list(journal.read("r"))) == 5)
+    await until(lambda: len(list(journal.read("r"))) == 4)
+    await asyncio.sleep(0)
     run.cancel()
     await is_slow.wait()
     run.cancel()

@@ -171,6 +171,21 @@ def test_many_entries_are_appended_at_once(tmp_path: Path) -> None:
     assert list(journal.read("a")) == entries(0, 1 + 2 + 2 * sqlite.AT_ONCE + 1 + 99)
 
 
+def test_nothing_is_left_of_what_fails_among_others(tmp_path: Path) -> None:
+    """Its entries are written first; then its checkpoint turns out to be there already."""
+    journal = SQLiteJournal(tmp_path / "x.db")
+    journal.append("a", entries(0, 1), Checkpoint(2, {}))
+
+    failed = journal.submit("a", entries(1, 1), Checkpoint(2, {}))
+    other = journal.submit("b", entries(0, 1))
+
+    with pytest.raises(JournalError, match="could not be written: UNIQUE"):
+        failed.result(10)
+    other.result(10)
+    assert list(journal.read("a")) == entries(0, 1)
+    journal.append("a", entries(1, 1))
+
+
 def test_a_checkpoint_takes_little_room(tmp_path: Path) -> None:
     """It says again what the entries say."""
     journal = SQLiteJournal(tmp_path / "x.db")
