@@ -138,6 +138,10 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             **checked_options(options, AgentOptions.__annotations__),
         )
 
+    def __repr__(self) -> str:
+        generator = type(self.chat_generator).__name__
+        return f"<Agent: {generator}, tools: {list(self.spec.tools)}>"
+
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, types: object) -> object:

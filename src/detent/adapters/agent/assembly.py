@@ -14,7 +14,9 @@ from detent.adapters.agent.continuation import Thread, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
     require_callback,
+    require_keys,
     require_nothing_else,
+    require_said,
 )
 from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
@@ -141,6 +143,8 @@ class Assembly(Generic[S]):
         if thread is not None:
             before = yield from answer(self.journal, partial(thread.end, spec, after))
         opening, messages = continued(spec, before, conversation_of(request.messages))
+        require_keys(request.state, spec.state.fields)
+        require_said(messages, opening, request.state)
         new = start(
             opening,
             messages,

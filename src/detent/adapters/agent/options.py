@@ -38,6 +38,11 @@ def _is_break_point(request: object, attribute: object, value: Any) -> None:
         )
 
 
+def _is_dict(request: object, attribute: object, value: Any) -> None:
+    if not (value is None or isinstance(value, Mapping)):
+        raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
+
+
 @frozen
 class RunRequest(Generic[S]):
     """What one run is asked for: the parameters that all ways to begin it share.
@@ -49,7 +54,7 @@ class RunRequest(Generic[S]):
     messages: Messages
     break_point: BreakPoints | None = field(validator=_is_break_point)
     snapshot: AgentSnapshot | Mapping[str, Any] | str | None
-    generation_kwargs: Mapping[str, object] | None
+    generation_kwargs: Mapping[str, object] | None = field(validator=_is_dict)
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None

@@ -86,12 +86,19 @@ class RuleList(Rule):
     """The first of `rules` that fits a call decides about it; for others, `otherwise` does.
 
     A denial counts whatever has been confirmed. It goes through JSON: `to_dict`, `from_dict`.
+
+    Attributes:
+        rules: in the order in which they are tried.
+        otherwise: "allow", "ask" or "deny".
+        is_shared: whether other agents have the list as well. Else a rule that names a tool, an
+            argument or a state key that the agent has not got is a mistake, found at once.
     """
 
     rules: tuple[CallRule, ...] = field(
         converter=tuple[CallRule, ...], validator=deep_iterable(instance_of(CallRule))
     )
     otherwise: Effect = field(default="ask", validator=_is_effect)
+    is_shared: bool = field(default=False, kw_only=True, validator=instance_of(bool))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """What the first rule says that fits."""

@@ -71,7 +71,7 @@ def loaded(
     """
     found = None if from_start else _last_checkpoint(journal, run_id, until)
     entries = iter(journal.read(run_id, 0 if found is None else found[0]))
-    now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
+    now = _opened(spec, *(_opening(journal, entries, run_id) if found is None else found))
     if found is not None:
         now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
     more = islice(entries, None if until is None else max(0, until - now.length))
@@ -111,11 +111,15 @@ def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loade
     return Loaded(run, position, snapshot.held)
 
 
-def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
+def _opening(
+    journal: Journal, entries: Iterator[Entry], run_id: str
+) -> tuple[int, Mapping[str, Any]]:
     first = next(entries, None)
     if first is None:
+        is_told = type(journal).__repr__ is not object.__repr__
+        which = repr(journal) if is_told else type(journal).__name__
         raise RunNotFoundError(
-            f"the journal has no run {run_id!r}; journal.runs() lists those that it has"
+            f"{which} has no run {run_id!r}; journal.runs() lists those that it has"
         )
     if first.position != 0 or first.kind != STARTED:
         raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")

@@ -15,8 +15,10 @@ from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
+from detent.adapters.telemetry.logs import log_waiting
 from detent.core.chat.replies import ModelFailure
 from detent.core.control.breakpoints import Holds
+from detent.core.control.pending import pending
 from detent.core.errors import StateError
 from detent.core.machine.turns import output_of
 from detent.core.result import (
@@ -212,7 +214,10 @@ def _stopped(
     """
     rule = rules.first(run, held[0]) if held else None
     take_snapshot = partial(snapshot_of, spec, run, held, rule, at)
-    result = AgentResult(run, held, take_snapshot, partial(output_of, spec, run))
+    read_output = partial(output_of, spec, run)
+    result = AgentResult(run, held, take_snapshot, read_output, pending(spec, run))
+    if result.pending:
+        log_waiting(run.id, result.pending)
     if held and raises:
         raise BreakpointException(result, held, rule)
     return result
@@ -221,6 +226,8 @@ def _stopped(
 def _unanswered(run: Run[Any], error: BaseException) -> BaseException:
     if isinstance(error, ChatGeneratorError):
         error.run = run
+        if isinstance(error, AssertionError):  # of a double: where it was raised tells nothing
+            error.with_traceback(None)
     return error
 
 

@@ -92,6 +92,9 @@ class DirectoryJournal:
         with _told("made", self._path):
             make_directory(self._path)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._path)!r})"
+
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
