@@ -14,11 +14,13 @@ import pytest
 from detent import (
     Agent,
     AgentResult,
+    AlwaysAskPolicy,
     Appended,
     BlockingConfirmationStrategy,
     ChatGeneratorError,
     ChatMessage,
     ConfirmationUIResult,
+    HITLBreakpointException,
     NeverAskPolicy,
     Runs,
     ScriptedChatGenerator,
@@ -554,6 +556,37 @@ def test_an_agent_with_other_rules_is_told_where_it_parts() -> None:
 
     with pytest.raises(StoredDataError, match=r"entry 5 .* left the run at '2 Thinking"):
         changed.resume("r")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({}, {"confirmation_strategies": {"pay": AlwaysAskPolicy()}}, "was clear, and is guarded"),
+        ({"confirmation_strategies": {"pay": AlwaysAskPolicy()}}, {}, "rule, and is clear now"),
+        ({}, {"tools": []}, "it has no tool 'pay'"),
+        ({}, {"max_agent_steps": 1}, "the run would have ended there, by an exit condition or a "),
+        ({"max_agent_steps": 1}, {}, "the run had ended there, by an exit condition or a limit"),
+    ],
+)
+def test_it_is_told_in_what_it_differs(
+    before: dict[str, Any], now: dict[str, Any], told: str
+) -> None:
+    """As far as it shows: tools, confirmation rules, ends."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    def agent(**options: Any) -> Agent[Any]:
+        model = ScriptedChatGenerator(ToolCall("pay", {"amount": 3}), "done")
+        return Agent(**{"chat_generator": model, "tools": [pay], "journal": journal, **options})
+
+    journal = MemoryJournal()
+    with suppress(HITLBreakpointException):
+        agent(**before).run("pay", run_id="r")
+    with pytest.raises(StoredDataError, match=told):
+        agent(**now).resume("r")
 
 
 def test_secrets_of_the_generator_stay_out_of_the_journal() -> None:

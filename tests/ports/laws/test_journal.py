@@ -258,6 +258,30 @@ def test_a_store_whose_writers_race_is_found_out() -> None:
         many_writers_lose_nothing(lambda: journal)
 
 
+def test_a_store_without_a_lock_is_found_out() -> None:
+    """Each time: in it, nothing comes between the check of the place and the writing."""
+
+    class Unlocked(MemoryJournal):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[str, list[Entry]] = {}
+
+        def append(
+            self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+        ) -> None:
+            kept = self.kept.setdefault(run_id, [])
+            require_next(run_id, entries, len(kept))
+            kept.extend(entries)
+
+        def read(self, run_id: str, start: int = 0) -> list[Entry]:
+            return self.kept.get(run_id, [])[start:]
+
+    for _ in range(12):
+        journal = Unlocked()
+        with pytest.raises(AssertionError, match="exactly one wins"):
+            many_writers_lose_nothing(lambda journal=journal: journal)  # type: ignore[misc]
+
+
 def test_entries_must_follow_each_other() -> None:
     """Within one append there is no gap, and something is appended."""
     first, third = Entry(0, 0.0, "a", "running", {}), Entry(2, 0.0, "a", "running", {})
