@@ -101,7 +101,7 @@ def test_what_it_was_given_is_read_when_it_is_asked_for() -> None:
 def test_a_run_that_waits_says_so_and_what_to_do() -> None:
     """Whoever prints the result of a run that has not ended sees why, and how it goes on."""
     call = PendingCall("run-1", 1, 0, "c", "pay", "Pay.", {}, "too much", "digest", {})
-    held = AskModel(1, 1, (), (), {})
+    held = AskModel(1, 1, (), (), FrozenDict())
     paused = evolve(RUN, phase=Thinking())
 
     assert RESULT.what_waits() == ""

@@ -13,6 +13,7 @@ from detent import (
     AskAbove,
     AskAfter,
     ScriptedChatGenerator,
+    State,
     Tool,
     Toolset,
     WiringError,
@@ -44,7 +45,7 @@ class Server(Toolset):
         return iter(())
 
 
-def built(strategies: dict[Any, Any], *tools: Any) -> Agent:
+def built(strategies: dict[Any, Any], *tools: Any) -> Agent[State]:
     """An agent with these rules."""
     return Agent(
         chat_generator=ScriptedChatGenerator(),
