@@ -11,7 +11,6 @@ from attrs import field, frozen
 
 from detent.core.errors import DetentError
 
-
 LONG = 8
 """A secret with as many characters is found in no word by chance."""
 
