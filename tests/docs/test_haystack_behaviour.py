@@ -12,7 +12,7 @@ TESTS = Path(__file__).resolve().parents[1]
 PAGE = TESTS.parent / "docs" / "reference" / "haystack-behaviour.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", TEXT)))
-GROUPS = ("State", "Tool", "Toolset", "Tool invoker", "Agent", "Breakpoints", "Confirmation", "User")
+GROUPS = ("State", "Tool", "Toolset", "Tool invoker", "Agent", "Breakpoints", "Confirmation")
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED, ids=[name for _, name in NAMED])

@@ -104,7 +104,7 @@ def test_their_half_runs(make: Any, loop: None) -> None:
     """It does what the page says, so that what it is compared with is no straw man."""
     name = make.__name__
     if find_spec(name) is None:
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(reason=f"{name} is not installed")
     page = FOLDER / f"come-from-{'openai-' if name == 'agents' else ''}{name.replace('_', '-')}.md"
     (code,) = THERE.findall(page.read_text(encoding="utf-8"))
     exec(compile(code, page, "exec"), {"model": make(), "__name__": "page"})  # noqa: S102 - our page

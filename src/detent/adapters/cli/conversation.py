@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Conversation:
             if line.startswith("/"):
                 self._command(line)
             else:
-                self._answer(lambda show, line=line: self._asked(line, show))  # type: ignore[misc]
+                self._answer(partial(self._asked, line))
 
     def _asked(self, line: str, show: Show) -> AgentResult[Research]:
         return self.agent.run(line, show, thread_id=self.thread_id)
