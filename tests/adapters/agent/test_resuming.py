@@ -580,7 +580,8 @@ def test_it_is_told_in_what_it_differs(
 
     def agent(**options: Any) -> Agent[Any]:
         model = ScriptedChatGenerator(ToolCall("pay", {"amount": 3}), "done")
-        return Agent(**{"chat_generator": model, "tools": [pay], "journal": journal, **options})
+        parts: dict[str, Any] = {"chat_generator": model, "tools": [pay], "journal": journal}
+        return Agent(**{**parts, **options})
 
     journal = MemoryJournal()
     with suppress(HITLBreakpointException):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asyncio import Queue
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any, TypeAlias, cast
 
@@ -200,6 +199,8 @@ def require_keys(state: Mapping[str, object], keys: Collection[str]) -> None:
     """Raise StateError for what is neither an option of `Agent.run` nor a key of the state."""
     for name in state:
         if name not in keys:
+            from difflib import get_close_matches  # only for a mistake
+
             known = (*RUN_OPTIONS, *keys)
             close = [f"{one}=…" for one in get_close_matches(name, known, n=1)]
             meant = OTHER_NAMES.get(name) or next(iter(close), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -99,7 +99,9 @@ class Conversation:
 
 
 @contextmanager
-def typed_lines(kept: Path, files: Callable[[], list[str]], *, prompt: str) -> Iterator[Any]:
+def typed_lines(
+    kept: Path, files: Callable[[], list[str]], *, prompt: str
+) -> Generator[Callable[[], str]]:
     """A function that reads a line: with the arrow keys for those before, and Tab for names.
 
     Args:

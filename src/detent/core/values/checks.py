@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import wraps
 from math import inf
 from typing import Any, TypeVar, cast
@@ -54,6 +53,8 @@ def names_told(cls: type[C]) -> type[C]:
     @wraps(begin)
     def init(self: object, *values: Any, **options: Any) -> None:
         for name in options.keys() - known:
+            from difflib import get_close_matches  # only for a mistake
+
             close = get_close_matches(name, known, n=1)
             meant = f"did you mean {close[0]!r}? It" if close else "it"
             names = ", ".join(known)
