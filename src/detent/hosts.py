@@ -1,0 +1,30 @@
+"""Hosts: where runs live by themselves, and the port for one of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from detent.ports.hosting import Accepted as Accepted
+    from detent.ports.hosting import Host as Host
+    from detent.ports.hosting import HostedAgent as HostedAgent
+    from detent.ports.hosting import HostedRun as HostedRun
+    from detent.ports.hosting import HostRefusal as HostRefusal
+    from detent.ports.hosting import PendingQuestion as PendingQuestion
+    from detent.ports.hosting import Piece as Piece
+    from detent.ports.hosting import Said as Said
+    from detent.ports.hosting import TryAgain as TryAgain
+    from detent.ports.hosting import UnknownAgentError as UnknownAgentError
+    from detent.ports.hosting import Watched as Watched
+else:
+    from detent.exports import lazy_exports
+
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "ports.hosting": (
+                "Accepted Host HostRefusal HostedAgent HostedRun PendingQuestion Piece Said "
+                "TryAgain UnknownAgentError Watched"
+            ),
+        },
+    )
