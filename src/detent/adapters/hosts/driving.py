@@ -215,7 +215,11 @@ class Driving:
             halt(self._here[run_id].inbox)
         tasks: list[asyncio.Task[Any]] = list(self._tasks.values())
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=drain_s)
-            for task in late:
-                task.cancel()
+            await asyncio.wait(tasks, timeout=drain_s)
+            self.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def cancel(self) -> None:
+        """Cancel what is at work. What is known of it is recorded."""
+        for task in self._tasks.values():
+            task.cancel()
