@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from detent.adapters.drivers.loading import RunNotFoundError
 from detent.adapters.system.terminal import escape_control
 from detent.core.control.claims import RunBusyError
 from detent.core.machine.calls import DecisionRefusedError
+from detent.ports.journal import RunNotFoundError
 
 FAILED, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 3, 4, 5, 6, 130
 """The exit codes beside 0, success, and click's own 2: the command was not written as it should."""
