@@ -14,6 +14,7 @@ DOORS = (
     "detent.journals",
     "detent.machine",
     "detent.models",
+    "detent.telemetry",
     "detent.testing",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)
