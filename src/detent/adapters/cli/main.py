@@ -1,4 +1,4 @@
-"""`detent run`, `detent chat` and `detent models`."""
+"""`detent run`, `detent chat` and `detent models`; `detent runs` is a room of its own."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from rich.console import Console
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
 from detent.adapters.cli.program import program
+from detent.adapters.cli.runs.group import runs
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
@@ -88,6 +89,9 @@ class _QuotingGroup(click.Group):
 @click.version_option(package_name="detent")
 def main() -> None:
     """Agents that can stop at any point and carry on."""
+
+
+main.add_command(runs)
 
 
 @main.command()

@@ -1,0 +1,60 @@
+"""How a command over runs ends: its exit code, and the message that goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from detent.adapters.drivers.loading import RunNotFoundError
+from detent.adapters.system.terminal import escape_control
+from detent.core.control.claims import RunBusyError
+from detent.core.errors import DetentError
+from detent.core.machine.calls import DecisionRefusedError
+from detent.ports.chat import ChatGeneratorError
+from detent.ports.journal import JournalConflictError
+
+FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+"""The exit codes; 0 is success."""
+CODES: tuple[tuple[type[Exception], int], ...] = (
+    (RunNotFoundError, NOT_FOUND),
+    (RunBusyError, BUSY),
+    (JournalConflictError, BUSY),
+    (DecisionRefusedError, REFUSED),
+    (DetentError, FAILED),
+    (ChatGeneratorError, FAILED),
+    (ImportError, FAILED),
+    (OSError, FAILED),
+    (ValueError, USAGE),
+)
+"""The code of each error; the first that fits counts."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def told(text: str, code: int) -> click.ClickException:
+    """An error with a code of ours. What it quotes steers no terminal."""
+
+    class Ended(click.ClickException):
+        exit_code = code
+
+    return Ended(escape_control(text))
+
+
+def with_codes(command: F) -> F:
+    """The command, whose errors end the program with their codes, and a message to stderr."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except tuple(kind for kind, _ in CODES) as error:
+            code = next(code for kind, code in CODES if isinstance(error, kind))
+            raise told(str(error), code) from error
+
+    return run  # type: ignore[return-value]  # it takes and gives the same
