@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from copy import copy
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def agents_at(app: str) -> list[Agent[Any, Any]]:
         wanted = repr(name) if name else " or ".join(map(repr, USUAL))
         raise click.UsageError(f"--app: module {module_name!r} has no {wanted}")
     found = getattr(module, names[0])
-    given = found() if callable(found) and not isinstance(found, Agent) else found
+    given = found() if _makes(found) else found
     if isinstance(given, Mapping):
         given = given.values()
     several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
@@ -49,6 +50,17 @@ def agents_at(app: str) -> list[Agent[Any, Any]]:
     if not agents:
         raise click.UsageError(f"--app: {app} is no agent, nor a list of agents: {given!r:.80}")
     return agents
+
+
+def _makes(found: object) -> bool:
+    """Whether it is a function that can be called as it is."""
+    if not callable(found) or isinstance(found, Agent):
+        return False
+    try:
+        signature(found).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[Any, Any]:

@@ -315,19 +315,24 @@ def _mark(story: Story, at: float, mark: str) -> None:
         for call, word in zip(calls, statuses, strict=False):
             name, _, inner = word.partition("(")
             call.status = STATUSES.get(name, call.status)
-            if call.status in SETTLED and call.ended_at is None:
-                call.ended_at = at
+            if call.status in SETTLED:
+                _end(call, at)
             if inner and call.inside is not None:
                 _mark(call.inside, at, inner[:-1])
         return
     for call in story.calls:  # the turn is over: each has its answer
-        if call.ended_at is None:
-            call.ended_at = at
-            call.status = call.status if call.status in SETTLED else "done"
-            if call.inside is not None and call.inside.turns and not call.result:
-                call.result = call.inside.turns[-1].text
+        call.status = call.status if call.status in SETTLED else "done"
+        _end(call, at)
     if phase != "Done":
         _turn(story, number, at)
+
+
+def _end(call: Call, at: float) -> None:
+    """A call has its answer; that of an agent is the last that it has said."""
+    if call.ended_at is None:
+        call.ended_at = at
+        if call.inside is not None and call.inside.turns and not call.result:
+            call.result = call.inside.turns[-1].text
 
 
 def _words(mark: str) -> list[str]:
