@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from detent.adapters.drivers.loading import RunNotFoundError
-from detent.adapters.system.terminal import escape_control
 from detent.core.control.claims import RunBusyError
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError
@@ -35,12 +34,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def told(text: str, code: int) -> click.ClickException:
-    """An error with a code of ours. What it quotes steers no terminal."""
+    """An error with a code of ours. What it quotes is escaped where all errors are shown."""
 
     class Ended(click.ClickException):
         exit_code = code
 
-    return Ended(escape_control(text))
+    return Ended(text)
 
 
 def with_codes(command: F) -> F:
