@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,14 @@ from detent import (
     SQLiteJournal,
     ToolCall,
 )
-from detent.journals import DirectoryJournal, PostgresJournal
+from detent.journals import DirectoryJournal, EncryptedJournal, PostgresJournal, Runs
 from detent.models import ChatReply, ModelFailure, Usage
 from tests.adapters.cli.runs.clerks import (
     PAY,
     app,
     begin,
     call,
+    clerk,
     document,
     look,
     said,
@@ -108,6 +111,31 @@ def test_to_look_makes_no_store(tmp_path: Path, url: str, monkeypatch: pytest.Mo
     call("list", "--store", url, code=5)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    """With a sentence, and no trace."""
+    (tmp_path / "notes.txt").write_text("no database " * 100, encoding="utf-8")
+
+    assert "Error: " in call("list", "--store", str(tmp_path / "notes.txt"), code=1).stderr
+
+
+def test_what_is_sealed_is_read_by_the_journal_of_its_agent(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it is said that it is; nothing that is not sealed is written beside it."""
+    sealed = EncryptedJournal(SQLiteJournal(path), lambda data: data[::-1], lambda data: data[::-1])
+    begin(sealed, "secret", said(PAY))
+    monkeypatch.setitem(sys.modules, "sealing", module := types.ModuleType("sealing"))
+    vars(module)["agent"] = clerk(sealed)
+
+    assert "Bob" not in call("show", "secret").stdout
+    assert "--store app:" in call("show", "secret").stdout
+    assert "--store app:" in call("cancel", "secret", code=2).stderr
+    assert "user: Pay Bob" in call("show", "secret", "--store", "app:sealing").stdout
+    call("decide", "secret", "--confirm", "--app", "sealing", "--store", "app:sealing")
+    call("cancel", "secret", "--store", "app:sealing")
+    assert Runs(sealed, clerk(None).spec).at("secret").outcome is not None
 
 
 def test_what_is_no_store_is_a_wrong_use(tmp_path: Path) -> None:

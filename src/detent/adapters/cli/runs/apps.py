@@ -64,7 +64,9 @@ def _makes(found: object) -> bool:
 
 
 def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[Any, Any]:
-    """The agent called `name`, with its runs in `store`.
+    """The agent called `name`. One without a journal has its runs in `store`.
+
+    One that has a journal keeps it: it may seal or redact what is written.
 
     Raises:
         ClickException: there is no `app`, or it has no such agent.
@@ -80,6 +82,8 @@ def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[An
         has = ", ".join(repr(agent.assembly.name) for agent in agents)
         raise click.UsageError(f"--app: the run is of agent {name!r}, and {app} has {has}")
     (agent,) = named or agents
+    if agent.assembly.journal is not None:
+        return agent
     bound = copy(agent)
     vars(bound)["_assembly"] = evolve(agent.assembly, journal=store)
     return bound

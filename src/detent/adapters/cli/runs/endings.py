@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -30,8 +28,6 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 )
 """The code of each error; the first that fits counts."""
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 def told(text: str, code: int) -> click.ClickException:
     """An error with a code of ours. What it quotes is escaped where all errors are shown."""
@@ -42,18 +38,16 @@ def told(text: str, code: int) -> click.ClickException:
     return Ended(text)
 
 
-def with_codes(command: F) -> F:
-    """The command, whose errors end the program with their codes, and a message to stderr."""
+class CodedGroup(click.Group):
+    """Commands whose errors end the program with their codes, and a message to stderr."""
 
-    @wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
         try:
-            return command(*args, **options)
+            return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         except tuple(kind for kind, _ in CODES) as error:
             code = next(code for kind, code in CODES if isinstance(error, kind))
             raise told(str(error), code) from error
-
-    return run  # type: ignore[return-value]  # it takes and gives the same

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from detent.adapters.cli.runs.endings import CodedGroup
 from detent.adapters.cli.runs.keeping import backup, clean, export, verify
 from detent.adapters.cli.runs.looking import list_runs, pending, show
 from detent.adapters.cli.runs.steering import cancel, decide, resume
@@ -11,7 +12,7 @@ from detent.adapters.cli.runs.trying import diff, fork, replay
 from detent.adapters.cli.runs.watching import watch
 
 
-@click.group()
+@click.group(cls=CodedGroup)
 def runs() -> None:
     """Look into the runs of a store, and steer them.
 

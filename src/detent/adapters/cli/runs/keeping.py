@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.endings import FAILED, with_codes
+from detent.adapters.cli.runs.endings import FAILED
 from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, say
@@ -34,7 +34,6 @@ SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 @store_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: here]")
 @click.option("--json", "as_json", is_flag=True, help="One document; else a line for each entry.")
-@with_codes
 def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -> None:
     """Write all that is stored of a run as JSON. Secret arguments are masked."""
     name = run_named(store, run_id)
@@ -55,7 +54,6 @@ def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -
 @store_option
 @app_option
 @json_option
-@with_codes
 def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json: bool) -> None:
     """Read all of some runs, or of every run: whether it is whole, and what was written.
 
@@ -90,14 +88,13 @@ def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
         return "entries are missing"
     if app is None:
         return None
-    return replayed(store, agent_for(app, story.agent, store, "replay"), run_id)
+    return replayed(agent_for(app, story.agent, store, "replay"), run_id)
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @store_option
 @json_option
-@with_codes
 def backup(*, file: Path, store: Journal, as_json: bool) -> None:
     """Copy a whole SQLite store to FILE, as it is at one instant; others may write on."""
     if not isinstance(store, SQLiteJournal):
@@ -127,7 +124,6 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
 @click.option("--dry-run", is_flag=True, help="Only show which.")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @json_option
-@with_codes
 def clean(*, store: Journal, older_than: float, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Delete the runs that have ended and were last written to so long ago.
 

@@ -11,7 +11,7 @@ from attrs import asdict
 from rich.console import Console
 
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.endings import NOT_FOUND, told, with_codes
+from detent.adapters.cli.runs.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import (
@@ -43,7 +43,6 @@ VIEWS = ("tree", "timeline", "cost", "entries")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
 @click.option("--after", metavar="CURSOR", help="Go on behind a page: its `next`, as JSON.")
 @json_option
-@with_codes
 def list_runs(
     *,
     store: Journal,
@@ -92,7 +91,6 @@ def _cursor(text: str | None) -> Any:
 @app_option
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Of runs.")
 @json_option
-@with_codes
 def pending(
     *, run_id: str | None, store: Journal, app: str | None, limit: int, as_json: bool
 ) -> None:
@@ -167,7 +165,6 @@ def shown(call: PendingCall) -> list[Line]:
 @store_option
 @click.option("--view", type=click.Choice(VIEWS), default="tree", show_default=True)
 @json_option
-@with_codes
 def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
     """Show what a run has done: as a tree, on a line of time, what it cost, entry by entry."""
     name = run_named(store, run_id)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from detent.adapters.cli.runs.stores import ids_that_begin, own_store, store_at
+from detent.adapters.cli.runs.stores import FORMS, ids_that_begin, own_store, store_at
 from detent.core.errors import DetentError
 from detent.ports.journal import Journal
 
@@ -40,7 +40,7 @@ def store_option(command: F) -> F:
         metavar="URL",
         envvar="DETENT_STORE",
         callback=_store,
-        help="runs.db, sqlite:PATH, dir:FOLDER or postgresql://… [default: that of detent run]",
+        help=f"{FORMS}. [default: that of detent run]",
     )(command)
 
 

@@ -16,12 +16,12 @@ from detent.adapters.cli.runs.endings import (
     REFUSED,
     WAITING,
     told,
-    with_codes,
 )
 from detent.adapters.cli.runs.looking import required_story, shown
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, put_lines, say
 from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.runs.story import SEALED
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
@@ -49,7 +49,6 @@ TRIES = 20
 @click.option("--digest", metavar="TEXT", help="Decide only if this is what waits still.")
 @click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
 @json_option
-@with_codes
 def decide(
     *, run_id: str, call: str | None, store: Journal, app: str | None, as_json: bool, **said: Any
 ) -> None:
@@ -114,7 +113,6 @@ def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
 @click.option("--take-over", is_flag=True, help="Take it even from a process that drives it.")
 @click.option("--wait", type=click.FloatRange(0), default=0, metavar="SECONDS", help="For that.")
 @json_option
-@with_codes
 def resume(
     *, run_id: str, store: Journal, app: str | None, take_over: bool, wait: float, as_json: bool
 ) -> None:
@@ -158,11 +156,12 @@ def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> 
 @store_option
 @click.option("--reason", default="cancelled at the command line", show_default=True)
 @json_option
-@with_codes
 def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
     """End a run where it is. Whoever drives it hears of it with the next thing that happens."""
     name = run_named(store, run_id)
     story = required_story(store, name)
+    if SEALED in story.notes:  # what is not sealed makes the run unreadable
+        raise click.UsageError(SEALED)
     for left in reversed(range(TRIES)):
         if story.status in ENDED:
             raise told(f"run {name} has ended already: it is {story.status}", REFUSED)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
+from detent.adapters.cli.runs.apps import agents_at
 from detent.adapters.cli.runs.endings import NOT_FOUND, told
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
 
-FORMS = "runs.db, sqlite:PATH, dir:FOLDER or postgresql://…"
+FORMS = "runs.db, sqlite:PATH, dir:FOLDER, postgresql://… or app:MODULE:NAME"
 PAGE = 1_000
 """So many runs are looked at together."""
 NAMED = 5
@@ -25,6 +26,8 @@ NAMED = 5
 def store_at(url: str) -> Journal:
     """The store that a URL names. It must be there: to look makes none.
 
+    ``app:module:name`` is the journal of an agent, which knows how to read what it has sealed.
+
     Raises:
         ClickException: it is not there, or the URL is none.
     """
@@ -33,6 +36,8 @@ def store_at(url: str) -> Journal:
         from detent.adapters.journals.postgres import PostgresJournal
 
         return PostgresJournal(url)
+    if scheme == "app":
+        return agents_at(rest)[0].assembly.required_journal
     if not found or scheme in {"sqlite", "dir"} or not scheme.isalnum() or Path(url).exists():
         is_folder = scheme == "dir" if found else Path(url).is_dir()
         path = Path(_path(rest) if scheme in {"sqlite", "dir"} and found else url).expanduser()

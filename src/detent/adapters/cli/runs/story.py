@@ -115,6 +115,7 @@ class Story:
         return found
 
 
+SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
 WAITS = "waits for a human"
 STATUSES = {
     "AwaitingPolicy": "asked for",
@@ -175,6 +176,8 @@ def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = at
     story.asked = [text_in(one) for one in messages_in(data) if one.get("role") == "user"]
+    if "sealed" in data:
+        story.notes.append(SEALED)
     _open(story, at, _object(data.get("run")))
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.runs.apps import agent_for
-from detent.adapters.cli.runs.endings import FAILED, told, with_codes
+from detent.adapters.cli.runs.endings import FAILED, told
 from detent.adapters.cli.runs.looking import required_story
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import Line, put_json, put_lines, say, short
@@ -36,7 +36,6 @@ AROUND = 3
 @click.option("--new-id", metavar="ID", help="What the new run is called.")
 @click.option("--run", "drives", is_flag=True, help="Go on with it at once.")
 @json_option
-@with_codes
 def fork(
     *,
     run_id: str,
@@ -52,7 +51,7 @@ def fork(
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "fork")
     said = [] if message is None else [ChatMessage.from_user(message)]
-    snapshot = Runs(store, agent.spec).fork(name, at, messages=said)
+    snapshot = Runs(agent.assembly.required_journal, agent.spec).fork(name, at, messages=said)
     console = Console(stderr=as_json)
     if drives:
         shown = Show(console)
@@ -75,7 +74,6 @@ def fork(
 @store_option
 @app_option
 @json_option
-@with_codes
 def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> None:
     """Make a run again of all its events, and compare it with what is stored. Needs --app.
 
@@ -83,7 +81,7 @@ def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
     """
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "replay")
-    problem = replayed(store, agent, name)
+    problem = replayed(agent, name)
     if as_json:
         put_json({"run_id": name, "equal": problem is None, "problem": problem})
     elif problem is None:
@@ -92,9 +90,9 @@ def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
         raise told(problem, FAILED)
 
 
-def replayed(store: Journal, agent: Agent[Any, Any], run_id: str) -> str | None:
+def replayed(agent: Agent[Any, Any], run_id: str) -> str | None:
     """Why a run is another one when it is made again; None where it is the same."""
-    runs = Runs(store, agent.spec)
+    runs = Runs(agent.assembly.required_journal, agent.spec)
     try:
         again, stored = runs.replay(run_id), runs.at(run_id)
     except StoredDataError as error:
@@ -107,7 +105,6 @@ def replayed(store: Journal, agent: Agent[Any, Any], run_id: str) -> str | None:
 @run_argument("run_b")
 @store_option
 @json_option
-@with_codes
 def diff(*, run_a: str, run_b: str, store: Journal, as_json: bool) -> None:
     """Show from where on two runs differ, and what each has said and done then.
 

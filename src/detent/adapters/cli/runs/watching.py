@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from detent.adapters.cli.runs.endings import NOT_FOUND, told, with_codes
+from detent.adapters.cli.runs.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.entries import Reader
 from detent.adapters.cli.runs.options import run_argument, store_option
 from detent.adapters.cli.runs.printing import compact, say, short
@@ -33,7 +33,6 @@ no longer at once, so that Ctrl-C is heard."""
 @click.option("--until-waiting", is_flag=True, help="End also where the run waits for a human.")
 @click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Without news.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each entry.")
-@with_codes
 def watch(
     *,
     run_id: str,
