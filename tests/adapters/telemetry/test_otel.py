@@ -28,17 +28,23 @@ from detent import (
     BlockingConfirmationStrategy,
     ChatGeneratorError,
     ChatMessage,
+    ChatRole,
     Confirmed,
+    FileContent,
     HITLBreakpointException,
+    ImageContent,
+    Inbox,
     MemoryJournal,
     ScriptedChatGenerator,
     SecretParameter,
+    TextContent,
     ToolCall,
     tool,
 )
 from detent.adapters.telemetry import conventions as names
 from detent.journals import RedactedJournal
-from detent.models import ChatReply, ModelFailure, Usage
+from detent.machine import CancelRequested
+from detent.models import ChatReply, Citation, ModelFailure, Usage
 from detent.telemetry import Drive, OpenTelemetry
 from detent.testing import JumpingClock, ScriptedHuman
 
@@ -265,6 +271,68 @@ def test_failures_have_a_type_and_tell_no_secret(seen: Seen) -> None:
     assert "secret" not in "".join(span.to_json() for span in seen.all())
 
 
+@pytest.mark.parametrize("others", [(), (ToolCall("look", {"q": "x"}),)])
+def test_an_agent_inside_without_an_answer_has_failed(
+    seen: Seen, others: tuple[ToolCall, ...]
+) -> None:
+    """Whether it is the last whose answer the turn waits for or not."""
+    broken = ChatGeneratorError(ModelFailure("server", "out of order"))
+    inner = Agent(chat_generator=ScriptedChatGenerator(broken), model_retries=0)
+    helper = AgentTool(inner, name="helper", description="Helps.")
+    calls = (ToolCall("helper", {"task": "t"}), *others)
+    clerk(seen, ChatMessage.from_assistant(tool_calls=calls), "Done.", tools=[helper, look]).run(
+        "Go"
+    )
+
+    for name in ("execute_tool helper", "invoke_agent helper"):
+        assert seen.named(name).status.status_code is StatusCode.ERROR
+    assert seen.named("invoke_agent clerk").status.status_code is StatusCode.UNSET
+
+
+def test_a_question_that_is_void_ends(seen: Seen) -> None:
+    """As that of a run which is cancelled."""
+    journal, rules = MemoryJournal(), {"pay": AlwaysAskPolicy()}
+    options: Any = {"journal": journal, "confirmation_strategies": rules}
+    agent = clerk(seen, ToolCall("pay", {"amount": 1}), **options)
+    agent.run("Go", run_id="r", raise_at_break_point=False)
+    seen.spans.clear()
+    inbox = Inbox()
+    inbox.put(CancelRequested("not needed"))
+    agent.resume("r", inbox=inbox)
+
+    assert attributes(seen.named("ask_human pay"))[names.DECISION] == "void"
+    assert attributes(seen.named("invoke_agent clerk"))[names.EXIT_REASON] == "cancelled"
+
+
+def test_a_task_that_is_cancelled_ends_its_spans(seen: Seen) -> None:
+    """What is at work then has failed by that."""
+    started = asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def cancelled() -> None:
+        agent = clerk(seen, ToolCall("wait"), tools=[wait])
+        task = asyncio.create_task(agent.run_async("Go"))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+
+    kinds = {span.name: attributes(span).get(names.ERROR_TYPE) for span in seen.all()}
+    assert kinds == {
+        "chat": None,
+        "execute_tool wait": "CancelledError",
+        "invoke_agent clerk": "CancelledError",
+    }
+
+
 def test_a_human_who_is_asked_here_is_waited_for(seen: Seen) -> None:
     """The wait is a span of its own, with what was decided, and is counted."""
     rules = {"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), ScriptedHuman(Confirmed()))}
@@ -421,6 +489,33 @@ def test_contents_are_there_if_asked_for_and_redacted(seen: Seen) -> None:
     assert json.loads(last[names.OUTPUT_MESSAGES])[0]["parts"] == [
         {"type": "text", "content": "Paid from [card]."}
     ]
+
+
+def test_contents_of_every_kind(seen: Seen) -> None:
+    """Reasoning, images, files and citations, in what is said and in what tools give."""
+
+    @tool
+    def draw() -> list[Any]:
+        """Draw."""
+        return [TextContent("a picture"), ImageContent("aGk=")]
+
+    files: Any = [FileContent("aGk=", "application/pdf"), "Draw this."]
+    thought = ChatMessage.from_assistant(tool_calls=[ToolCall("draw")], reasoning="hm")
+    source = ChatMessage(ChatRole.ASSISTANT, (TextContent("Here."), Citation("https://x.example")))
+    agent = clerk(seen, thought, source, tools=[draw], telemetry=seen.telemetry(contents=True))
+    agent.run([ChatMessage.from_user(content_parts=files)])
+
+    last = attributes([span for span in seen.all() if span.name == "chat"][-1])
+    asked, called, given = json.loads(last[names.INPUT_MESSAGES])
+    assert [part["type"] for part in asked["parts"]] == ["blob", "text"]
+    assert called["parts"][0] == {"type": "reasoning", "content": "hm"}
+    assert [one["type"] for one in given["parts"][0]["response"]] == ["text", "blob"]
+    assert json.loads(last[names.OUTPUT_MESSAGES])[0]["parts"][1] == {
+        "type": "citation",
+        "url": "https://x.example",
+        "title": None,
+    }
+    assert "aGk=" not in "".join(span.to_json() for span in seen.all())
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,14 @@ from detent.adapters.telemetry import conventions as names
 from detent.adapters.telemetry.contents import Contents
 from detent.adapters.telemetry.instruments import Instruments
 from detent.adapters.telemetry.works import Came, ModelWork, ToolWork, Work, failed
-from detent.core.machine.delegation import runs_in
+from detent.core.machine.delegation import nested_run, runs_in
 from detent.core.result import BreakpointException
 from detent.core.run.approval import DecisionRecord
 from detent.core.run.effects import AskModel, Effect, RunTool
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Failed
 from detent.core.run.refs import AgentRef, CallRef, Path
-from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
+from detent.core.run.run import AwaitingDecision, Delegated, Faulted, Run, Slot
 from detent.core.storage.journal import status_of
 from detent.ports.confirmation import HITLBreakpointException
 from detent.ports.telemetry import Drive, Model
@@ -35,6 +35,8 @@ Place: TypeAlias = tuple[Path, CallRef]
 """A call of the run, or of an agent inside it."""
 
 MARK = re.compile(r"\.00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})\Z")
+OTHER = "_OTHER"
+"""What the conventions say of an error that has no name."""
 PAUSED = (BreakpointException, HITLBreakpointException)
 """What the caller of a run is told that waits: it is no error."""
 
@@ -200,7 +202,7 @@ class TracedLeg:
         """Begin or end what a call is at, after something has happened to it."""
         slot = _slot(run, path, ref)
         if slot is None:
-            self._close((path, ref), _slot(before, path, ref))
+            self._close((path, ref), _kind_of_answer(run, before, path, ref))
         else:
             self._look_at_slot(path, slot)
 
@@ -211,12 +213,12 @@ class TracedLeg:
         if is_agent or isinstance(status, AwaitingDecision):
             if found is not None and (found.inner is not None) is is_agent:
                 return
-            self._close(place, slot)
+            self._close(place, _fault_kind(slot))
             self._open[place] = (
                 self._begun_agent(path, slot) if is_agent else self._asked(path, slot)
             )
         elif found is not None:
-            self._close(place, slot)
+            self._close(place, _fault_kind(slot))
 
     def _begun_agent(self, path: Path, slot: Slot) -> _Open:
         work = ToolWork.of_agent(slot)
@@ -252,12 +254,14 @@ class TracedLeg:
         traits = {names.TOOL_NAME: call.tool_name}
         self._instruments.human(max(0.0, record.at - asked_at), traits)
 
-    def _close(self, place: Place, slot: Slot | None, *, is_left: bool = False) -> None:
-        """End what was open at a place. What is left there is open still, in another leg."""
+    def _close(self, place: Place, kind: str | None, *, is_left: bool = False) -> None:
+        """End what was open at a place, and say how it has failed, if it has.
+
+        What is left there is open still, in another leg.
+        """
         found = self._open.pop(place, None)
         if found is None:
             return
-        kind = _fault_kind(slot)
         if found.inner is not None:
             self._end_agent(found, found.inner, found.tool_name, kind)
         elif not is_left:
@@ -309,10 +313,19 @@ def _slot(run: Run[Any], path: Path, ref: CallRef) -> Slot | None:
     return slot if slot is not None and slot.ref == ref else None
 
 
-def _fault_kind(slot: Slot | None) -> str | None:
-    fault = getattr(slot.status, "fault", None) if slot is not None else None
-    kind: str | None = getattr(fault, "kind", None)
-    return kind
+def _fault_kind(slot: Slot) -> str | None:
+    return slot.status.fault.kind if isinstance(slot.status, Faulted) else None
+
+
+def _kind_of_answer(run: Run[Any], before: Run[Any], path: Path, ref: CallRef) -> str | None:
+    """Whether a call whose turn is over has failed: the conversation has its answer."""
+    try:
+        inner, count = nested_run(run, path), len(nested_run(before, path).slots)
+    except LookupError:  # so is the turn of the agent around it
+        return None
+    said = [one for message in inner.messages[-count:] for one in message.tool_call_results]
+    is_known = len(said) == count > ref.place
+    return OTHER if is_known and said[ref.place].error else None
 
 
 def _summary(first: Run[Any], run: Run[Any]) -> Attributes:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from detent.adapters.cli.runs.printing import compact
-from detent.adapters.cli.runs.story import Story, messages_in, story_of, text_in
+from detent.adapters.cli.runs.story import TAKEN_UP, Story, messages_in, story_of, text_in
 from detent.core.tools.masking import masked
 from detent.ports.journal import Journal
 
@@ -35,7 +35,7 @@ def _of_message(message: Any) -> Iterator[str]:
         yield f"result: {text_in(message)}"
         return
     if message.get("role") == "assistant":
-        yield f"model: {_text(given)}"
+        yield f"model: {text_in(message)}"
         for part in given:
             if part.get("$type") == "ToolCall":
                 arguments = masked(part.get("arguments", {}), part.get("secret", ()))
@@ -43,11 +43,7 @@ def _of_message(message: Any) -> Iterator[str]:
     elif message.get("role") == "tool":
         yield from (f"result: {text_in(part)}" for part in given)
     else:
-        yield f"{message.get('role')}: {_text(given)}"
-
-
-def _text(parts: list[Any]) -> str:
-    return "\n".join(str(part["text"]) for part in parts if "text" in part)
+        yield f"{message.get('role')}: {text_in(message)}"
 
 
 def _of_story(story: Story) -> Iterator[str]:
@@ -62,4 +58,4 @@ def _of_story(story: Story) -> Iterator[str]:
                 yield f"result: {call.result}"
             elif call.status != "begun":
                 yield f"{call.tool} {call.status}"
-    yield from story.notes
+    yield from (note for note in story.notes if note != TAKEN_UP)

@@ -116,6 +116,7 @@ class Story:
 
 
 SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
+TAKEN_UP = "a process has taken it up again"
 WAITS = "waits for a human"
 STATUSES = {
     "AwaitingPolicy": "asked for",
@@ -169,7 +170,8 @@ def text_in(message: Json) -> str:
     if isinstance(content, str):
         return content
     parts = [part for part in _list(content) if isinstance(part, dict)]
-    return "\n".join(str(part.get("text") or part.get("result") or "") for part in parts)
+    found = [part.get("text", part.get("result")) for part in parts]
+    return "\n".join(one for one in found if isinstance(one, str))
 
 
 def _begin(story: Story, at: float, data: Json) -> None:
@@ -229,7 +231,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
     elif kind == "AnswerRejected":
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":
-        story.notes.append("a process has taken it up again")
+        story.notes.append(TAKEN_UP)
     story.last_at = at
     _mark(story, at, str(data.get("mark", "")))
 
