@@ -13,6 +13,7 @@ import pytest
 
 import detent
 import detent.approvals
+import detent.hosts
 import detent.journals
 import detent.machine
 import detent.models
@@ -20,8 +21,13 @@ import detent.telemetry
 import detent.testing
 
 SUBJECTS = [
-    *(detent.approvals, detent.journals, detent.machine, detent.models),
-    *(detent.telemetry, detent.testing),
+    detent.approvals,
+    detent.hosts,
+    detent.journals,
+    detent.machine,
+    detent.models,
+    detent.telemetry,
+    detent.testing,
 ]
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120

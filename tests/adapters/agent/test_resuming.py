@@ -29,7 +29,6 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.adapters.drivers.loading import RunNotFoundError
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
@@ -42,6 +41,7 @@ from detent.core.control.breakpoints import (
 from detent.core.errors import StoredDataError
 from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
+from detent.journals import RunNotFoundError
 from detent.machine import WaitUntil
 from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent.decisions import RunDecisions
-from detent.adapters.agent.options import AgentOptions, Messages, RunRequest
+from detent.adapters.agent.options import AgentOptions, RunRequest
 from detent.adapters.agent.streams import RunStreams
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from detent.ports.chat import (
         AsyncChatGenerator,
         ChatGenerator,
+        Messages,
         StreamingCallback,
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure
+from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure, has_ended
 from detent.adapters.agent.continuation import Thread, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
@@ -21,7 +21,7 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
-from detent.adapters.drivers.callbacks import CallbackDispatcher
+from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
@@ -40,9 +40,8 @@ from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
-from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event, Resumed
-from detent.core.run.run import NO_OPTIONS, Run, RunOptions
+from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
@@ -93,6 +92,7 @@ class Assembly(Generic[S]):
     )
     clock: Clock = field(kw_only=True, factory=SystemClock)
     chance: Chance = field(kw_only=True, factory=SystemChance)
+    listener: PieceListener | None = field(kw_only=True, default=None)
     telemetry: Telemetry | None = field(kw_only=True, default=None)
     _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
     _keeper: Keeper | None = field(
@@ -201,7 +201,7 @@ class Assembly(Generic[S]):
         if not (keeper is None or take_over):
             yield from keeper.require_free(run_id)
         at = yield from answer(journal, partial(loaded, journal, spec, run_id))
-        if _has_ended(at.run):
+        if has_ended(at.run):
             return self._handle(spec, at, streaming_callback, break_point)
         lease = yield from claim(keeper, run_id, take_over=take_over)
 
@@ -328,6 +328,7 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
             lease=lease,
+            listener=self.listener,
         )
 
     def _watching(
@@ -393,8 +394,3 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
 
 def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> None:
     tell(evolve(chunk, agents=(name, *chunk.agents)))
-
-
-def _has_ended(run: Run[Any]) -> bool:
-    """Whether there is nothing to drive, and so nothing to claim."""
-    return run.outcome is not None and not has_no_answer(run)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, cast
 
 from attrs import evolve
 
-from detent.adapters.agent.options import Messages
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
+from detent.ports.chat import Messages
 
 Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict
 
 from attrs import field, frozen
 
@@ -12,22 +12,18 @@ from detent.core.state.typevars import S
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.chat.messages import ChatMessage
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
     from detent.ports.chance import Chance
-    from detent.ports.chat import StreamingCallback
+    from detent.ports.chat import Messages, StreamingCallback
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
     from detent.ports.telemetry import Telemetry
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
-"""A conversation: its messages, one message, or what the user says as plain text."""
 
 
 def _is_break_point(request: object, attribute: object, value: Any) -> None:

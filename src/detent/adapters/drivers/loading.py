@@ -26,16 +26,18 @@ from detent.core.storage.snapshot import (
     passing_snapshot,
     run_of,
 )
-from detent.ports.journal import Entry, Journal, JournalDamagedError, with_data
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalDamagedError,
+    RunNotFoundError,
+    with_data,
+)
 
 STARTED = "Started"
 STOPPED = "Stopped"
 FORGOTTEN = "Forgotten"
 """The last entry of a run that is just being deleted."""
-
-
-class RunNotFoundError(DetentError, LookupError):
-    """The journal has no such run."""
 
 
 @frozen

@@ -154,6 +154,10 @@ def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
         query = RunQuery(status, agent, thread_id, before, limit)
         found = list(make().runs(query))
         _expect(found == page_of(whole, query), f"a page is a part of the list ({query})")
+    for run_id, status, before in product(("r5", "r2"), (None, "done"), (None, (2.0, "r5"))):
+        query = RunQuery(status, before=before, run_id=run_id)
+        found = list(make().runs(query))
+        _expect(found == page_of(whole, query), f"a run is found by its id ({query})")
 
 
 def a_listing_is_kept_whole_or_not_at_all(make: MakeJournal) -> None:
