@@ -20,7 +20,7 @@ from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
-from detent.adapters.drivers.callbacks import CallbackDispatcher
+from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
@@ -91,6 +91,7 @@ class Assembly(Generic[S]):
     )
     clock: Clock = field(kw_only=True, factory=SystemClock)
     chance: Chance = field(kw_only=True, factory=SystemChance)
+    listener: PieceListener | None = field(kw_only=True, default=None)
     _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
     _keeper: Keeper | None = field(
         init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
@@ -321,6 +322,7 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
             lease=lease,
+            listener=self.listener,
         )
 
     def _watching(

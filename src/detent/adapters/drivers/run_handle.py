@@ -116,9 +116,13 @@ class RunHandle(Generic[S]):
                 await dispatcher.told()
             return await in_event_loop(self._result_steps(raises=raises))
         finally:
-            if self.lease is not None:
-                await in_event_loop(self.lease.release_steps())
-            self._leave()
+            await self.leave_async()
+
+    async def leave_async(self) -> None:
+        """Leave the run to whoever resumes it, as it is."""
+        if self.lease is not None:
+            await in_event_loop(self.lease.release_steps())
+        self._leave()
 
     def _leave(self) -> None:
         """Hold neither the run nor an error: an error holds this handle by way of its frames."""
@@ -160,7 +164,7 @@ class RunHandle(Generic[S]):
     def _come_to(self, *, raises: bool) -> Steps[AgentResult[S, Any]]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
-            return _ended(self.session.spec, run, self.performer.own.errors)
+            return ended_result(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
             try:
                 yield from self.recorder.stop(run, held)
@@ -175,7 +179,7 @@ class RunHandle(Generic[S]):
         return result
 
 
-def _ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
+def ended_result(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
     """The result of a run that has ended.
 
     Raises:
