@@ -54,7 +54,12 @@ def test_an_agent_inside_has_lanes_of_its_own() -> None:
         (2.0, "HappenedInside", {"ref": [1, 0], "tool_name": "helper", "event": inner}),
         (3.0, "HappenedInside", {"ref": [1, 0], "tool_name": "helper", "event": start}),
     )
-    assert [bar.lane for bar in bars_of(run)] == ["model", "helper", "helper / model", "helper / dig"]
+    assert [bar.lane for bar in bars_of(run)] == [
+        "model",
+        "helper",
+        "helper / model",
+        "helper / dig",
+    ]
 
 
 def test_a_picture_is_to_scale_and_says_what_goes_on() -> None:

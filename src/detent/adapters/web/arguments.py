@@ -90,15 +90,14 @@ def arguments_in(call: PendingCall, form: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for field in fields_of(call):
-        was_there = field.name in call.arguments
-        text = str(form.get(VALUE + field.name, field.text)).replace("\r\n", "\n")
-        is_empty = not (was_there or text.strip())
-        is_left_out = field.may_be_left_out and (LEFT_OUT + field.name in form or is_empty)
-        if field.is_fixed or (text == field.text.replace("\r\n", "\n") and was_there):
-            if was_there and (field.is_fixed or not is_left_out):
-                found[field.name] = call.arguments[field.name]
-        elif not is_left_out:
-            found[field.name] = text if field.kind == "text" else _json(field.name, text)
+        name, was_there = field.name, field.name in call.arguments
+        text = str(form.get(VALUE + name, field.text)).replace("\r\n", "\n")
+        is_left_out = field.may_be_left_out and LEFT_OUT + name in form and not field.is_fixed
+        if field.is_fixed or text == field.text.replace("\r\n", "\n"):
+            if was_there and not is_left_out:
+                found[name] = call.arguments[name]
+        elif not is_left_out and (text or was_there):
+            found[name] = text if field.kind == "text" else _json(name, text)
     return found
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from detent.adapters.web.inbox import RUNS, host_of, marked
-from detent.ports.hosting import Host, Watched
+from detent.ports.hosting import Host, Piece, Watched
 from detent.ports.journal import Entry, RunNotFoundError
 
 LOOK_S = 1.0
@@ -52,41 +53,43 @@ async def _inbox_events(request: Request, host: Host) -> AsyncGenerator[str]:
 
 
 async def _run_events(host: Host, run_id: str, after: int | None) -> AsyncGenerator[str]:
-    watched = host.watch(run_id, after)
     try:
-        async for seen in _with_pauses(watched):
-            if seen is None:
-                yield ": still here\n\n"
-            elif isinstance(seen, Entry):
-                yield event("changed", seen.kind, str(seen.position))
-            else:
-                yield event("piece", json.dumps({"text": seen.chunk.content}))
+        async with aclosing(host.watch(run_id, after)) as watched:
+            async with aclosing(_with_pauses(watched)) as seen_or_quiet:
+                async for seen in seen_or_quiet:
+                    yield _told(seen)
         yield event("ended", run_id)
     except (RunNotFoundError, ValueError):
         yield event("gone", run_id)
-    finally:
-        await watched.aclose()
+
+
+def _told(seen: Watched | None) -> str:
+    match seen:
+        case None:
+            return ": still here\n\n"
+        case Entry():
+            return event("changed", seen.kind, str(seen.position))
+        case Piece():
+            return event("piece", json.dumps({"text": seen.chunk.content}))
 
 
 async def _with_pauses(watched: AsyncIterator[Watched]) -> AsyncGenerator[Watched | None]:
     """What is watched, and None whenever nothing has come for a while."""
-    coming: asyncio.Future[Watched] | None = None
+    coming = asyncio.ensure_future(anext(watched))
     try:
         while True:
-            if coming is None:
-                coming = asyncio.ensure_future(anext(watched))
             done, _ = await asyncio.wait([coming], timeout=QUIET_S)
             if not done:
                 yield None
                 continue
-            try:
-                seen, coming = coming.result(), None
-            except StopAsyncIteration:
-                return
+            seen = coming.result()
+            coming = asyncio.ensure_future(anext(watched))
             yield seen
+    except StopAsyncIteration:
+        return
     finally:
-        if coming is not None:
-            coming.cancel()
+        coming.cancel()
+        await asyncio.wait([coming])  # nobody can close what is still at work
 
 
 def event(name: str, data: str, number: str | None = None) -> str:
