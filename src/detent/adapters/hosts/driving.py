@@ -40,7 +40,6 @@ class _Leg:
 
     group: Group
     inbox: AsyncInbox = field(factory=asyncio.Queue)
-    is_stale: bool = False  # somebody has spoken since it began
 
 
 @define
@@ -129,7 +128,6 @@ class Driving:
         leg = self._here.get(run_id)
         if leg is None:
             return False
-        leg.is_stale = True
         leg.inbox.put_nowait(event)
         self.faults.pop(run_id, None)
         return True
@@ -144,9 +142,11 @@ class Driving:
             with self._channels.open(run_id) as channel:
                 if handle is None:
                     handle = await self._legs[leg.group[0]].resume(run_id, self.told(run_id))
+                if handle.recorder is not None:
+                    channel.length = max(channel.length, handle.recorder.length)
                 await driven(handle, leg.inbox)
                 channel.answers.clear()
-            await self._left(run_id, leg)
+            await self._left(run_id, 0 if handle.recorder is None else handle.recorder.length)
         except (RunBusyError, JournalConflictError, RunNotFoundError):
             self.faults.pop(run_id, None)  # somebody else has it
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
@@ -156,17 +156,18 @@ class Driving:
             del self._here[run_id], self._tasks[run_id]
             self.release(leg.group)
 
-    async def _left(self, run_id: str, leg: _Leg) -> None:
-        """A leg has ended: the run has, or waits, or somebody has spoken at the last moment."""
+    async def _left(self, run_id: str, length: int) -> None:
+        """A leg has ended, behind so many entries: the run has ended, or waits.
+
+        Or somebody has spoken at the last moment; then it goes on.
+        """
         run = await self._reading.listed(run_id)
         is_owed = run is not None and run.status == "running" and run.wake_at is None
-        if is_owed and leg.is_stale:
-            self._look_now.set()
-        elif is_owed and not self._is_halted:
-            self._failed(run_id, "it has stopped")
-        else:
+        if run is None or not is_owed:
             self.faults.pop(run_id, None)
-        if run is not None and run.wake_at is not None:
+        elif run.length == length and not self._is_halted:
+            self._failed(run_id, "it has stopped")
+        if run is not None and (is_owed or run.wake_at is not None):
             self._look_now.set()
 
     def _failed(self, run_id: str, text: str) -> None:
@@ -215,7 +216,11 @@ class Driving:
             halt(self._here[run_id].inbox)
         tasks: list[asyncio.Task[Any]] = list(self._tasks.values())
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=drain_s)
-            for task in late:
-                task.cancel()
+            await asyncio.wait(tasks, timeout=drain_s)
+            self.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def cancel(self) -> None:
+        """Cancel what is at work. What is known of it is recorded."""
+        for task in self._tasks.values():
+            task.cancel()

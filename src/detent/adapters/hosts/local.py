@@ -154,6 +154,10 @@ class LocalHost:
             await self._looking
             self._looking = None
 
+    def hurry(self) -> None:
+        """While it closes: wait no longer for what is at work, and cancel it."""
+        self._driving.cancel()
+
     def health(self) -> HostHealth:
         """How it is."""
         now, driving = self._clock.now(), self._driving
