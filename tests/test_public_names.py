@@ -18,6 +18,7 @@ import detent.journals
 import detent.machine
 import detent.models
 import detent.testing
+import detent.web
 
 SUBJECTS = [
     detent.approvals,
@@ -26,6 +27,7 @@ SUBJECTS = [
     detent.machine,
     detent.models,
     detent.testing,
+    detent.web,
 ]
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120

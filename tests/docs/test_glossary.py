@@ -16,6 +16,7 @@ DOORS = (
     "detent.machine",
     "detent.models",
     "detent.testing",
+    "detent.web",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)
 NOUN = re.compile(r"`([A-Z]\w+)`")

@@ -1,4 +1,4 @@
-"""A site to test: a host with agents whose model plays a script, and somebody who opens its pages."""
+"""A site to test: a host whose agents play a script, and somebody who opens its pages."""
 
 from __future__ import annotations
 

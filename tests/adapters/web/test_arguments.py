@@ -37,7 +37,7 @@ def asked(arguments: dict[str, Any], schema: dict[str, Any] = SCHEMA) -> Pending
 
 
 def sent(call: PendingCall) -> dict[str, str]:
-    """What a browser sends of a form that nobody has touched: its line ends are those of the web."""
+    """What a browser sends of a form that nobody has touched, with the line ends of the web."""
     return {
         VALUE + field.name: field.text.replace("\n", "\r\n")
         for field in fields_of(call)

@@ -81,6 +81,7 @@ class Site:
         asyncio.run_coroutine_threadsafe(host.result(run_id, timeout=20), self.loop).result(30)
 
     def close(self) -> None:
+        """End the server, and wait for that."""
         self._server.should_exit = True
         self.cut()  # streams of events end with those who read them
         self._thread.join(30)

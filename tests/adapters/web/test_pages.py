@@ -78,7 +78,7 @@ def test_a_change_is_shown_before_it_counts() -> None:
     async def visit() -> list[httpx.Response]:
         async with hosted(paid, clerk=ANN) as host, visitor(web_app(host)) as client:
             about = await asked(client, host)
-            forms = (
+            forms: tuple[dict[str, str], ...] = (
                 {VALUE + "amount": "7"},
                 {VALUE + "amount": "lots"},
                 {VALUE + "amount": '"7"'},
@@ -90,9 +90,11 @@ def test_a_change_is_shown_before_it_counts() -> None:
             ]
 
     good, no_json, misfit, same = asyncio.run(visit())
-    assert "<del>" in good.text and "<bdi>7</bdi>" in good.text
+    assert "<del>" in good.text
+    assert "<bdi>7</bdi>" in good.text
     assert [one.status_code for one in (good, no_json, misfit, same)] == [200, 422, 422, 422]
-    assert "this is no JSON" in no_json.text and "lots</textarea>" in no_json.text
+    assert "this is no JSON" in no_json.text
+    assert "lots</textarea>" in no_json.text
     assert "integer" in misfit.text
     assert "nothing is changed" in same.text
     assert paid == []
@@ -120,20 +122,20 @@ def test_many_are_decided_together_after_one_look_at_all() -> None:
     paid: Paid = []
 
     async def visit() -> httpx.Response:
-        async with hosted(paid, one=ANN, two={"to": "Bob", "amount": 2}) as host:
-            async with visitor(web_app(host)) as client:
-                csrf = (await asked(client, host))["csrf"]
-                calls = [one.call for one in await host.pending()]
-                form: dict[str, Any] = {
-                    "csrf": csrf,
-                    "chosen": [f"{call.digest}:{call.run_id}" for call in calls],
-                }
-                shown = await client.post("/decide-many", data=form)
-                assert paid == []
-                await client.post("/decide-many", data={**form, "answer": "confirm"})
-                for call in calls:
-                    await host.result(call.run_id, timeout=10)
-                return shown
+        two = {"one": ANN, "two": {"to": "Bob", "amount": 2}}
+        async with hosted(paid, **two) as host, visitor(web_app(host)) as client:
+            csrf = (await asked(client, host))["csrf"]
+            calls = [one.call for one in await host.pending()]
+            form: dict[str, Any] = {
+                "csrf": csrf,
+                "chosen": [f"{call.digest}:{call.run_id}" for call in calls],
+            }
+            shown = await client.post("/decide-many", data=form)
+            assert paid == []
+            await client.post("/decide-many", data={**form, "answer": "confirm"})
+            for call in calls:
+                await host.result(call.run_id, timeout=10)
+            return shown
 
     shown = asyncio.run(visit())
     assert "Run all 2 as they are" in shown.text
@@ -222,7 +224,7 @@ def test_a_token_that_can_be_guessed_is_refused(token: str) -> None:
 
 
 def test_hostile_texts_are_texts() -> None:
-    """In every place where a model, a tool or a caller can put one: nothing is markup, or unseen."""
+    """Wherever a model, a tool or a caller can put one: nothing is markup, or unseen."""
     call = {"to": HOSTILE, "amount": 1, "note": HOSTILE}
 
     async def visit() -> list[str]:
@@ -280,7 +282,8 @@ def test_a_run_can_be_ended_and_gone_on_with() -> None:
 
     ended, location, page = asyncio.run(visit())
     assert "by <bdi>cancelled</bdi>" in ended
-    assert location.startswith("/run/") and location != "/run/clerk"
+    assert location.startswith("/run/")
+    assert location != "/run/clerk"
     assert "And now?" in page
 
 

@@ -54,10 +54,12 @@ async def _inbox_events(request: Request, host: Host) -> AsyncGenerator[str]:
 
 async def _run_events(host: Host, run_id: str, after: int | None) -> AsyncGenerator[str]:
     try:
-        async with aclosing(host.watch(run_id, after)) as watched:
-            async with aclosing(_with_pauses(watched)) as seen_or_quiet:
-                async for seen in seen_or_quiet:
-                    yield _told(seen)
+        async with (
+            aclosing(host.watch(run_id, after)) as watched,
+            aclosing(_with_pauses(watched)) as seen_or_quiet,
+        ):
+            async for seen in seen_or_quiet:
+                yield _told(seen)
         yield event("ended", run_id)
     except (RunNotFoundError, ValueError):
         yield event("gone", run_id)
