@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from detent.ports.hosting import HostRefusal as HostRefusal
     from detent.ports.hosting import PendingQuestion as PendingQuestion
     from detent.ports.hosting import Piece as Piece
-    from detent.ports.hosting import Said as Said
+    from detent.ports.hosting import Sent as Sent
     from detent.ports.hosting import TryAgain as TryAgain
     from detent.ports.hosting import UnknownAgentError as UnknownAgentError
     from detent.ports.hosting import Watched as Watched
@@ -34,7 +34,7 @@ else:
             "adapters.hosts.registry": "rules_fingerprint",
             "adapters.hosts.signals": "serve_until_signal",
             "ports.hosting": (
-                "Accepted Host HostRefusal HostedAgent HostedRun PendingQuestion Piece Said "
+                "Accepted Host HostRefusal HostedAgent HostedRun PendingQuestion Piece Sent "
                 "TryAgain UnknownAgentError Watched"
             ),
         },

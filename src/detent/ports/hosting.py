@@ -85,8 +85,8 @@ class TryAgain:
     by: str | None = None
 
 
-Said: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
-"""What can be said to a run: a decision about a pending call, that it is to end, that it is to be
+Sent: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
+"""What can be sent to a run: a decision about a pending call, that it is to end, that it is to be
 tried again, or, to one that has ended, a message: the conversation goes on with it in a new run."""
 
 
@@ -205,7 +205,7 @@ class Host(Protocol):
         """
         ...
 
-    async def send(self, run_id: str, said: Said) -> Accepted | HostRefusal:
+    async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
         """Say something to a run. It is stored when this returns, and heard soon.
 
         Raises:

@@ -400,7 +400,11 @@ def test_a_fingerprint_is_of_the_rules_alone() -> None:
             """Look."""
             return place
 
-        given = {"chat_generator": ScriptedChatGenerator("x"), "tools": [look], **options}
+        given: dict[str, Any] = {
+            "chat_generator": ScriptedChatGenerator("x"),
+            "tools": [look],
+            **options,
+        }
         return rules_fingerprint(Agent(**given).spec)
 
     @tool

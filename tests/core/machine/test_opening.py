@@ -35,7 +35,7 @@ SPEC = AgentSpec(
 def opened(call: ToolCall, options: RunOptions = NO_OPTIONS) -> object:
     """The status of a call that has just been made."""
     run = start(SPEC, [], run_id="r", options=options)
-    (slot,) = open_slots(SPEC, run, [call])
+    (slot,), _ = open_slots(SPEC, run, [call])
     assert slot.ref == CallRef(1, 0)
     return slot.status
 
@@ -79,7 +79,7 @@ def test_the_model_is_told_what_it_has_called_and_what_there_is() -> None:
         (ToolCall("refund"), "Tool 'refund' not found. Available tools: note, pay"),
         (ToolCall("pay"), "Tool 'pay' was not run: 'n' is missing"),
     ):
-        (slot,) = open_slots(SPEC, start(SPEC, [], run_id="r"), [call])
+        (slot,), _ = open_slots(SPEC, start(SPEC, [], run_id="r"), [call])
         assert slot.call == call
         assert isinstance(slot.status, Faulted)
         assert slot.status.fault.message == told
@@ -92,7 +92,8 @@ def test_an_answer_by_the_tool_for_it_is_held_against_its_type() -> None:
     unreadable = ToolCall("final_answer", unreadable="{")
     calls = [ToolCall("final_answer", {"value": n}) for n in (3, "x")]
 
-    good, bad, worse = (slot.status for slot in open_slots(spec, run, [*calls, unreadable]))
+    slots, _ = open_slots(spec, run, [*calls, unreadable])
+    good, bad, worse = (slot.status for slot in slots)
 
     assert good == AnswerAccepted()
     assert isinstance(bad, AnswerInvalid)
@@ -113,7 +114,7 @@ def test_each_call_of_a_turn_gets_an_id_of_its_own() -> None:
 
 def statuses(spec: AgentSpec[State], *calls: ToolCall, **fields: Any) -> list[object]:
     run = evolve_run(start(spec, [], run_id="r"), **fields)
-    return [slot.status for slot in open_slots(spec, run, calls)]
+    return [slot.status for slot in open_slots(spec, run, calls)[0]]
 
 
 def messages(found: list[object]) -> list[str | None]:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias
 from attrs import frozen
 
 from detent.adapters.drivers.fold import Fold, Missed, Record
-from detent.adapters.drivers.steps import Steps, at_once
+from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing
@@ -266,11 +266,20 @@ class Session(Generic[S]):
         Where that settles nothing (None, a decision that does not fit, an exception), the effect
         stays owed and is not offered again. An exception is kept for `close`.
         """
-        if self._has_hooks:  # they are told of the run as it is recorded
-            yield from self._fold.settle_steps()
+        if self._has_hooks:
+            return self._land_as_recorded(effect, came)
         self._land(effect, came)
-        if self.under_way or not isinstance(effect, REPEATABLE):
+        return self._fold.settle_steps() if self._must_settle(effect) else NO_STEPS
+
+    def _land_as_recorded(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
+        """As `land_steps`; the hooks are told of the run as it is recorded."""
+        yield from self._fold.settle_steps()
+        self._land(effect, came)
+        if self._must_settle(effect):
             yield from self._fold.settle_steps()
+
+    def _must_settle(self, effect: Effect) -> bool:
+        return bool(self.under_way) or not isinstance(effect, REPEATABLE)
 
     def hear(self, items: Iterable[Event | Landed | Halt]) -> None:
         """As `hear_steps`, blocking."""

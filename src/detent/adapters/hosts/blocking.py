@@ -16,7 +16,7 @@ from detent.ports.hosting import (
     HostedRun,
     HostRefusal,
     PendingQuestion,
-    Said,
+    Sent,
     Watched,
 )
 from detent.ports.listing import Cursor, StoredRun
@@ -51,7 +51,7 @@ class BlockingHost:
         begun = self._host.start(agent, messages, run_id=run_id, thread_id=thread_id, state=state)
         return in_background(begun).result()
 
-    def send(self, run_id: str, said: Said) -> Accepted | HostRefusal:
+    def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
         """As `Host.send`."""
         return in_background(self._host.send(run_id, said)).result()
 

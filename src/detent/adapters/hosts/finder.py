@@ -20,7 +20,7 @@ from detent.ports.listing import RunQuery, StoredRun
 PAGE = 500
 BUSY_S = 2.0
 """How long a run that another process drives is left alone before its claim is looked at again."""
-SLACK_S = 60.0
+SLACK_S = 15.0
 """By how much clocks of processes may differ."""
 WHOLE_S = 600.0
 """After how long all runs that wait are looked at, and not those alone that were written to."""

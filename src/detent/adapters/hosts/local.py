@@ -34,7 +34,7 @@ from detent.ports.hosting import (
     HostedRun,
     HostRefusal,
     PendingQuestion,
-    Said,
+    Sent,
     Watched,
 )
 from detent.ports.journal import Journal
@@ -182,7 +182,7 @@ class LocalHost:
             return HostRefusal("invalid", "run_id and thread_id are names, or are left out")
         return await self._starting.start(NewRun(new, messages, state))
 
-    async def send(self, run_id: str, said: Said) -> Accepted | HostRefusal:
+    async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
         """As the port says."""
         if isinstance(said, ChatMessage):
             return await self._starting.say(run_id, said, self._chance.new_id())

@@ -49,25 +49,20 @@ WORKABLE: frozenset[type] = frozenset({Ready, Running, Delegated})
 JUDGED: frozenset[type] = frozenset({AwaitingPolicy, AwaitingDecision})
 
 
-def due(spec: AgentSpec[S], run: Run[S]) -> tuple[Effect, ...]:
+def due(spec: AgentSpec[S], run: Run[S], *, is_shared: bool = False) -> tuple[Effect, ...]:
     """Everything that the world owes `run` now; empty when it has ended.
 
     The same run always owes the same effects, in the same order, each with a key of its own. A
     driver performs those that are not under way, gives up those that are no longer owed, and passes
-    what happened to `step`.
+    what happened to `step`. A run `is_shared` that draws on the budget of one around it.
     """
-    return _owed(spec, run, is_shared=False)
-
-
-def _owed(spec: AgentSpec[S], run: Run[S], *, is_shared: bool) -> tuple[Effect, ...]:
-    """As `due`; `is_shared` where the run draws on the budget of one around it."""
     owed: tuple[Effect, ...]
     phase = run.phase
     match phase:
         case Thinking():
             owed = (_ask_model(spec, run, phase.attempt),)
         case Acting():
-            owed = _owed_to_calls(spec, run, phase.slots, is_shared or spec.limits.is_shared)
+            owed = _owed_to_calls(spec, run, phase.slots, is_shared)
         case Pausing(attempt, until):
             owed = (WaitUntil(CallRef(run.turn, 0), attempt, "model_pause", until),)
         case Done():
@@ -103,7 +98,7 @@ def _owed_to_calls(
     inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
-        if is_shared:
+        if is_shared or spec.limits.is_shared:
             workable = _one_agent(spec, workable)
     at_work = workable[: spec.limits.parallel_tool_calls]
     owed += _tools_to_run(spec, run, at_work)
@@ -172,8 +167,9 @@ def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[
 
 def _owed_inside(spec: AgentSpec[S], run: Run[S], is_shared: bool) -> Inner:  # noqa: FBT001 - as above
     """What the agents at work are owed, by their calls."""
+    is_shared |= spec.limits.is_shared
     return {
-        slot.ref: _owed(spec.agents[slot.status.tool_name], slot.status.run, is_shared=is_shared)
+        slot.ref: due(spec.agents[slot.status.tool_name], slot.status.run, is_shared=is_shared)
         for slot in run.slots
         if isinstance(slot.status, Delegated)
     }

@@ -31,33 +31,40 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
+from detent.core.values.frozen import FrozenDict
 
 
-def open_slots(spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]) -> tuple[Slot, ...]:
-    """A slot for each call of the reply that has come in this turn."""
+def open_slots(
+    spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]
+) -> tuple[tuple[Slot, ...], FrozenDict[str, int]]:
+    """A slot for each call of the reply that has come; and how often each tool has been called."""
     turn, most = run.turn, spec.limits.max_calls_per_reply
+    flood = None
     if len(calls) > most:
-        status = _over_limit("tools", wording.too_many_calls(len(calls), most))
-        return tuple([Slot(new_ref((turn, at)), call, status) for at, call in enumerate(calls)])
+        flood = _over_limit("tools", wording.too_many_calls(len(calls), most))
     made, slots = dict(run.tool_call_counts), list[Slot]()
     for place, call in enumerate(calls):
-        slot = _opened(spec, run, new_ref((turn, place)), call)
+        name, ref = call.tool_name, new_ref((turn, place))
+        before = made.get(name, 0)
+        slot = Slot(ref, call, flood) if flood else _opened(spec, run, ref, call)
         if isinstance(slot.status, Ready | AwaitingPolicy):
-            slot = _within_limits(spec, run, slot, made.get(call.tool_name, 0), run.calls + place)
-        made[call.tool_name] = made.get(call.tool_name, 0) + 1
+            slot = _within_limits(spec, run, slot, before)
+        made[name] = before + 1
         slots.append(slot)
-    return tuple(slots)
+    return tuple(slots), FrozenDict(made)
 
 
-def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int, of_all: int) -> Slot:
-    """The slot of a call of which so many were made before, and so many of any tool."""
+def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int) -> Slot:
+    """The slot of a call whose tool was called so often before."""
     call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
-    if most is not None and of_all >= most:
+    if most is not None and run.calls + slot.ref.place >= most:
         return moved(slot, _over_limit(call.tool_name, wording.no_calls_left("tools", most)))
     if of_tool.max_calls is not None and made >= of_tool.max_calls:
         text = wording.no_calls_left("it", of_tool.max_calls)
         return moved(slot, _over_limit(call.tool_name, text))
-    said = _rejections(run, call) if isinstance(slot.status, AwaitingPolicy) else []
+    if not (run.decisions and isinstance(slot.status, AwaitingPolicy)):
+        return slot
+    said = _rejections(run, call)
     # nobody is to be asked until they are worn down, and say yes
     return decided(spec, slot, said[-1]) if len(said) >= spec.limits.max_rejections else slot
 

@@ -92,7 +92,6 @@ from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.keys import Write
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
-from detent.core.values.frozen import FrozenDict
 
 Attempt: TypeAlias = Running | Ready | Unknown
 BEGUN = (Running, Ready, Unknown)
@@ -194,13 +193,9 @@ def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> R
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
         return answered(spec, evolve(run, usage=usage, cost=cost), reply)
-    slots = open_slots(spec, run, calls)
-    counts = dict(run.tool_call_counts)
-    for call in calls:
-        counts[call.tool_name] = counts.get(call.tool_name, 0) + 1
-    run = evolve(
-        run, phase=Acting(reply, slots), usage=usage, cost=cost, tool_call_counts=FrozenDict(counts)
-    )
+    slots, counts = open_slots(spec, run, calls)
+    acting = Acting(reply, slots)
+    run = evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
     return completed(spec, run, reply, slots) if are_settled(slots) else run
 
 

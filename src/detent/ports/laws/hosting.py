@@ -22,7 +22,7 @@ from detent.ports.hosting import (
     HostRefusal,
     PendingQuestion,
     Piece,
-    Said,
+    Sent,
     TryAgain,
     Watched,
 )
@@ -274,7 +274,7 @@ LAWS: tuple[Law, ...] = (
 """The laws of the `Host` port, one by one: each in an event loop and a host of its own."""
 
 
-def _user(text: str) -> Said:
+def _user(text: str) -> Sent:
     return ChatMessage.from_user(text)
 
 

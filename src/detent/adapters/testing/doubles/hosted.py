@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from detent.adapters.agent.agent import Agent
@@ -73,9 +73,7 @@ class _Caller:
     def __init__(self, tool_name: str) -> None:
         self._name = tool_name
 
-    async def run_async(
-        self, messages: Sequence[ChatMessage], **options: Mapping[str, object]
-    ) -> ChatReply:
+    async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         results = messages[-1].tool_call_results
         if results:
             return ChatReply(ChatMessage.from_assistant(f"Done: {results[0].text}"))
@@ -87,7 +85,5 @@ class _Caller:
 class _Failing:
     """Never answers."""
 
-    async def run_async(
-        self, messages: Sequence[ChatMessage], **options: Mapping[str, object]
-    ) -> ChatReply:
+    async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         raise ChatGeneratorError(ModelFailure("bad_request", "the model takes no such request"))
