@@ -20,7 +20,7 @@ from detent.ports.hosting import (
     HostedRun,
     HostRefusal,
     PendingQuestion,
-    Said,
+    Sent,
     TryAgain,
     UnknownAgentError,
 )
@@ -136,7 +136,7 @@ async def go_on(request: Request) -> Response:
     return await _say(request, ChatMessage.from_user(text))
 
 
-async def _say(request: Request, said: Said) -> Response:
+async def _say(request: Request, said: Sent) -> Response:
     run_id = str(request.state.form.get("run_id", ""))
     try:
         done = await host_of(request).send(run_id, said)
