@@ -8,10 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detent import ChatMessage
 from detent.adapters.web.arguments import VALUE
+from detent.adapters.web.live import event
 from detent.hosts import Host
+from detent.machine import Cancelled
 from detent.web import Tokens, web_app
 from tests.adapters.web.pages import HOSTILE, Paid, hosted, token_in, visitor
 
@@ -191,6 +195,9 @@ def test_who_is_not_signed_in_sees_nothing() -> None:
             wrong = await client.post("/sign-in", data={"csrf": csrf, "token": "c" * 16})
             await client.post("/sign-in", data={"csrf": csrf, "token": "a" * 16})
             page = await client.get("/")
+            assert (
+                token_in(page.text) != csrf
+            )  # what others may know
             await client.post("/sign-out", data={"csrf": token_in(page.text)})
             return closed, wrong.status_code, page.text, (await client.get("/")).status_code
 
@@ -274,7 +281,8 @@ def test_a_run_can_be_ended_and_gone_on_with() -> None:
         async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
             about = await asked(client, host)
             await client.post("/cancel", data={**about, "text": "too much"})
-            await host.result("clerk", timeout=10)
+            outcome = (await host.result("clerk", timeout=10)).run.outcome
+            assert outcome == Cancelled("too much (local)")
             ended = await client.get("/run/clerk")
             gone_on = await client.post("/go-on", data={**about, "text": "And now?"})
             page = await client.get(gone_on.headers["location"])
@@ -285,6 +293,13 @@ def test_a_run_can_be_ended_and_gone_on_with() -> None:
     assert location.startswith("/run/")
     assert location != "/run/clerk"
     assert "And now?" in page
+
+
+@given(st.text())
+def test_an_event_is_one_event_whatever_it_says(text: str) -> None:
+    """No line of it begins another."""
+    lines = re.split(r"\r\n|\r|\n", event("changed", text, "7"))
+    assert [line.partition(":")[0] for line in lines] == ["event", "data", "id", "", ""]
 
 
 def test_what_is_not_there_is_said_so() -> None:
