@@ -46,6 +46,7 @@ from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_from
+from detent.ports.approvers import Authenticator
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
@@ -86,6 +87,7 @@ class Assembly(Generic[S]):
     strategies: Mapping[str, Any] = field(factory=dict)
     name: str = ""
     claim_s: float = CLAIM_S
+    approvers: Authenticator | None = field(default=None, kw_only=True)
     tool_executor: ToolExecutor | AsyncToolExecutor = field(
         kw_only=True, factory=FunctionToolExecutor
     )
@@ -149,6 +151,8 @@ class Assembly(Generic[S]):
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self.clock.now() if spec.is_timed else None,
             nonce=self.chance.new_id(),
+            started_by=request.started_by,
+            labels=() if before is None else before.run.labels,
         )
         begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
         return (yield from self._begun(spec, *begun))
@@ -170,9 +174,11 @@ class Assembly(Generic[S]):
             tools=names,
             generation_kwargs=request.generation_kwargs,
             system_prompt=request.system_prompt,
+            started_by=request.started_by,
             **request.state,
         )
-        stored, ports = snapshot_from(snapshot), (self.journal, self.clock, self.chance)
+        stored = snapshot_from(snapshot)
+        ports = (self.journal, self.clock, self.chance, self.approvers)
         take_up = partial(taken_up, spec, stored, request.run_id, *ports)
         at = yield from answer(self.journal, take_up)
         return (yield from self._begun(spec, at, streaming_callback, request.break_point))
@@ -321,6 +327,7 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
             lease=lease,
+            approvers=self.approvers,
         )
 
     def _watching(

@@ -67,6 +67,7 @@ CHECKS: Mapping[str, Check] = {
     "clock": (_has("now", "wait", "wait_async"), "a clock such as SystemClock()"),
     "observers": (_all(callable), "a list of functions of the run before, the event and the run"),
     "journal": (_has("append", "read", "runs"), "a journal such as SQLiteJournal('runs.db')"),
+    "approvers": (callable, "a function of a decision and its question, such as ApproverKeys(…)"),
     "hooks": (
         _all(lambda hook: isinstance(hook, Hook)),
         "a list of hooks, as before_model and its siblings make them of functions",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from detent.core.run.limits import Limits
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
+    from detent.ports.approvers import Authenticator
     from detent.ports.chance import Chance
     from detent.ports.chat import StreamingCallback
     from detent.ports.clock import Clock
@@ -53,6 +54,7 @@ class RunRequest(Generic[S]):
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None
+    started_by: str | None
     state: Mapping[str, object]
 
 
@@ -82,6 +84,8 @@ class AgentOptions(TypedDict, total=False):
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
+        approvers: say who makes a decision; with them, only decisions of people whom they know
+            count. See `Authenticator`.
         claim_s: how long a run of the journal stays with this process when that falls silent,
             before another one may go on with it; 15 without. See `Agent.resume`.
         chance: gives new ids, and spreads further attempts; tests have one with a seed.
@@ -105,5 +109,6 @@ class AgentOptions(TypedDict, total=False):
     observers: Sequence[Observer] | None
     journal: Journal | None
     claim_s: float
+    approvers: Authenticator | None
     chance: Chance | None
     hooks: Sequence[Hook] | None
