@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from detent.adapters.agent.audit import AuditRecord as AuditRecord
+    from detent.adapters.agent.audit import audit_log as audit_log
     from detent.adapters.confirmation.call_rules import CallRule as CallRule
     from detent.adapters.confirmation.call_rules import RuleList as RuleList
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
         BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
     )
     from detent.adapters.drivers.judging import judge as judge
+    from detent.adapters.journals.audited import Audit as Audit
+    from detent.adapters.journals.audited import AuditedJournal as AuditedJournal
+    from detent.adapters.journals.audited import verify_audit as verify_audit
     from detent.core.control.pending import PendingCall as PendingCall
     from detent.core.control.pending import ToolExecutionDecision as ToolExecutionDecision
     from detent.core.control.pending import pending as pending
@@ -67,6 +72,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "adapters.agent.audit": "AuditRecord audit_log",
             "adapters.confirmation.call_rules": "CallRule RuleList",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.people": "AskIfLabelled WithApprovers",
@@ -79,6 +85,7 @@ else:
                 "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
             ),
             "adapters.drivers.judging": "judge",
+            "adapters.journals.audited": "Audit AuditedJournal verify_audit",
             "core.control.pending": "PendingCall ToolExecutionDecision pending",
             "core.machine.calls": "DecisionRefusedError Refusal",
             "core.run.approval": (
