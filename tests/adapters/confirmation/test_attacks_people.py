@@ -36,6 +36,7 @@ from detent.approvals import (
     PendingCall,
     Principal,
     Refusal,
+    Scope,
     Signer,
     ToolExecutionDecision,
     WithApprovers,
@@ -222,7 +223,9 @@ def test_a_strategy_and_a_ui_say_the_same_to_the_authenticator(action: Any) -> N
             name, amount = about["tool_name"], {"amount": 1}
             return {
                 "confirm": ToolExecutionDecision(name, execute=True),
-                "modify": ToolExecutionDecision(name, True, None, "less", amount),  # noqa: FBT003
+                "modify": ToolExecutionDecision(
+                    name, execute=True, feedback="less", final_tool_params=amount
+                ),
                 "reject": ToolExecutionDecision(name, execute=False, feedback="no"),
                 "respond": ToolExecutionDecision(name, execute=False, answer="by hand"),
             }[action]
@@ -324,13 +327,14 @@ def test_two_people_confirm_the_same_or_nothing() -> None:
 def test_what_one_of_two_people_lets_count_for_more_counts_for_no_more() -> None:
     """Only what both have said is remembered."""
     policy = WithApprovers(AlwaysAskPolicy(), Approvers(2))
-    for first, second, asked in (("tool", "call", 1), ("arguments", "tool", 0)):
+    cases: list[tuple[Scope, Scope, int]] = [("tool", "call", 1), ("arguments", "tool", 0)]
+    for first, second, asked in cases:
         bank = Bank(by_token, policy)
         with pytest.raises(HITLBreakpointException) as raised:
             bank.agent(calls(5)).run("go", run_id="r")
         (call,) = raised.value.pending
-        bank.decide(token("Ada", call.confirm(remember=first)))  # type: ignore[arg-type]
-        bank.decide(token("Bob", call.confirm(remember=second)))  # type: ignore[arg-type]
+        bank.decide(token("Ada", call.confirm(remember=first)))
+        bank.decide(token("Bob", call.confirm(remember=second)))
         agent = bank.agent(calls(5), "done")
         if asked:
             with pytest.raises(HITLBreakpointException):
