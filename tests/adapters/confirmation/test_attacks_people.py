@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 
 from detent import (
     Agent,
+    AgentDataError,
     AgentTool,
     AlwaysAskPolicy,
     ChatMessage,
@@ -638,3 +639,42 @@ def test_a_signed_text_is_no_signed_decision_and_of_one_person() -> None:
         ("Ada", "head", "no Base64 !"),
     ):
         assert not keys.has_signed(name, text, given)
+
+
+def test_a_change_by_one_person_is_none_of_two() -> None:
+    """A small amount takes one person, who makes a great one of it: that takes two."""
+    two = WithApprovers(AskAbove("amount", 100), Approvers(2))
+    bank = Bank(by_token, AnyOf((AlwaysAskPolicy(), two)))
+    (call,) = bank.stopped(5)
+    bank.decide(token("Ada", call.modify({"amount": 5000})))
+
+    with pytest.raises(HITLBreakpointException) as raised:
+        bank.agent().resume("r")
+
+    assert raised.value.pending[0].approvers == Approvers(2)
+    assert bank.paid == []
+
+
+def test_people_go_through_data() -> None:
+    """Policies about them come back as they were, alone and in an agent that asks who decides."""
+    policy = WithApprovers(AskAbove("amount", 100), Approvers(2, ["finance"], apart=True))
+    assert (
+        WithApprovers.from_dict(json.loads(json.dumps(policy.to_dict())), {"AskAbove": AskAbove})
+        == policy
+    )
+    agent = Bank(by_token, policy).agent()
+    parts = {"tools": [agent.spec.tools["pay"]], "chat_generator": agent.chat_generator}
+
+    again = Agent.from_dict(agent.to_dict(), **parts, approvers=by_token)
+
+    assert again.assembly.approvers is by_token
+    assert again.assembly.strategies["pay"].confirmation_policy == policy
+    with pytest.raises(AgentDataError, match="it asks who decides; pass those who know"):
+        Agent.from_dict(agent.to_dict(), **parts)
+
+
+@pytest.mark.parametrize("make", [Approvers, Principal])
+def test_roles_are_a_list(make: Any) -> None:
+    """A text would be one role a letter, which nobody has."""
+    with pytest.raises(TypeError, match="roles are a list of texts, got 'finance'"):
+        make("Ada" if make is Principal else 1, "finance")

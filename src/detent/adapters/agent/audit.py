@@ -104,10 +104,11 @@ def _records(
     spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[Any]
 ) -> Iterator[dict[str, Any]]:
     """What an event that has counted is on record for."""
-    for done in after.decisions[len(before.decisions) :]:
-        if done.by in {"policy", "expiry"} and done.who is None:
-            yield {"what": "denied", "by": done.by, **_denied(spec, done)}
     path, own = _unwrapped(event)
+    # whoever calls themselves "policy" is none
+    ended = () if isinstance(own, HumanDecided) else after.decisions[len(before.decisions) :]
+    for done in ended:
+        yield {"what": "denied", "by": done.by, **_denied(spec, done)}
     yield from _happened(spec, before, path, own)
     asked = {call.digest for call in pending(spec, before)}
     for call in pending(spec, after):

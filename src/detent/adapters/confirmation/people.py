@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Self
 
 from attrs import evolve, field, frozen
 from attrs.validators import instance_of
 
+from detent.adapters.confirmation.described import Classes
 from detent.adapters.confirmation.policies import Judgement, Rule, policy_from
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Verdict
@@ -42,6 +43,15 @@ class WithApprovers(Rule):
         except Exception as error:  # noqa: BLE001 - as above
             return self._failed(error)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:
+        """What `to_dict` gave; `classes` are those of other policies, by name.
+
+        Raises:
+            StoredDataError: it names another class, or does not fit.
+        """
+        return super().from_dict(data, {**PEOPLE, **(classes or {})})
+
     def _asking(self, verdict: Verdict) -> Verdict:
         if not isinstance(verdict, Ask):
             return verdict
@@ -63,3 +73,7 @@ class AskIfLabelled(Rule):
         if self.label not in run.labels:
             return Allow()
         return Ask(f"this run has read what is labelled {self.label!r}")
+
+
+PEOPLE: Classes = {kind.__name__: kind for kind in (WithApprovers, AskIfLabelled, Approvers)}
+"""What such a policy's data may name without being told of it."""

@@ -8,6 +8,7 @@ import attrs
 
 from detent.core.machine.binding import arguments_bound, binding_of, change_in, inputs_in
 from detent.core.run.approval import (
+    ANYBODY,
     PLAIN_ASK,
     SCOPES,
     Allow,
@@ -68,7 +69,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
             ask = asked.ask
         case Ask() as ask:
             clear = slot.clearance
-            if clear is not None and _lets_begin(clear, now, event.at):  # a human has said so
+            if clear is not None and _lets_begin(clear, now, ask, event.at):  # a human has said so
                 clear = attrs.evolve(clear, is_unjudged=False)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
             grant = None if asked.after else granted(run.grants, now, event.at, ask)
@@ -81,9 +82,11 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     return with_slot(run, moved(slot, attrs.evolve(question, reason=why)))
 
 
-def _lets_begin(clear: Clearance, now: Binding, at: float | None) -> bool:
-    """Whether a call that a human has changed may begin: as it was left, and in time."""
-    return clear.is_unjudged and clear.binding == now and not is_past(clear.expires_at, at)
+def _lets_begin(clear: Clearance, now: Binding, ask: Ask, at: float | None) -> bool:
+    """Whether a call that a human has changed may begin: as it was left, in time, and by them."""
+    was_asked = (ANYBODY, (clear.ask or PLAIN_ASK).approvers)
+    is_theirs = clear.is_unjudged and ask.approvers in was_asked
+    return is_theirs and clear.binding == now and not is_past(clear.expires_at, at)
 
 
 def posed(  # noqa: PLR0917 - the parts of a question

@@ -308,8 +308,8 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
     calls = run.calls_inside + after.calls - before.calls
-    spent = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
-    run = labelled(spent, after.labels)
+    run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
+    run = labelled(run, after.labels)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))

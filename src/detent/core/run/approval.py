@@ -75,6 +75,13 @@ class Answers:
 ALL_ANSWERS = Answers()
 
 
+def _roles(value: Iterable[str]) -> tuple[str, ...]:
+    """The converter of roles. Raises TypeError for a text: it would be one role a letter."""
+    if isinstance(value, str):
+        raise TypeError(f"roles are a list of texts, got {value!r:.100}")
+    return tuple(value)
+
+
 @frozen
 class Principal:
     """Who decides, as an authenticator says: it names, and nobody else does.
@@ -87,9 +94,7 @@ class Principal:
     """
 
     name: str = field(validator=and_(_is_text, min_len(1)))
-    roles: tuple[str, ...] = field(
-        default=(), converter=tuple[str, ...], validator=deep_iterable(_is_text)
-    )
+    roles: tuple[str, ...] = field(default=(), converter=_roles, validator=deep_iterable(_is_text))
     proof: str = field(default="", validator=_is_text, repr=False)
 
 
@@ -104,7 +109,7 @@ class Approvers:
     """
 
     count: int = field(default=1, validator=_is_count)
-    roles: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))
+    roles: tuple[str, ...] = field(default=(), converter=_roles, validator=deep_iterable(_is_text))
     apart: bool = field(default=False, validator=instance_of(bool))
 
     def __and__(self, other: Approvers) -> Approvers:
