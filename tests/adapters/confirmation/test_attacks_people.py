@@ -43,6 +43,7 @@ from detent.approvals import (
     WithApprovers,
     WithQuestionOptions,
 )
+from detent.core.codec.json_text import TAG
 from detent.journals import Entry
 
 TOKENS = {
@@ -274,6 +275,13 @@ def test_the_calls_of_agents_inside_need_somebody_known_as_well() -> None:
 
     with pytest.raises(DecisionRefusedError, match="not known who decides"):
         outer.decide("r", call.confirm(by="Ada"))
+    trusting = Agent(chat_generator=outer.chat_generator, tools=[clerk], journal=MemoryJournal())
+    for entry in outer.assembly.required_journal.read("r"):
+        trusting.assembly.required_journal.append("r", [entry])
+    trusting.decide("r", call.confirm(by="Ada"))  # in a store that anybody can write to
+    assert trusting.pending("r") == ()
+    with pytest.raises(StoredDataError):
+        Runs(trusting.assembly.required_journal, outer.spec).replay("r")
     outer.decide("r", token("Ada", call.confirm()))
     outer.resume("r")
 
@@ -446,6 +454,7 @@ def test_a_ui_is_held_to_the_same() -> None:
 
     assert result.run.outcome is None
     assert bank.paid == []
+    assert len(list(tokens)) == 1, "one yes, and five that were told why they are none"
 
 
 def test_a_question_for_certain_people_needs_an_agent_that_knows_them() -> None:
@@ -519,6 +528,8 @@ def test_a_signature_is_of_one_decision_about_one_question() -> None:
 
     for decision in forged:
         assert bank.refusal(decision).why == "unauthenticated", decision
+    refusal = bank.refusal(evolve(good, remember="tool"))
+    assert refusal.text == "what was signed is another decision"
     assert [one.call_id for one in bank.decide(good)] == [other.call_id]
     assert bank.refusal(good).why == "repeated"
 
@@ -559,13 +570,14 @@ def rewritten(change: Callable[[dict[str, Any]], None], bank: Bank) -> MemoryJou
         data = json.loads(entry.text)
         if entry.kind == "HumanDecided":
             change(data)
+            data.pop("mark")  # of how far the run had come, which they would write as well
         kept = Entry(entry.position, entry.at, entry.kind, entry.status, data)
         forged.append("r", [kept])
     return forged
 
 
 def _other_amount(data: dict[str, Any]) -> None:
-    data["decision"] = {"is": "Modified", "arguments": {"amount": 500}}
+    data["decision"] = {TAG: "Modified", "arguments": {"amount": 500}}
 
 
 def _other_person(data: dict[str, Any]) -> None:
@@ -604,6 +616,22 @@ def test_a_decision_that_is_written_to_the_store_does_not_count(change: Any) -> 
 
     bank.agent().resume("r")
     assert bank.paid == [5]
+
+
+def test_a_proof_is_none_for_another_call() -> None:
+    """Whoever writes to the store has Ada's yes to 5, and puts it at the call that pays 500."""
+    bank = Bank(ApproverKeys(KEYS))
+    first, second = bank.stopped(5, 500)
+    bank.decide(signed(ADA, first.confirm()))
+
+    def elsewhere(data: dict[str, Any]) -> None:
+        data["ref"], data["digest"] = [second.turn, second.place], second.digest
+
+    forged = evolve(bank, journal=rewritten(elsewhere, bank))
+
+    with pytest.raises((StoredDataError, HITLBreakpointException)):
+        forged.agent().resume("r")
+    assert bank.paid == []
 
 
 def test_signed_changes_and_secrets_are_the_arguments_that_run() -> None:

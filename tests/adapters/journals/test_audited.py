@@ -73,6 +73,20 @@ def test_a_link_hangs_on_what_was_written_not_on_what_was_to_be() -> None:
     assert verify_audit(journal, "r").length == 5
 
 
+def test_an_entry_that_was_not_written_leaves_no_link() -> None:
+    """Another process writes in its place, and the next entry hangs on that one's."""
+    store = MemoryJournal()
+    AuditedJournal(store).append("r", [entry(0)])
+    journal, failed = AuditedJournal(store), Future[None]()
+    failed.set_exception(TimeoutError())
+
+    journal._submitted(lambda *new: failed, "r", [entry(1)])
+    AuditedJournal(store).append("r", [Entry(1, 2.0, "Other", "running", {})])
+    journal.append("r", [entry(2)])
+
+    assert verify_audit(journal, "r").length == 3
+
+
 def test_many_runs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The link of a run that was long silent is read again."""
     monkeypatch.setattr("detent.adapters.journals.audited.KNOWN", 2)

