@@ -13,12 +13,20 @@ import pytest
 
 import detent
 import detent.approvals
+import detent.hosts
 import detent.journals
 import detent.machine
 import detent.models
 import detent.testing
 
-SUBJECTS = [detent.approvals, detent.journals, detent.machine, detent.models, detent.testing]
+SUBJECTS = [
+    detent.approvals,
+    detent.hosts,
+    detent.journals,
+    detent.machine,
+    detent.models,
+    detent.testing,
+]
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120
 HEAVY = {

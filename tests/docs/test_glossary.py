@@ -11,6 +11,7 @@ GLOSSARY = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "gloss
 DOORS = (
     "detent",
     "detent.approvals",
+    "detent.hosts",
     "detent.journals",
     "detent.machine",
     "detent.models",

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent.decisions import RunDecisions
-from detent.adapters.agent.options import AgentOptions, Messages, RunRequest
+from detent.adapters.agent.options import AgentOptions, RunRequest
 from detent.adapters.agent.streams import RunStreams
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from detent.ports.chat import (
         AsyncChatGenerator,
         ChatGenerator,
+        Messages,
         StreamingCallback,
     )
 
@@ -137,6 +138,10 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             *(chat_generator, own, state_schema, output_type),
             **checked_options(options, AgentOptions.__annotations__),
         )
+
+    def __repr__(self) -> str:
+        generator = type(self.chat_generator).__name__
+        return f"<Agent: {generator}, tools: {list(self.spec.tools)}>"
 
     if not TYPE_CHECKING:
 
@@ -258,7 +263,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
 
             require_inbox(inbox)
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
-        request = RunRequest(*said, run_id, started_by, state)
+        request = RunRequest(*said, run_id, state, started_by)
         from detent.adapters.drivers.steps import at_once
 
         handle = at_once(self._assembly.begin(request, streaming_callback, after, thread_id))
@@ -290,7 +295,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
 
             require_async_inbox(inbox)
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
-        request = RunRequest(*said, run_id, started_by, state)
+        request = RunRequest(*said, run_id, state, started_by)
         assembly = await self._warmed_up()
         begin = assembly.begin(request, streaming_callback, after, thread_id)
         handle = await in_event_loop(begin, is_paced=is_slow(assembly.journal))
@@ -314,7 +319,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
     ) -> RunHandle[S]:
         """A run as `run` begins it, for a loop of one's own: its session, and who performs."""
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
-        request = RunRequest(*said, run_id, started_by, state)
+        request = RunRequest(*said, run_id, state, started_by)
         from detent.adapters.drivers.steps import at_once
 
         return at_once(self._assembly.begin(request, streaming_callback, after, thread_id))

@@ -14,13 +14,15 @@ from detent.adapters.agent.continuation import Thread, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
     require_callback,
+    require_keys,
     require_nothing_else,
+    require_said,
 )
 from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
-from detent.adapters.drivers.callbacks import CallbackDispatcher
+from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
@@ -93,6 +95,7 @@ class Assembly(Generic[S]):
     )
     clock: Clock = field(kw_only=True, factory=SystemClock)
     chance: Chance = field(kw_only=True, factory=SystemChance)
+    listener: PieceListener | None = field(kw_only=True, default=None)
     _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
     _keeper: Keeper | None = field(
         init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
@@ -130,8 +133,7 @@ class Assembly(Generic[S]):
         thread_id: str | None = None,
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
-        if request.snapshot is not None:
-            snapshot = request.snapshot
+        if (snapshot := request.snapshot) is not None:
             taken = self._taken_up(snapshot, request, streaming_callback, after, thread_id)
             return (yield from taken)
         spec, names = self._chosen(request.tools)
@@ -139,10 +141,11 @@ class Assembly(Generic[S]):
             spec = evolve(spec, system_prompt=request.system_prompt)
         options = request.generation_kwargs or {}
         thread = None if thread_id is None else Thread(self.journal, thread_id)
-        before = after
-        if thread is not None:
-            before = yield from answer(self.journal, partial(thread.end, spec, after))
+        ended = None if thread is None else partial(thread.end, spec, after)
+        before = after if ended is None else (yield from answer(self.journal, ended))
         opening, messages = continued(spec, before, conversation_of(request.messages))
+        require_keys(request.state, spec.state.fields)
+        require_said(messages, opening, request.state)
         new = start(
             opening,
             messages,
@@ -177,9 +180,8 @@ class Assembly(Generic[S]):
             started_by=request.started_by,
             **request.state,
         )
-        stored = snapshot_from(snapshot)
-        ports = (self.journal, self.clock, self.chance, self.approvers)
-        take_up = partial(taken_up, spec, stored, request.run_id, *ports)
+        stored, ports = snapshot_from(snapshot), (self.journal, self.clock, self.chance)
+        take_up = partial(taken_up, spec, stored, request.run_id, *ports, self.approvers)
         at = yield from answer(self.journal, take_up)
         return (yield from self._begun(spec, at, streaming_callback, request.break_point))
 
@@ -328,6 +330,7 @@ class Assembly(Generic[S]):
             price=spec.limits.price,
             lease=lease,
             approvers=self.approvers,
+            listener=self.listener,
         )
 
     def _watching(

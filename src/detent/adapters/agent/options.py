@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict
 
 from attrs import field, frozen
 
@@ -12,7 +12,6 @@ from detent.core.state.typevars import S
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.chat.messages import ChatMessage
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
@@ -20,14 +19,11 @@ if TYPE_CHECKING:
     from detent.core.tools.retries import Retries
     from detent.ports.approvers import Authenticator
     from detent.ports.chance import Chance
-    from detent.ports.chat import StreamingCallback
+    from detent.ports.chat import Messages, StreamingCallback
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
-"""A conversation: its messages, one message, or what the user says as plain text."""
 
 
 def _is_break_point(request: object, attribute: object, value: Any) -> None:
@@ -37,6 +33,11 @@ def _is_break_point(request: object, attribute: object, value: Any) -> None:
             "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
             f"them, got {value!r:.80}"
         )
+
+
+def _is_dict(request: object, attribute: object, value: Any) -> None:
+    if not (value is None or isinstance(value, Mapping)):
+        raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
 
 
 @frozen
@@ -50,12 +51,12 @@ class RunRequest(Generic[S]):
     messages: Messages
     break_point: BreakPoints | None = field(validator=_is_break_point)
     snapshot: AgentSnapshot | Mapping[str, Any] | str | None
-    generation_kwargs: Mapping[str, object] | None
+    generation_kwargs: Mapping[str, object] | None = field(validator=_is_dict)
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None
-    started_by: str | None
     state: Mapping[str, object]
+    started_by: str | None = None
 
 
 class AgentOptions(TypedDict, total=False):

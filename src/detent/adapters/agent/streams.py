@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from detent.adapters.agent.options import Messages, RunRequest
+from detent.adapters.agent.options import RunRequest
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from detent.core.result import AgentResult
     from detent.core.run.events import Event
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.chat import Messages
 
 Tell: TypeAlias = "Callable[[StreamingChunk | Event], object]"
 
@@ -61,7 +62,7 @@ class RunStreams(Generic[S, T]):
 
         require_inbox(inbox)
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
-        request = RunRequest(*said, run_id, started_by, state)
+        request = RunRequest(*said, run_id, state, started_by)
         watch = partial(self._begin_watched, request, after, thread_id)
         return streamed(watch, inbox, raises=raise_at_break_point)
 
@@ -92,7 +93,7 @@ class RunStreams(Generic[S, T]):
 
         require_async_inbox(inbox)
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
-        request = RunRequest(*said, run_id, started_by, state)
+        request = RunRequest(*said, run_id, state, started_by)
         watch = partial(self._begin_watched, request, after, thread_id)
         return streamed_async(watch, inbox, raises=raise_at_break_point)
 

@@ -15,8 +15,10 @@ from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
+from detent.adapters.telemetry.logs import log_waiting
 from detent.core.chat.replies import ModelFailure
 from detent.core.control.breakpoints import Holds
+from detent.core.control.pending import pending
 from detent.core.errors import StateError
 from detent.core.machine.turns import output_of
 from detent.core.result import (
@@ -116,9 +118,13 @@ class RunHandle(Generic[S]):
                 await dispatcher.told()
             return await in_event_loop(self._result_steps(raises=raises))
         finally:
-            if self.lease is not None:
-                await in_event_loop(self.lease.release_steps())
-            self._leave()
+            await self.leave_async()
+
+    async def leave_async(self) -> None:
+        """Leave the run to whoever resumes it, as it is."""
+        if self.lease is not None:
+            await in_event_loop(self.lease.release_steps())
+        self._leave()
 
     def _leave(self) -> None:
         """Hold neither the run nor an error: an error holds this handle by way of its frames."""
@@ -160,7 +166,7 @@ class RunHandle(Generic[S]):
     def _come_to(self, *, raises: bool) -> Steps[AgentResult[S, Any]]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
-            return _ended(self.session.spec, run, self.performer.own.errors)
+            return ended_result(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
             try:
                 yield from self.recorder.stop(run, held)
@@ -175,7 +181,7 @@ class RunHandle(Generic[S]):
         return result
 
 
-def _ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
+def ended_result(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
     """The result of a run that has ended.
 
     Raises:
@@ -212,7 +218,10 @@ def _stopped(
     """
     rule = rules.first(run, held[0]) if held else None
     take_snapshot = partial(snapshot_of, spec, run, held, rule, at)
-    result = AgentResult(run, held, take_snapshot, partial(output_of, spec, run))
+    read_output = partial(output_of, spec, run)
+    result = AgentResult(run, held, take_snapshot, read_output, pending(spec, run))
+    if result.pending:
+        log_waiting(run.id, result.pending)
     if held and raises:
         raise BreakpointException(result, held, rule)
     return result
@@ -221,6 +230,8 @@ def _stopped(
 def _unanswered(run: Run[Any], error: BaseException) -> BaseException:
     if isinstance(error, ChatGeneratorError):
         error.run = run
+        if isinstance(error, AssertionError):  # of a double: where it was raised tells nothing
+            error.with_traceback(None)
     return error
 
 

@@ -29,6 +29,7 @@ from detent.core.tools.wiring import (
     outputs_of,
     text_rules_from,
 )
+from detent.core.values.checks import names_told
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def _labels(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(labels)))
 
 
+@names_told
 @frozen
 class Tool:
     """A function that a model may call.
