@@ -134,8 +134,8 @@ class Assembly(Generic[S]):
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
         if (snapshot := request.snapshot) is not None:
-            taken = self._taken_up(snapshot, request, streaming_callback, after, thread_id)
-            return (yield from taken)
+            given = (snapshot, request, streaming_callback, after, thread_id)
+            return (yield from self._taken_up(*given))
         spec, names = self._chosen(request.tools)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
@@ -147,8 +147,7 @@ class Assembly(Generic[S]):
         require_keys(request.state, spec.state.fields)
         require_said(messages, opening, request.state)
         new = start(
-            opening,
-            messages,
+            *(opening, messages),
             run_id=request.run_id or self.chance.new_id(),
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
@@ -157,8 +156,8 @@ class Assembly(Generic[S]):
             started_by=request.started_by,
             labels=() if before is None else before.run.labels,
         )
-        begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
-        return (yield from self._begun(spec, *begun))
+        how = (streaming_callback, request.break_point, thread)
+        return (yield from self._begun(spec, Loaded(new, 0), *how))
 
     def _taken_up(
         self,

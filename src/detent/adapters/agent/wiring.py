@@ -21,7 +21,7 @@ from detent.core.state.state import State, TypedState
 from detent.core.state.typevars import S, T
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.tool import Tool, by_name
-from detent.ports.approvers import Authenticator, vouches_of
+from detent.ports.approvers import vouches_of
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback, schema_mode_of
 from detent.ports.journal import Journal
 from detent.ports.observer import Observer
@@ -51,7 +51,6 @@ def assemble(
     journal: Journal | None = None,
     claim_s: float = CLAIM_S,
     hooks: Sequence[Hook] = (),
-    approvers: Authenticator | None = None,
     **ports: Any,
 ) -> Assembly[S]:
     """The arguments of `Agent`, put together. `ports` are those that have one of their own."""
@@ -69,10 +68,10 @@ def assemble(
         model_retries=retries_of(model_retries),
         fail_on_tool_fault=raise_on_tool_invocation_failure,
         output=output_for(chat_generator, output_type),
-        vouches=vouches_of(approvers),
+        vouches=vouches_of(ports.get("approvers")),
     )
     parts = (tools, rules, streaming_callback, observers, journal, hooks, rules.named, name)
-    return Assembly(spec, chat_generator, *parts, claim_s, approvers=approvers, **ports)
+    return Assembly(spec, chat_generator, *parts, claim_s, **ports)
 
 
 def _rules(
