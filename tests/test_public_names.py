@@ -17,6 +17,7 @@ import detent.hosts
 import detent.journals
 import detent.machine
 import detent.models
+import detent.telemetry
 import detent.testing
 
 SUBJECTS = [
@@ -25,13 +26,14 @@ SUBJECTS = [
     detent.journals,
     detent.machine,
     detent.models,
+    detent.telemetry,
     detent.testing,
 ]
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120
 HEAVY = {
-    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs", "returns", "rich"),
-    *("typeguard", "xllamacpp"),
+    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs"),
+    *("opentelemetry", "returns", "rich", "typeguard", "xllamacpp"),
 }
 
 

@@ -15,6 +15,7 @@ DOORS = (
     "detent.journals",
     "detent.machine",
     "detent.models",
+    "detent.telemetry",
     "detent.testing",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
+    from detent.ports.telemetry import Telemetry
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 
@@ -90,6 +91,7 @@ class AgentOptions(TypedDict, total=False):
         claim_s: how long a run of the journal stays with this process when that falls silent,
             before another one may go on with it; 15 without. See `Agent.resume`.
         chance: gives new ids, and spreads further attempts; tests have one with a seed.
+        telemetry: measures every run, those of the agents inside it included: `OpenTelemetry`.
         hooks: functions around model calls and tools and before the end: the first is outermost.
     """
 
@@ -112,4 +114,5 @@ class AgentOptions(TypedDict, total=False):
     claim_s: float
     approvers: Authenticator | None
     chance: Chance | None
+    telemetry: Telemetry | None
     hooks: Sequence[Hook] | None

@@ -11,7 +11,6 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.inputs import exits_of, limits_of
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
-from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
@@ -49,7 +48,6 @@ def assemble(
     parallel_tool_calls: int | None = None,
     observers: Sequence[Observer] = (),
     journal: Journal | None = None,
-    claim_s: float = CLAIM_S,
     hooks: Sequence[Hook] = (),
     **ports: Any,
 ) -> Assembly[S]:
@@ -71,7 +69,7 @@ def assemble(
         vouches=vouches_of(ports.get("approvers")),
     )
     parts = (tools, rules, streaming_callback, observers, journal, hooks, rules.named, name)
-    return Assembly(spec, chat_generator, *parts, claim_s, **ports)
+    return Assembly(spec, chat_generator, *parts, **ports)
 
 
 def _rules(

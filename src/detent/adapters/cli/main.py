@@ -1,4 +1,4 @@
-"""`detent run`, `detent chat`, `detent models` and `detent completion`."""
+"""`detent run`, `chat`, `models` and `completion`; `detent runs` is a room of its own."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
 from detent.adapters.cli.program import program
+from detent.adapters.cli.runs.group import runs
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
@@ -104,6 +105,9 @@ class _QuotingGroup(click.Group):
 @click.version_option(package_name="detent")
 def main() -> None:
     """Agents that can stop at any point and carry on."""
+
+
+main.add_command(runs)
 
 
 @main.command()

@@ -107,7 +107,7 @@ def described(generator: object) -> dict[str, Any]:
     Raises:
         SecretError: its key is a value, and not in the environment.
     """
-    name = _provider_of(generator)
+    name = provider_of(generator)
     options = getattr(generator, "options_as_data", None)
     if name is None or options is None:
         return {"name": None, "class": type(generator).__name__}
@@ -129,7 +129,7 @@ def from_description(description: dict[str, Any]) -> LocalChatGenerator | HttpCh
     return chat_generator(description["name"], **options)
 
 
-def _provider_of(generator: object) -> str | None:
+def provider_of(generator: object) -> str | None:
     """The name of the provider; one whose module is not loaded cannot be it."""
     for name, place in PROVIDERS.items():
         module, _, maker = place.rpartition(".")
