@@ -71,10 +71,6 @@ def _keeper_of(assembly: Assembly[Any]) -> Keeper | None:
     return keeper_of(assembly.journal, assembly.claim_s)
 
 
-def _has_toolset(assembly: Assembly[Any]) -> bool:
-    return has_toolset(assembly.tools)
-
-
 @frozen
 class Assembly(Generic[S]):
     """An agent's rules and ports; makes handles of runs. `tools` are as the user gave them."""
@@ -103,7 +99,7 @@ class Assembly(Generic[S]):
         init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
     )
     has_toolset: bool = field(
-        init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
+        init=False, repr=False, default=Factory(lambda own: has_toolset(own.tools), takes_self=True)
     )
 
     def __attrs_post_init__(self) -> None:
