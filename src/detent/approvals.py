@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from detent.adapters.agent.audit import AuditRecord as AuditRecord
-    from detent.adapters.agent.audit import audit_log as audit_log
+    from detent.adapters.agent.records.audit import AuditRecord as AuditRecord
+    from detent.adapters.agent.records.audit import audit_log as audit_log
     from detent.adapters.confirmation.call_rules import CallRule as CallRule
     from detent.adapters.confirmation.call_rules import RuleList as RuleList
     from detent.adapters.confirmation.console import RichConsoleUI as RichConsoleUI
@@ -72,7 +72,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "adapters.agent.audit": "AuditRecord audit_log",
+            "adapters.agent.records.audit": "AuditRecord audit_log",
             "adapters.confirmation.call_rules": "CallRule RuleList",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.people": "AskIfLabelled WithApprovers",
