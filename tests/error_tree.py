@@ -14,7 +14,14 @@ from detent import DetentError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "errors.md"
 TREE = re.compile(r"(?<=```text\n).*?(?=```)", re.DOTALL)
-DOORS = ("detent", "detent.models", "detent.approvals", "detent.journals", "detent.machine")
+DOORS = (
+    "detent",
+    "detent.models",
+    "detent.approvals",
+    "detent.hosts",
+    "detent.journals",
+    "detent.machine",
+)
 LEFT_OUT = ("detent.adapters.testing", "detent.testing", "detent.__main__", "detent.adapters.cli")
 """Where errors are of tests alone, or loading is running."""
 

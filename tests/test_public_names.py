@@ -13,17 +13,27 @@ import pytest
 
 import detent
 import detent.approvals
+import detent.hosts
 import detent.journals
 import detent.machine
 import detent.models
+import detent.telemetry
 import detent.testing
 
-SUBJECTS = [detent.approvals, detent.journals, detent.machine, detent.models, detent.testing]
+SUBJECTS = [
+    detent.approvals,
+    detent.hosts,
+    detent.journals,
+    detent.machine,
+    detent.models,
+    detent.telemetry,
+    detent.testing,
+]
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120
 HEAVY = {
-    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs", "returns", "rich"),
-    *("typeguard", "xllamacpp"),
+    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs"),
+    *("opentelemetry", "returns", "rich", "typeguard", "xllamacpp"),
 }
 
 

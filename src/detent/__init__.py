@@ -1,8 +1,8 @@
 """Detent: an agent runtime that can stop at any point and carry on.
 
 What the first programs need is importable from here; the rest has a home by subject:
-`detent.models`, `detent.approvals`, `detent.journals`, `detent.machine` and `detent.testing`. A
-name is loaded when it is first used, so that ``import detent`` stays light.
+`detent.models`, `detent.approvals`, `detent.journals`, `detent.machine`, `detent.telemetry` and
+`detent.testing`. A name is loaded when it is first used, so that ``import detent`` stays light.
 """
 
 from __future__ import annotations

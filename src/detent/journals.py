@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
     from detent.adapters.drivers.history import Runs as Runs
-    from detent.adapters.drivers.loading import RunNotFoundError as RunNotFoundError
     from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
     from detent.adapters.journals.directory import DirectoryJournal as DirectoryJournal
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from detent.ports.journal import JournalDamagedError as JournalDamagedError
     from detent.ports.journal import JournalError as JournalError
     from detent.ports.journal import JournalUnavailableError as JournalUnavailableError
+    from detent.ports.journal import RunNotFoundError as RunNotFoundError
     from detent.ports.journal import Submit as Submit
     from detent.ports.journal import SubmittingJournal as SubmittingJournal
     from detent.ports.journal import listing_after as listing_after
@@ -44,7 +44,6 @@ else:
         {
             "adapters.agent.continuation": "ThreadNotEndedError",
             "adapters.drivers.history": "Runs",
-            "adapters.drivers.loading": "RunNotFoundError",
             "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError",
             "adapters.journals.directory": "DirectoryJournal",
@@ -57,7 +56,8 @@ else:
             "ports.claims": "Claims",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "
-                "JournalUnavailableError Submit SubmittingJournal listing_after require_next"
+                "JournalUnavailableError RunNotFoundError Submit SubmittingJournal listing_after "
+                "require_next"
             ),
             "ports.listing": "Listing RunQuery StoredRun page_of",
             "ports.notices": "Notices",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from detent.adapters.testing.doubles.assertions import assert_ended as assert_ended
     from detent.adapters.testing.doubles.assertions import assert_not_called as assert_not_called
     from detent.adapters.testing.doubles.assertions import calls_of as calls_of
+    from detent.adapters.testing.doubles.hosted import host_agents as host_agents
     from detent.adapters.testing.doubles.human import Question as Question
     from detent.adapters.testing.doubles.human import ScriptedHuman as ScriptedHuman
     from detent.adapters.testing.doubles.recorded import (
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from detent.ports.laws import check_clock as check_clock
     from detent.ports.laws import check_confirmation_ui as check_confirmation_ui
     from detent.ports.laws import check_handler as check_handler
+    from detent.ports.laws import check_host as check_host
     from detent.ports.laws import check_journal as check_journal
     from detent.ports.laws import check_notices as check_notices
     from detent.ports.laws import check_observer as check_observer
@@ -106,6 +108,7 @@ else:
             "adapters.testing.doubles.assertions": (
                 "assert_called assert_called_in_order assert_ended assert_not_called calls_of"
             ),
+            "adapters.testing.doubles.hosted": "host_agents",
             "adapters.testing.doubles.human": "Question ScriptedHuman",
             "adapters.testing.doubles.recorded": (
                 "RecordingChatGenerator ReplayingChatGenerator recorded"
@@ -136,8 +139,8 @@ else:
             "adapters.testing.simulation.trace": "Folded Opened Performed Rested Said Trace",
             "ports.laws": (
                 "check_chance check_chat_generator check_claims check_clock check_confirmation_ui "
-                "check_handler check_journal check_notices check_observer check_submissions "
-                "check_tool_executor"
+                "check_handler check_host check_journal check_notices check_observer "
+                "check_submissions check_tool_executor"
             ),
             "ports.real_models": "RealModelForbiddenError allow_real_models forbid_real_models",
         },

@@ -8,7 +8,18 @@ import pytest
 from attrs import evolve
 
 from detent import AgentResult, ChatMessage, State
-from detent.machine import Cancelled, Done, Finished, FrozenDict, Pausing, Run, Thinking, Write
+from detent.approvals import PendingCall
+from detent.machine import (
+    AskModel,
+    Cancelled,
+    Done,
+    Finished,
+    FrozenDict,
+    Pausing,
+    Run,
+    Thinking,
+    Write,
+)
 from detent.models import Usage
 
 SAID = [ChatMessage.from_user("hello"), ChatMessage.from_assistant("hi")]
@@ -73,7 +84,7 @@ def test_what_the_user_said_is_no_answer() -> None:
     result = AgentResult(Run("r", State({}).set("messages", [ChatMessage.from_user("hello")])))
 
     assert result.text is None
-    assert repr(result) == "AgentResult(exit_reason=None, text=None)"
+    assert repr(result).startswith("<AgentResult: run 'r' has stopped; go on by ")
 
 
 def test_what_it_was_given_is_read_when_it_is_asked_for() -> None:
@@ -85,3 +96,22 @@ def test_what_it_was_given_is_read_when_it_is_asked_for() -> None:
     assert RESULT.output is None
     with pytest.raises(ValueError, match="the run has ended"):
         _ = RESULT.snapshot
+
+
+def test_a_run_that_waits_says_so_and_what_to_do() -> None:
+    """Whoever prints the result of a run that has not ended sees why, and how it goes on."""
+    call = PendingCall("run-1", 1, 0, "c", "pay", "Pay.", {}, "too much", "digest", {})
+    held = AskModel(1, 1, (), (), FrozenDict())
+    paused = evolve(RUN, phase=Thinking())
+
+    assert RESULT.what_waits() == ""
+    assert repr(RESULT) == "AgentResult(exit_reason='text', text='hi')"
+    assert AgentResult(paused).what_waits() == (
+        "run 'run-1' has stopped; go on by agent.resume('run-1') or its snapshot"
+    )
+    assert "has stopped before: " in repr(AgentResult(paused, (held,)))
+    waiting = repr(AgentResult(paused, pending=(call,)))
+    assert waiting.startswith(
+        "<AgentResult: run 'run-1' waits for a human: pay ('too much'). Decide about the calls in "
+        "`pending`, as by agent.decide('run-1', call.confirm()), and go on by agent.resume('run-1')"
+    )

@@ -11,9 +11,11 @@ GLOSSARY = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "gloss
 DOORS = (
     "detent",
     "detent.approvals",
+    "detent.hosts",
     "detent.journals",
     "detent.machine",
     "detent.models",
+    "detent.telemetry",
     "detent.testing",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)

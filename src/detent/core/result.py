@@ -17,6 +17,7 @@ from detent.core.state.typevars import S, T
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
+    from detent.core.control.pending import PendingCall
     from detent.core.storage.snapshot import AgentSnapshot
 
 
@@ -28,7 +29,7 @@ def _nothing() -> Any:
 class AgentResult(Mapping[str, Any], Generic[S, T]):
     """A run as its caller reads it.
 
-    `held` is what a breakpoint keeps from happening.
+    `held` is what a breakpoint keeps from happening, `pending` the calls that wait for a human.
 
     As a mapping it has ``messages``, ``last_message`` and every key of the state's schema; a key
     that nothing was written to reads None, or its default.
@@ -38,6 +39,7 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
     held: tuple[Effect, ...] = field(default=(), repr=False)
     _take_snapshot: Callable[[], AgentSnapshot] | None = field(default=None, repr=False)
     _read_output: Callable[[], T] = field(default=_nothing, repr=False)
+    pending: tuple[PendingCall, ...] = field(default=(), repr=False)
 
     if not TYPE_CHECKING:
 
@@ -139,7 +141,24 @@ class AgentResult(Mapping[str, Any], Generic[S, T]):
             yield "last_message"
 
     def __repr__(self) -> str:
+        if waits := self.what_waits():
+            return f"<AgentResult: {waits}>"
         return f"AgentResult(exit_reason={self.exit_reason!r}, text={self.text!r})"
+
+    def what_waits(self) -> str:
+        """What a run that has not ended waits for, and how it goes on; "" for one that has."""
+        if self.exit_reason is not None:
+            return ""
+        name = repr(self.run_id)
+        before = f" before: {describe_effects(self.held)}" if self.held else ""
+        if not self.pending:
+            return f"run {name} has stopped{before}; go on by agent.resume({name}) or its snapshot"
+        asked = ", ".join(f"{one.tool_name} ({one.reason!r:.200})" for one in self.pending)
+        return (
+            f"run {name} waits for a human: {asked}. Decide about the calls in `pending`, as by "
+            f"agent.decide({name}, call.confirm()), and go on by agent.resume({name}); without a "
+            "journal, by agent.run(snapshot=result.snapshot.with_decisions([…]))"
+        )
 
     def __len__(self) -> int:
         return len(self.state.fields) + bool(self.run.messages)

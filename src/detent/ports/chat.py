@@ -20,6 +20,9 @@ from detent.core.tools.tool import ToolSpec
 if TYPE_CHECKING:  # a provider alone needs no run
     from detent.core.run.run import Run
 
+Messages: TypeAlias = str | ChatMessage | Sequence[ChatMessage]
+"""A conversation: its messages, one message, or what the user says as plain text."""
+
 StreamingCallback: TypeAlias = Callable[[StreamingChunk], object]
 """Receives the pieces of a reply as they come. It must not keep the generator waiting.
 

@@ -10,12 +10,14 @@ from attrs import frozen
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.errors import DetentError
 from detent.core.run.approval import Answered, Confirmed, Decision, Modified, Rejected, Scope
+from detent.core.values.checks import names_told
 
 if TYPE_CHECKING:
     from detent.core.result import AgentResult
     from detent.core.storage.snapshot import AgentSnapshot
 
 
+@names_told
 @frozen
 class ConfirmationUIResult:
     """What a human said.

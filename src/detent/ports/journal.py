@@ -108,6 +108,10 @@ class JournalError(DetentError):
     """A journal could not be read or written. What was in it before is still there."""
 
 
+class RunNotFoundError(DetentError, LookupError):
+    """The journal has no such run."""
+
+
 class JournalConflictError(JournalError):
     """Somebody else has written to this run in the meantime. Nothing was written now."""
 

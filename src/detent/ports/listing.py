@@ -95,6 +95,7 @@ class RunQuery:
         thread_id: the conversation that they belong to.
         before: the last run of the page before, or its `cursor`.
         limit: how many at most.
+        run_id: the one run of this id.
 
     Raises:
         ValueError: `limit` is below 1, or `before` is no place in a list.
@@ -105,11 +106,13 @@ class RunQuery:
     thread_id: str | None = None
     before: Cursor | None = field(default=None, converter=_cursor)
     limit: int | None = field(default=None, validator=_is_limit)
+    run_id: str | None = None
 
     def fits(self, run: StoredRun) -> bool:
         """Whether the run is one of these, on whatever page."""
         return (
-            self.status in {None, run.status}
+            self.run_id in {None, run.run_id}
+            and self.status in {None, run.status}
             and self.agent in {None, run.agent}
             and self.thread_id in {None, run.thread_id}
         )

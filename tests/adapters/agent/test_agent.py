@@ -186,7 +186,7 @@ def test_an_unknown_state_key_is_refused_before_anything_runs(run: Runner) -> No
     """With the key that may have been meant."""
     agent, chat = agent_of("hi")
 
-    with pytest.raises(StateError, match="did you mean 'notes'"):
+    with pytest.raises(StateError, match="did you mean notes="):
         run(agent, "x", nots=["a"])
     assert chat.calls == []
 

@@ -14,11 +14,13 @@ import pytest
 from detent import (
     Agent,
     AgentResult,
+    AlwaysAskPolicy,
     Appended,
     BlockingConfirmationStrategy,
     ChatGeneratorError,
     ChatMessage,
     ConfirmationUIResult,
+    HITLBreakpointException,
     NeverAskPolicy,
     Runs,
     ScriptedChatGenerator,
@@ -29,7 +31,6 @@ from detent import (
     create_tool_from_function,
     tool,
 )
-from detent.adapters.drivers.loading import RunNotFoundError
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
@@ -42,6 +43,7 @@ from detent.core.control.breakpoints import (
 from detent.core.errors import StoredDataError
 from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
+from detent.journals import RunNotFoundError
 from detent.machine import WaitUntil
 from detent.models import ModelFailure
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalConflictError, JournalError
@@ -554,6 +556,38 @@ def test_an_agent_with_other_rules_is_told_where_it_parts() -> None:
 
     with pytest.raises(StoredDataError, match=r"entry 5 .* left the run at '2 Thinking"):
         changed.resume("r")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({}, {"confirmation_strategies": {"pay": AlwaysAskPolicy()}}, "was clear, and is guarded"),
+        ({"confirmation_strategies": {"pay": AlwaysAskPolicy()}}, {}, "rule, and is clear now"),
+        ({}, {"tools": []}, "it has no tool 'pay'"),
+        ({}, {"max_agent_steps": 1}, "the run would have ended there, by an exit condition or a "),
+        ({"max_agent_steps": 1}, {}, "the run had ended there, by an exit condition or a limit"),
+    ],
+)
+def test_it_is_told_in_what_it_differs(
+    before: dict[str, Any], now: dict[str, Any], told: str
+) -> None:
+    """As far as it shows: tools, confirmation rules, ends."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    def agent(**options: Any) -> Agent[Any]:
+        model = ScriptedChatGenerator(ToolCall("pay", {"amount": 3}), "done")
+        parts: dict[str, Any] = {"chat_generator": model, "tools": [pay], "journal": journal}
+        return Agent(**{**parts, **options})
+
+    journal = MemoryJournal()
+    with suppress(HITLBreakpointException):
+        agent(**before).run("pay", run_id="r")
+    with pytest.raises(StoredDataError, match=told):
+        agent(**now).resume("r")
 
 
 def test_secrets_of_the_generator_stay_out_of_the_journal() -> None:

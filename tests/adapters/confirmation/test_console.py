@@ -572,3 +572,17 @@ def test_ctrl_c_is_no_answer_to_any_question(ui: str) -> None:
     assert "paid 7 to Bob" in terminal.shown("']")
     assert child.wait(10) == 0
     os.close(human)
+
+
+def test_an_input_that_has_ended_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a service without a terminal: whoever runs it reads what to do instead."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(EOFError, match=r"nobody decides about 'pay', which did not run; .* policy"):
+        SIMPLE.get_user_confirmation("pay", "Pay.", {"amount": 3})
+
+
+def test_a_ui_in_colour_without_rich_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is made: not in the middle of a run, when somebody is waited for."""
+    monkeypatch.setitem(sys.modules, "rich", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'detent\[cli\]'"):
+        RichConsoleUI()

@@ -11,7 +11,7 @@ from attrs import evolve
 from detent import Agent, ChatMessage, Limits, ScriptedChatGenerator, StateError, ToolCall, tool
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.history import Runs
-from detent.adapters.drivers.loading import Loaded, RunNotFoundError
+from detent.adapters.drivers.loading import Loaded
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.journals.memory import MemoryJournal
@@ -19,6 +19,7 @@ from detent.adapters.system.clocks import ManualClock
 from detent.approvals import Allow
 from detent.core.errors import StoredDataError, UnstorableError
 from detent.core.run.approval import Verdict
+from detent.journals import RunNotFoundError
 from detent.machine import EffectPerformer, FrozenDict, FunctionToolExecutor, Session, drive, start
 from detent.ports.journal import Entry, Journal
 

@@ -23,8 +23,7 @@ from detent import (
     ToolCall,
     create_tool_from_function,
 )
-from detent.adapters.drivers.loading import RunNotFoundError
-from detent.journals import DirectoryJournal, Journal, PostgresJournal
+from detent.journals import DirectoryJournal, Journal, PostgresJournal, RunNotFoundError
 
 STORES: dict[str, Callable[[Path], Journal]] = {
     "directory": lambda place: DirectoryJournal(place / "runs"),

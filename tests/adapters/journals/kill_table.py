@@ -36,11 +36,11 @@ from detent import (
 )
 from detent.adapters.drivers import recording
 from detent.adapters.drivers.leases import CLAIM_S
-from detent.adapters.drivers.loading import RunNotFoundError
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.postgres import PostgresJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
+from detent.journals import RunNotFoundError
 from detent.ports.journal import Journal, JournalConflictError
 
 STORES: dict[str, Callable[[Path], Journal]] = {

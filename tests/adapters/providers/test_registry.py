@@ -79,7 +79,7 @@ def test_the_embedded_model_needs_no_name() -> None:
     assert isinstance(chat_generator("local"), LocalChatGenerator)
 
 
-@pytest.mark.parametrize("name", ["", "openai", "openai:", "gpt-x", "nobody:model"])
+@pytest.mark.parametrize("name", ["", "my-model", "nobody:model"])
 def test_what_names_no_model_is_refused(name: str) -> None:
     """The message says how to write it and which providers there are."""
     with pytest.raises(ValueError, match=r"write provider:model.* local, mistral, .* openai, "):
@@ -87,12 +87,27 @@ def test_what_names_no_model_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("mistrall:m", "mistral"), ("antropic:m", "anthropic"), ("grok:m", "groq")]
+    ("name", "hint"),
+    [
+        ("mistrall:m", "did you mean 'mistral:m'"),
+        ("antropic:m", "did you mean 'anthropic:m'"),
+        ("grok:m", "did you mean 'groq:m'"),
+        ("gpt-5-mini", "did you mean 'openai:gpt-5-mini'"),
+        ("claude-x", "did you mean 'anthropic:claude-x'"),
+        ("openai", "say which model of it: 'openai:MODEL'"),
+        ("openai:", "say which model of it: 'openai:MODEL'"),
+    ],
 )
-def test_a_provider_that_may_have_been_meant_is_named(name: str, meant: str) -> None:
-    """Where one is written nearly like it."""
-    with pytest.raises(ValueError, match=f"did you mean {meant!r}"):
+def test_what_may_have_been_meant_is_named(name: str, hint: str) -> None:
+    """Where a provider is written nearly so, or left out before a model that tells its maker."""
+    with pytest.raises(ValueError, match=hint):
         chat_generator(name)
+
+
+def test_only_a_text_names_a_model() -> None:
+    """None, as of a variable of the environment that is not set, is told."""
+    with pytest.raises(TypeError, match="named by a text, 'provider:model', got None"):
+        chat_generator(None)  # type: ignore[arg-type]  # the mistake
 
 
 @pytest.mark.parametrize(

@@ -209,3 +209,26 @@ Agent(chat_generator=ScriptedChatGenerator("hi")).run("go", run_id="r")
         "INFO:detent:run r: turn 1: the model answered",
         "INFO:detent:run r: ended: text after 1 turns",
     ]
+
+
+def test_a_run_that_stops_for_a_human_warns(caplog: pytest.LogCaptureFixture) -> None:
+    """It looks as if nothing happened, and nothing more does until somebody decides."""
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("pay", {"amount": 3})),
+        tools=[pay],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+    with caplog.at_level(logging.WARNING, "detent"):
+        result = agent.run("pay", run_id="r", raise_at_break_point=False)
+
+    (line,) = caplog.records
+    text = "run r: waits for a human to decide about: pay; see agent.pending('r')"
+    assert (line.levelname, line.getMessage()) == ("WARNING", text)
+    assert [call.tool_name for call in result.pending] == ["pay"]
+    assert "waits for a human: pay" in repr(result)

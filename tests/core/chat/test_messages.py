@@ -268,3 +268,9 @@ def test_what_a_message_says_beside_its_calls_stays() -> None:
 
     assert (changed.text, changed.tool_calls) == ("let me see", (three, two))
     assert with_calls(message, [one, two]) is message
+
+
+def test_the_arguments_of_a_call_are_a_dict() -> None:
+    """A text, as a provider writes them, is to be read before."""
+    with pytest.raises(TypeError, match="is a dict, got 'amount=3'"):
+        ToolCall("pay", "amount=3")  # type: ignore[arg-type]  # the mistake

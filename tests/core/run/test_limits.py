@@ -40,9 +40,9 @@ def test_the_time_counts_from_where_it_is_known() -> None:
     ("wrong", "text"),
     [
         ({"max_cost": 1.0}, "needs to know what a reply costs"),
-        ({"max_tokens": -1}, "must be >= 0"),
-        ({"max_seconds": -1}, "must be >= 0"),
-        ({"parallel_tool_calls": 0}, "must be >= 1"),
+        ({"max_tokens": -1}, "a whole number, 0 or more, or None, got -1"),
+        ({"max_seconds": -1}, "a number, 0 or more, or None, got -1"),
+        ({"parallel_tool_calls": 0}, "a whole number, 1 or more, got 0"),
     ],
 )
 def test_limits_that_are_none_are_refused(wrong: dict[str, Any], text: str) -> None:

@@ -148,10 +148,11 @@ def test_the_first_of_several_with_one_key_stays() -> None:
     assert keep_max(1.0, 1) is not keep_max(1, 1.0)
 
 
-def test_at_least_one_item_is_kept() -> None:
-    """To keep none would be no list."""
-    with pytest.raises(ValueError, match="at least one item, got 0"):
-        keep_last(0)
+@pytest.mark.parametrize("count", [0, "3"])
+def test_at_least_one_item_is_kept(count: Any) -> None:
+    """To keep none would be no list, and a text is no number."""
+    with pytest.raises(ValueError, match=f"a number of items, at least one, got {count!r}"):
+        keep_last(count)
 
 
 def test_items_that_have_no_hash_are_taken_once_as_well() -> None:

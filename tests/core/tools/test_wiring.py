@@ -152,3 +152,9 @@ def test_a_source_that_is_a_function_takes_the_result() -> None:
 
     with pytest.raises(ToolDefinitionError, match="'source' is called with the result, which <"):
         stores(Research.papers, source=cast(Any, wrong))
+
+
+def test_what_is_no_key_cannot_be_injected() -> None:
+    """A name, as of a dict schema, is wired in another way; the message says how."""
+    with pytest.raises(TypeError, match=r"takes a typed key, .* got 'user'; .*inputs_from_state="):
+        inject("user")  # type: ignore[arg-type]  # the mistake

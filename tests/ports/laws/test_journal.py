@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -256,6 +257,29 @@ def test_a_store_whose_writers_race_is_found_out() -> None:
     journal = Racing()
     with pytest.raises(AssertionError, match="exactly one wins"):
         many_writers_lose_nothing(lambda: journal)
+
+
+def test_a_store_without_a_lock_is_found_out() -> None:
+    """Each time: in it, nothing comes between the check of the place and the writing."""
+
+    class Unlocked(MemoryJournal):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept: dict[str, list[Entry]] = {}
+
+        def append(
+            self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+        ) -> None:
+            kept = self.kept.setdefault(run_id, [])
+            require_next(run_id, entries, len(kept))
+            kept.extend(entries)
+
+        def read(self, run_id: str, start: int = 0) -> list[Entry]:
+            return self.kept.get(run_id, [])[start:]
+
+    for _ in range(12):
+        with pytest.raises(AssertionError, match="exactly one wins"):
+            many_writers_lose_nothing(repeat(Unlocked()).__next__)
 
 
 def test_entries_must_follow_each_other() -> None:

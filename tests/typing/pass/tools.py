@@ -111,12 +111,12 @@ def multiply(a: int, b: int) -> int:
 async def by_hand() -> None:
     """Async tools are awaited as their functions were."""
     assert_type(await fetch("x"), bytes)
-    assert_type((await find(query="x"))["count"], int)
+    assert_type((await find(query="x"))["count"], int)  # no error, but for pyrefly
 
 
 assert_type(list(map(add, [1], [2])), list[int])
 assert_type(add(1), int)
-assert_type(add(a=1, b=3), int)
+assert_type(add(a=1, b=3), int)  # no error, but for pyrefly
 assert_type(note(Research(), text="x"), Reply)
 assert_type(note_last("x", state=Research()), Reply)
 assert_type(search("x", reader="me")[0], Paper)
@@ -139,7 +139,8 @@ assert_type(agent.run("go").state.papers[0], Paper)
 Agent(chat_generator=model, tools=[note, search], state_schema=MoreResearch)
 Agent(chat_generator=model, tools=bundle)
 several = [add, fetch, search]
-Agent(chat_generator=model, tools=several, state_schema=Research)
+Agent(chat_generator=model, tools=several, state_schema=Research)  # no error, but for pyrefly
 mixed: list[Tool | Toolset] = [note, bundle]
 Agent(chat_generator=model, tools=mixed, state_schema=Research)
-assert_type(Agent(chat_generator=model, tools=[loose], state_schema={}), Agent[State])
+loosely = Agent(chat_generator=model, tools=[loose], state_schema={})  # no error, but for pyrefly
+assert_type(loosely, Agent[State])  # no error, but for pyrefly

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent.decisions import RunDecisions
-from detent.adapters.agent.options import AgentOptions, Messages, RunRequest
+from detent.adapters.agent.options import AgentOptions, RunRequest
 from detent.adapters.agent.streams import RunStreams
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from detent.ports.chat import (
         AsyncChatGenerator,
         ChatGenerator,
+        Messages,
         StreamingCallback,
     )
 
@@ -137,6 +138,10 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             *(chat_generator, own, state_schema, output_type),
             **checked_options(options, AgentOptions.__annotations__),
         )
+
+    def __repr__(self) -> str:
+        generator = type(self.chat_generator).__name__
+        return f"<Agent: {generator}, tools: {list(self.spec.tools)}>"
 
     if not TYPE_CHECKING:
 

@@ -26,8 +26,8 @@ class AgentTool(AssembledTool):
     Its steps stay its own: the model that calls it sees the answer alone. Its questions to humans,
     its tokens and its events are those of the whole run, which is stopped, stored, resumed and
     cancelled with it. Of the agent count its rules, its model, its UIs, its tool executor and its
-    hooks around models and tools; clock, journal, observers and streaming callback are those of the
-    outermost agent.
+    hooks around models and tools; clock, journal, observers, telemetry and streaming callback are
+    those of the outermost agent.
 
     Called as a function, ``tool.function(task="…")``, it is a run of its own.
 

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure
+from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure, has_ended
 from detent.adapters.agent.continuation import Thread, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
     require_callback,
+    require_keys,
     require_nothing_else,
+    require_said,
 )
+from detent.adapters.agent.measuring import first_leg, later_leg, measured, observers_of
 from detent.adapters.agent.options import RunRequest
 from detent.adapters.agent.selection import choose_tools, has_toolset, refresh
 from detent.adapters.agent.warming import WarmUp, toolsets_in
 from detent.adapters.confirmation.rules import Rules
-from detent.adapters.drivers.callbacks import CallbackDispatcher
+from detent.adapters.drivers.callbacks import CallbackDispatcher, PieceListener
 from detent.adapters.drivers.leases import CLAIM_S, Keeper, Lease, keeper_of
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.observations import observing
@@ -39,9 +42,8 @@ from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
-from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event, Resumed
-from detent.core.run.run import NO_OPTIONS, Run, RunOptions
+from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
@@ -57,6 +59,7 @@ from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import Listing
 from detent.ports.observer import Observer
+from detent.ports.telemetry import Leg, Telemetry
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
 
 if TYPE_CHECKING:
@@ -91,6 +94,8 @@ class Assembly(Generic[S]):
     )
     clock: Clock = field(kw_only=True, factory=SystemClock)
     chance: Chance = field(kw_only=True, factory=SystemChance)
+    listener: PieceListener | None = field(kw_only=True, default=None)
+    telemetry: Telemetry | None = field(kw_only=True, default=None)
     _warm: WarmUp = field(factory=WarmUp, eq=False, repr=False)
     _keeper: Keeper | None = field(
         init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
@@ -135,22 +140,25 @@ class Assembly(Generic[S]):
         spec, names = self._chosen(request.tools)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
-        options = request.generation_kwargs or {}
+        options, run_id = request.generation_kwargs or {}, request.run_id or self.chance.new_id()
         thread = None if thread_id is None else Thread(self.journal, thread_id)
         before = after
         if thread is not None:
             before = yield from answer(self.journal, partial(thread.end, spec, after))
         opening, messages = continued(spec, before, conversation_of(request.messages))
+        require_keys(request.state, spec.state.fields)
+        require_said(messages, opening, request.state)
+        leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
         new = start(
             opening,
             messages,
-            run_id=request.run_id or self.chance.new_id(),
+            run_id=run_id,
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self.clock.now() if spec.is_timed else None,
-            nonce=self.chance.new_id(),
+            nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
         )
-        begun = (Loaded(new, 0), streaming_callback, request.break_point, thread)
+        begun = (Loaded(new, 0), streaming_callback, request.break_point, leg, thread)
         return (yield from self._begun(spec, *begun))
 
     def _taken_up(
@@ -175,7 +183,8 @@ class Assembly(Generic[S]):
         stored, ports = snapshot_from(snapshot), (self.journal, self.clock, self.chance)
         take_up = partial(taken_up, spec, stored, request.run_id, *ports)
         at = yield from answer(self.journal, take_up)
-        return (yield from self._begun(spec, at, streaming_callback, request.break_point))
+        leg = yield from later_leg(self.telemetry, self.name, at.run, self.journal)
+        return (yield from self._begun(spec, at, streaming_callback, request.break_point, leg))
 
     def resume(
         self,
@@ -196,33 +205,35 @@ class Assembly(Generic[S]):
         if not (keeper is None or take_over):
             yield from keeper.require_free(run_id)
         at = yield from answer(journal, partial(loaded, journal, spec, run_id))
-        if _has_ended(at.run):
-            return self._handle(spec, at, streaming_callback, break_point, None)
+        if has_ended(at.run):
+            return self._handle(spec, at, streaming_callback, break_point)
         lease = yield from claim(keeper, run_id, take_over=take_over)
 
         def go_on() -> Steps[RunHandle[S]]:
             now, later = at, partial(journal.read, run_id, at.length)
             if (yield from answer(journal, lambda: list(later()))):  # it was not ours when we read
                 now = yield from answer(journal, partial(loaded, journal, spec, run_id))
-            handle = self._handle(spec, now, streaming_callback, break_point, lease)
+            leg = yield from later_leg(self.telemetry, self.name, now.run, journal)
+            handle = self._handle(spec, now, streaming_callback, break_point, lease, leg)
             return evolve(handle, opening=(Resumed(self.chance.new_id(), self.clock.now()),))
 
         return (yield from given_back_on_failure(lease, go_on()))
 
-    def _begun(
+    def _begun(  # noqa: PLR0917 - as below
         self,
         spec: AgentSpec[S],
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
+        leg: Leg | None,
         thread: Thread | None = None,
     ) -> Steps[RunHandle[S]]:
         """A new run, of a conversation where there is a thread."""
-        thread_id = "" if thread is None else thread.thread_id
         lease = yield from claim_new(self.keeper, self.journal, at.run.id)
 
         def begin() -> Steps[RunHandle[S]]:
-            handle = self._handle(spec, at, streaming_callback, break_point, lease, thread_id)
+            ports = streaming_callback, break_point, lease, leg
+            handle = self._handle(spec, at, *ports, thread.thread_id if thread else "")
             if handle.recorder is not None:
                 yield from handle.recorder.begin(at.run)
             if thread is not None:
@@ -267,7 +278,8 @@ class Assembly(Generic[S]):
         at: Loaded[S],
         streaming_callback: StreamingCallback | None,
         break_point: BreakPoints | None,
-        lease: Lease | None,
+        lease: Lease | None = None,
+        leg: Leg | None = None,
         thread_id: str = "",
     ) -> RunHandle[S]:
         tell = self.streaming_callback
@@ -284,6 +296,7 @@ class Assembly(Generic[S]):
             observers=[
                 *self._watching(spec, rules, performer.dispatcher),
                 *logging_observers(at.run),
+                *observers_of(leg),
             ],
             clock=self.clock,
             hold=holds,
@@ -295,10 +308,8 @@ class Assembly(Generic[S]):
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
-        performers = (
-            _nested_performers(spec, performer) if spec.agents else NestedPerformers(performer)
-        )
-        return RunHandle(session, performers, holds, recorder, rules, lease)
+        performers = measured(_nested_performers(spec, performer), leg, at.run)
+        return RunHandle(session, performers, holds, recorder, rules, lease, leg=leg)
 
     def _recorder(
         self, spec: AgentSpec[S], at: Loaded[S], thread_id: str, lease: Lease | None
@@ -306,8 +317,8 @@ class Assembly(Generic[S]):
         """Who writes the run to the journal, if there is one."""
         if self.journal is None:
             return None
-        listing = Listing(self.name, thread_id)
-        return Recorder(self.journal, spec, self.clock, at, listing=listing, holds=lease)
+        quiet = Listing(self.name, thread_id)
+        return Recorder(self.journal, spec, self.clock, at, listing=quiet, holds=lease)
 
     def _performer(
         self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None
@@ -321,6 +332,7 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
             lease=lease,
+            listener=self.listener,
         )
 
     def _watching(
@@ -341,6 +353,8 @@ class AssembledTool(Delegate):
 
 def _nested_performers(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerformers:
     """The performer of an agent, with those of the agents among its tools."""
+    if not spec.agents:
+        return NestedPerformers(own)
     tools = [tool for tool in spec.tools.values() if isinstance(tool, AssembledTool)]
     return NestedPerformers(own, {tool.name: _inner(tool, own) for tool in tools})
 
@@ -384,8 +398,3 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
 
 def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> None:
     tell(evolve(chunk, agents=(name, *chunk.agents)))
-
-
-def _has_ended(run: Run[Any]) -> bool:
-    """Whether there is nothing to drive, and so nothing to claim."""
-    return run.outcome is not None and not has_no_answer(run)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.drivers.steps import Steps, answer
 from detent.core.control.claims import RunBusyError
+from detent.core.machine.turns import has_no_answer
+from detent.core.run.run import Run
 from detent.ports.journal import Journal, JournalConflictError
 
 T = TypeVar("T")
@@ -50,3 +52,8 @@ def given_back_on_failure(lease: Lease | None, steps: Steps[T]) -> Steps[T]:
         if lease is not None:
             yield from lease.release_steps()
         raise
+
+
+def has_ended(run: Run[Any]) -> bool:
+    """Whether there is nothing to drive, and so nothing to claim."""
+    return run.outcome is not None and not has_no_answer(run)

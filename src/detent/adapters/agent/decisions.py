@@ -50,13 +50,20 @@ class RunDecisions:
 
         Raises:
             DecisionRefusedError: one of them does not count; then none has been written.
+            TypeError: one of them is none.
             ValueError: one of them has no digest, so that it is not known what was shown.
             RunNotFoundError: the journal has no such run.
             JournalConflictError: others write to the run all the time; nothing has been written.
         """
-        from detent.core.control.pending import decided_run, pending
+        from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
 
         for decision in decisions:
+            if not isinstance(decision, ToolExecutionDecision):
+                raise TypeError(
+                    "a decision is made of a call that waits: (call,) = agent.pending(run_id) and "
+                    f"agent.decide(run_id, call.confirm()), or reject, modify, respond; got "
+                    f"{decision!r:.80}"
+                )
             if not decision.digest:
                 raise ValueError(
                     f"a decision about {decision.tool_name!r} in a journal needs the digest of "

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from asyncio import Queue
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, TypeAlias, cast
 
 from attrs import evolve
 
-from detent.adapters.agent.options import Messages
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.hooks import Hook
+from detent.core.errors import StateError
 from detent.core.run.limits import Limits
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import conversation_in
+from detent.ports.chat import Messages
 
 Check: TypeAlias = tuple[Callable[[Any], bool], str]
 """Whether a value will do, and what it should be."""
@@ -32,7 +35,11 @@ def _takes_one_value(value: Any) -> bool:
 
 
 def _has(*methods: str) -> Callable[[Any], bool]:
-    return lambda value: all(callable(getattr(value, method, None)) for method in methods)
+    """Whether an object has methods; a class has them, too, and is none."""
+    return lambda value: (
+        not isinstance(value, type)
+        and all(callable(getattr(value, method, None)) for method in methods)
+    )
 
 
 def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -64,9 +71,16 @@ CHECKS: Mapping[str, Check] = {
     "max_agent_steps": (_is_number, "a number"),
     "parallel_tool_calls": (_is_number, "a number"),
     "generation_kwargs": (lambda value: isinstance(value, Mapping), "a dict"),
+    "claim_s": (lambda value: isinstance(value, int | float), "a number of seconds"),
+    "chance": (_has("number", "new_id"), "a source of chance such as SeededChance(1)"),
+    "tool_executor": (
+        lambda value: _has("execute")(value) or _has("execute_async")(value),
+        "an object with a method execute or execute_async",
+    ),
     "clock": (_has("now", "wait", "wait_async"), "a clock such as SystemClock()"),
     "observers": (_all(callable), "a list of functions of the run before, the event and the run"),
     "journal": (_has("append", "read", "runs"), "a journal such as SQLiteJournal('runs.db')"),
+    "telemetry": (_has("begin"), "telemetry such as OpenTelemetry()"),
     "hooks": (
         _all(lambda hook: isinstance(hook, Hook)),
         "a list of hooks, as before_model and its siblings make them of functions",
@@ -136,7 +150,14 @@ def require_async_inbox(value: object) -> None:
 
 
 def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
-    """What is said, as messages. Raises TypeError when it is no conversation."""
+    """What is said, as messages.
+
+    Raises:
+        TypeError: it is no conversation.
+        ValueError: it is an empty text.
+    """
+    if messages == "":
+        raise ValueError("messages is an empty text; say something")
     if isinstance(messages, str):
         return (ChatMessage.from_user(messages),)
     if isinstance(messages, ChatMessage):
@@ -152,6 +173,44 @@ def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
     return messages
 
 
+def require_said(
+    messages: Sequence[ChatMessage], spec: AgentSpec[Any], state: Mapping[str, object]
+) -> None:
+    """Raise ValueError where a run would ask the model about nothing at all."""
+    said = messages or spec.system_prompt or conversation_in(spec.state)
+    if not said and "messages" not in state:
+        raise ValueError("nothing is said: a run needs a question, agent.run('…')")
+
+
+RUN_OPTIONS = (
+    *("streaming_callback", "after", "thread_id", "break_point", "snapshot", "generation_kwargs"),
+    *("raise_at_break_point", "system_prompt", "tools", "inbox", "run_id"),
+)
+OTHER_NAMES = {
+    **dict.fromkeys(("session_id", "conversation_id", "session"), "thread_id=…"),
+    **{
+        name: f"generation_kwargs={{{name!r}: …}}"
+        for name in ("temperature", "max_tokens", "top_p")
+    },
+}
+"""What people look for who know another library."""
+
+
+def require_keys(state: Mapping[str, object], keys: Collection[str]) -> None:
+    """Raise StateError for what is neither an option of `Agent.run` nor a key of the state."""
+    for name in state:
+        if name not in keys:
+            from difflib import get_close_matches  # only for a mistake
+
+            known = (*RUN_OPTIONS, *keys)
+            close = [f"{one}=…" for one in get_close_matches(name, known, n=1)]
+            meant = OTHER_NAMES.get(name) or next(iter(close), "")
+            raise StateError(
+                f"{name!r} is neither an option of run nor a key of the agent's state, which has "
+                f"{', '.join(map(repr, keys))}" + (f"; did you mean {meant}?" if meant else "")
+            )
+
+
 def require_nothing_else(**parameters: object) -> None:
     """A stored run goes on as it was begun: raise ValueError for what would change it."""
     if named := [name for name, value in parameters.items() if value]:
@@ -163,6 +222,8 @@ def require_nothing_else(**parameters: object) -> None:
 
 def _require(name: str, value: object, check: Check) -> None:
     fits, wanted = check
+    if isinstance(value, type) and not fits(value):
+        raise TypeError(f"{name}: {value.__name__} is a class; write {value.__name__}(…)")
     if not fits(value):
         raise TypeError(f"{name} must be {wanted}, got {value!r:.80}")
 

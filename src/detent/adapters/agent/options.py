@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict
 
 from attrs import field, frozen
 
@@ -12,21 +12,18 @@ from detent.core.state.typevars import S
 if TYPE_CHECKING:
     from detent.adapters.agent.strategies import Strategies
     from detent.adapters.tools.toolsets import Tools
-    from detent.core.chat.messages import ChatMessage
     from detent.core.control.breakpoints import BreakPoints
     from detent.core.control.hooks import Hook
     from detent.core.run.limits import Limits
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
     from detent.ports.chance import Chance
-    from detent.ports.chat import StreamingCallback
+    from detent.ports.chat import Messages, StreamingCallback
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
+    from detent.ports.telemetry import Telemetry
     from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-Messages: TypeAlias = "str | ChatMessage | Sequence[ChatMessage]"
-"""A conversation: its messages, one message, or what the user says as plain text."""
 
 
 def _is_break_point(request: object, attribute: object, value: Any) -> None:
@@ -36,6 +33,11 @@ def _is_break_point(request: object, attribute: object, value: Any) -> None:
             "break_point must be a Breakpoint, a function of the run and an effect, or a list of "
             f"them, got {value!r:.80}"
         )
+
+
+def _is_dict(request: object, attribute: object, value: Any) -> None:
+    if not (value is None or isinstance(value, Mapping)):
+        raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
 
 
 @frozen
@@ -49,7 +51,7 @@ class RunRequest(Generic[S]):
     messages: Messages
     break_point: BreakPoints | None = field(validator=_is_break_point)
     snapshot: AgentSnapshot | Mapping[str, Any] | str | None
-    generation_kwargs: Mapping[str, object] | None
+    generation_kwargs: Mapping[str, object] | None = field(validator=_is_dict)
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None
@@ -85,6 +87,7 @@ class AgentOptions(TypedDict, total=False):
         claim_s: how long a run of the journal stays with this process when that falls silent,
             before another one may go on with it; 15 without. See `Agent.resume`.
         chance: gives new ids, and spreads further attempts; tests have one with a seed.
+        telemetry: measures every run, those of the agents inside it included: `OpenTelemetry`.
         hooks: functions around model calls and tools and before the end: the first is outermost.
     """
 
@@ -106,4 +109,5 @@ class AgentOptions(TypedDict, total=False):
     journal: Journal | None
     claim_s: float
     chance: Chance | None
+    telemetry: Telemetry | None
     hooks: Sequence[Hook] | None

@@ -38,6 +38,12 @@ def has_toolset(tools: Tools[Any]) -> bool:
     return isinstance(tools, Toolset) or any(isinstance(item, Toolset) for item in tools)
 
 
+def may_grow(tools: Tools[Any]) -> bool:
+    """Whether a toolset of a kind of its own is among the tools: it may have others later."""
+    listed = [tools] if isinstance(tools, Toolset) else tools
+    return any(isinstance(item, Toolset) and type(item) is not Toolset for item in listed)
+
+
 def refresh(spec: AgentSpec[S], tools: Tools[S]) -> AgentSpec[S]:
     """The spec with what the tools and toolsets hold by now."""
     listed = flat(tools)

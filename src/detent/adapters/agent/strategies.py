@@ -5,9 +5,10 @@ Loaded where an agent has any: the policies are a tenth of what else a first run
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
+from detent.adapters.agent.rule_faults import rule_faults
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.policies import AlwaysAskPolicy, policy_from
 from detent.adapters.confirmation.rules import Rules
@@ -34,15 +35,23 @@ A policy in place of a strategy stops the run when it asks: a `BreakpointConfirm
 """
 
 
-def rules_of(strategies: Strategies, tools: Mapping[str, Tool]) -> Rules:
+def rules_of(
+    strategies: Strategies, tools: Mapping[str, Tool], keys: Collection[str], *, may_grow: bool
+) -> Rules:
     """The rules that strategies make; a name of its own wins over a tuple, a tuple over "*".
+
+    Args:
+        strategies: as users give them.
+        tools: those of the agent, by name.
+        keys: those of its state.
+        may_grow: whether a toolset may bring further tools.
 
     Raises:
         TypeError: something among them is no strategy.
-        WiringError: a policy looks at a parameter that its tool has not got.
+        WiringError: a policy looks at what its tools, or the state, have not got.
     """
     named = _by_name(strategies)
-    if faults := [text for name, rule in named.items() for text in _faults(name, rule, tools)]:
+    if faults := list(_faults(named, tools, keys, may_grow=may_grow)):
         raise WiringError(faults)
     policies: dict[int, Policy] = {}
     askers: dict[str, ConfirmationUI | ConfirmationStrategy] = {}
@@ -78,23 +87,19 @@ def _by_name(strategies: Strategies) -> dict[str, Any]:
     return single
 
 
-def _faults(name: str, rule: Any, tools: Mapping[str, Tool]) -> Iterator[str]:
-    """Each parameter that a policy looks at and its tool has not got: it would ask for ever."""
-    known = tools[name].spec.parameters.get("properties") if name in tools else None
-    for policy in _leaves(_policy(rule)):
-        parameter = getattr(policy, "parameter", None)
-        if parameter is not None and isinstance(known, Mapping) and parameter not in known:
-            yield (
-                f"{type(policy).__name__} for tool {name!r} looks at the parameter {parameter!r}; "
-                f"there is: {', '.join(known) or 'none'}"
-            )
-
-
-def _leaves(policy: Any) -> Iterator[Any]:
-    """The policies that one is put together of."""
-    parts = getattr(policy, "policies", None) or [getattr(policy, "policy", None)]
-    inner = [part for part in parts if part is not None]
-    yield from (leaf for part in inner for leaf in _leaves(part)) if inner else (policy,)
+def _faults(
+    named: Mapping[str, Any], tools: Mapping[str, Tool], keys: Collection[str], *, may_grow: bool
+) -> Iterator[str]:
+    """What the policies look at and is not there; one of several tools is looked at once."""
+    shared: dict[int, list[str]] = {}
+    for name, rule in named.items():
+        shared.setdefault(id(rule), []).append(name)
+    for names in shared.values():
+        others = {name: tool for name, tool in tools.items() if name not in named}
+        own = {name: tools[name] for name in names if name in tools}
+        about = own | (others if "*" in names else {})
+        policy = _policy(named[names[0]])
+        yield from rule_faults(names, policy, about, keys, may_grow=may_grow)
 
 
 def _require_parts(names: object, rule: object) -> None:

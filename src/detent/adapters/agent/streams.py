@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from detent.adapters.agent.options import Messages, RunRequest
+from detent.adapters.agent.options import RunRequest
 from detent.core.state.typevars import S, T
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from detent.core.result import AgentResult
     from detent.core.run.events import Event
     from detent.core.storage.snapshot import AgentSnapshot
+    from detent.ports.chat import Messages
 
 Tell: TypeAlias = "Callable[[StreamingChunk | Event], object]"
 

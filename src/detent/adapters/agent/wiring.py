@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve
 
 from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.inputs import exits_of, limits_of
+from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
 from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.tools.toolsets import Tools, flat
@@ -52,12 +53,14 @@ def assemble(
     **ports: Any,
 ) -> Assembly[S]:
     """The arguments of `Agent`, put together. `ports` are those that have one of their own."""
+    state, own = blank_state(state_schema), by_name(flat(tools))
+    rules = _rules(confirmation_strategies, own, state.fields, may_grow=may_grow(tools))
     spec: AgentSpec[S] = AgentSpec(
-        state=blank_state(state_schema),
-        tools=(own := by_name(flat(tools))),
+        state=state,
+        tools=own,
         system_prompt=system_prompt,
         exit_conditions=exits_of(exit_conditions),
-        policies=(rules := _rules(confirmation_strategies, own)).policies,
+        policies=rules.policies,
         wordings=rules.wordings,
         limits=limits_of(limits, max_agent_steps, parallel_tool_calls),
         generation_kwargs=generation_kwargs or {},
@@ -69,12 +72,18 @@ def assemble(
     return Assembly(spec, chat_generator, *parts, claim_s, **ports)
 
 
-def _rules(strategies: Strategies | None, tools: Mapping[str, Tool]) -> Rules:
+def _rules(
+    strategies: Strategies | None,
+    tools: Mapping[str, Tool],
+    keys: Collection[str],
+    *,
+    may_grow: bool,
+) -> Rules:
     if not strategies:
         return NO_RULES
     from detent.adapters.agent.strategies import rules_of  # loads the policies: a tenth of a start
 
-    return rules_of(strategies, tools)
+    return rules_of(strategies, tools, keys, may_grow=may_grow)
 
 
 def blank_state(schema: type[S] | Mapping[str, object] | None) -> S:

@@ -1,4 +1,4 @@
-"""`detent run`, `detent chat` and `detent models`."""
+"""`detent run`, `chat`, `models` and `completion`; `detent runs` is a room of its own."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import click
+from click.shell_completion import get_completion_class
 from platformdirs import user_state_path
 from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.strategies import Strategy
+from detent.adapters.cli.conversation import Conversation, typed_lines
+from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
 from detent.adapters.cli.program import program
+from detent.adapters.cli.runs.group import runs
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
@@ -33,12 +39,11 @@ from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
 from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.adapters.system.terminal import escape_control
-from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
 from detent.core.run.limits import Limits
 from detent.ports.chat import ChatGenerator, ChatGeneratorError
-from detent.ports.confirmation import ConfirmationUIResult
+from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
 from detent.ports.listing import RunQuery
 
 PROMPT = (
@@ -47,19 +52,31 @@ PROMPT = (
     "Name the files that you used."
 )
 PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
-INTERRUPTED = 130
-NO_ANSWER = 1
 WIDE = 100
-OPTIONS = {"as_json": "json"}
+OPTIONS = {"as_json": "json", "guarded": "ask"}
 """What parameters are called that have another name as options."""
 LAST = "last"
 """In the place of a run's id: the run that was written to last."""
+
+
+def _models(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
+    """What Tab completes where a model is named."""
+    names = (*(f"local:{one.name}" for one in known_models()), *(f"{one}:" for one in PROVIDERS))
+    return [name for name in names if name.startswith(typed)]
+
+
+def _run_ids(context: click.Context, option: click.Parameter, typed: str) -> list[str]:
+    """What Tab completes where a run is named: the newest."""
+    ids = (LAST, *(one.run_id for one in _runs().runs(RunQuery(limit=20))))
+    return [name for name in ids if name.startswith(typed)]
+
 
 model_option = click.option(
     "--model",
     default="local",
     show_default=True,
     metavar="PROVIDER:NAME",
+    shell_complete=_models,
     help="The model: local (the embedded one), local:NAME, or NAME of another provider.",
 )
 folder_option = click.option(
@@ -90,6 +107,9 @@ def main() -> None:
     """Agents that can stop at any point and carry on."""
 
 
+main.add_command(runs)
+
+
 @main.command()
 @click.argument("question", required=False, envvar="DETENT_QUESTION")
 @folder_option
@@ -104,7 +124,12 @@ def main() -> None:
 @base_url_option
 @click.option("--yes", is_flag=True, help="Write the answer without asking.")
 @click.option("--max-steps", type=click.IntRange(1), default=12, show_default=True)
-@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, or the last one.")
+@click.option(
+    "--resume",
+    metavar="RUN",
+    shell_complete=_run_ids,
+    help="Go on with a run that was stopped, or the last one.",
+)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the outcome as JSON, and nothing else."
 )
@@ -121,7 +146,9 @@ def run(  # noqa: PLR0917 - click passes each by name
 ) -> None:
     """Answer QUESTION about a folder of files, and write the answer to a file.
 
-    The exit code is 0 where there is an answer, and 1 where there is none.
+    The exit code is 0 where there is an answer, and 1 where there is none; 3 where a decision is
+    waited for, 5 where there is no such run, 6 where another process is at work on it, 130 for
+    Ctrl-C.
     """
     console = Console(stderr=as_json)
     resume = _last_run() if resume == LAST else resume
@@ -129,10 +156,11 @@ def run(  # noqa: PLR0917 - click passes each by name
     folder = folder or _default_folder()
     may_write = yes or sys.stdin.isatty()
     run_id = resume or secrets.token_hex(4)
-    going_on = _going_on(run_id, folder)
+    going_on = _command("run", resume=run_id, folder=folder)
     with _generator(console, model, base_url) as generator, _stoppable(console, going_on):
         target = output if may_write else None
-        agent = _folder_agent(generator, folder, target, asks=not yes, max_steps=max_steps)
+        asker = AlwaysYes() if yes else SimpleConsoleUI()
+        agent = _folder_agent(generator, folder, target, asker=asker, max_steps=max_steps)
         asked = f"going on with {run_id}" if resume else question
         put(console, f"{asked}\n(in {folder}, by {model})\n", "bold")
         started = time.monotonic()
@@ -150,17 +178,58 @@ def run(  # noqa: PLR0917 - click passes each by name
 
 @main.command()
 @folder_option
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write answers to."
+)
 @model_option
 @base_url_option
-def chat(folder: Path | None, model: str, base_url: str | None) -> None:
-    """Talk with a model about a folder of files. An empty line or Ctrl-D ends it."""
-    console = Console()
-    with _generator(console, model, base_url) as generator:
-        agent = _folder_agent(generator, folder or _default_folder(), None, asks=False)
-        said: Sequence[ChatMessage] = ()
-        while line := _line():
-            result = agent.run([*said, ChatMessage.from_user(line)], Show(console))
-            said = [message for message in result.messages if message.role != ChatRole.SYSTEM]
+@click.option("--thread", metavar="NAME", help="Go on with a conversation, or begin one by a name.")
+@click.option("--ask", "guarded", is_flag=True, help="Ask before any tool runs, not files alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print each answer as a line of JSON.")
+def chat(  # noqa: PLR0917 - click passes each by name
+    folder: Path | None,
+    output: Path | None,
+    model: str,
+    base_url: str | None,
+    thread: str | None,
+    guarded: bool,  # noqa: FBT001 - as above
+    as_json: bool,  # noqa: FBT001 - as above
+) -> None:
+    """Talk with a model about a folder of files. An empty line or Ctrl-D ends it.
+
+    The exit code is 1 where something failed, 3 where a decision is waited for and there is no
+    terminal to ask at, 6 where another process is at work on the conversation, 130 for Ctrl-C.
+    """
+    console = Console(stderr=as_json)
+    folder, thread = folder or _default_folder(), thread or secrets.token_hex(4)
+    going_on = _command("chat", thread=thread, folder=folder)
+    with _generator(console, model, base_url) as generator, _stoppable(console, going_on):
+        at_terminal = sys.stdin.isatty()
+        asker = SimpleConsoleUI() if at_terminal else None
+        agent = _folder_agent(generator, folder, output, asker=asker, guarded=guarded)
+        names = partial(_names, folder)
+        kept = _state_folder() / "chat_history"
+        with typed_lines(kept, names, prompt="" if as_json else "\nyou: ") as read:
+            Conversation(agent, thread, console, as_json).hold(read)
+        put(console, f"\nTo go on: {going_on}", "dim")
+
+
+def _names(folder: Path) -> list[str]:
+    """What Tab completes: the files that may be asked about."""
+    looked = Folder(folder)
+    return [path.relative_to(looked.root).as_posix() for path in looked.files()]
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete this program with Tab.
+
+    For bash: eval "$(detent completion bash)", best in ~/.bashrc.
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None  # noqa: S101 - one of click's own; for type checkers
+    click.echo(kind(main, {}, "detent", "_DETENT_COMPLETE").source())
 
 
 @main.command()
@@ -211,7 +280,7 @@ def _generator(console: Console, model: str, base_url: str | None) -> Generator[
         put(console, "\nStopped. The same command starts again.", "bold")
         raise SystemExit(INTERRUPTED) from None
     except (ChatGeneratorError, DetentError, ImportError, OSError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+        raise told_of(error) from error
 
 
 @contextmanager
@@ -224,8 +293,8 @@ def _stoppable(console: Console, going_on: str) -> Generator[None]:
         put(console, f"  {going_on}")
         raise SystemExit(INTERRUPTED) from None
     except ChatGeneratorError as error:
-        told = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
-        raise click.ClickException(told) from error
+        text = f"{error}\n\nNothing is lost; to ask the model again:\n  {going_on}"
+        raise told(text) from error
 
 
 def _asked_for() -> str:
@@ -240,7 +309,7 @@ def _last_run() -> str:
     """The id of the run that was written to last."""
     found = _runs().runs(RunQuery(limit=1))
     if not found:
-        raise click.ClickException("there is no run to go on with: none has been begun here")
+        raise told("there is no run to go on with: none has been begun here", NOT_FOUND)
     return found[0].run_id
 
 
@@ -249,7 +318,7 @@ def _require_answer(result: AgentResult[Research], written: Path | None, going_o
     if written is not None or (result.exit_reason and result.text):
         return
     if result.exit_reason is None:
-        raise click.ClickException(f"the run waits for a decision; to go on:\n  {going_on}")
+        raise told(f"the run waits for a decision; to go on:\n  {going_on}", WAITING)
     advice = {"max_agent_steps": "; --max-steps lets it take more"}.get(result.exit_reason, "")
     text = f"there is no answer: the run was ended by {result.exit_reason}{advice}"
     raise click.exceptions.Exit(_complain(text))
@@ -257,13 +326,13 @@ def _require_answer(result: AgentResult[Research], written: Path | None, going_o
 
 def _complain(text: str) -> int:
     click.echo(f"Error: {escape_control(text)}", err=True)
-    return NO_ANSWER
+    return FAILED
 
 
-def _going_on(run_id: str, folder: Path) -> str:
-    """The command that goes on with a run as it was begun."""
-    said = {**click.get_current_context().params, "resume": run_id, "folder": folder}
-    words = [*program(), "run"]
+def _command(command: str, **changed: object) -> str:
+    """The command that goes on with what was begun by this one."""
+    said = {**click.get_current_context().params, **changed}
+    words = [*program(), command]
     for name, value in said.items():
         option = OPTIONS.get(name, name.replace("_", "-"))
         if name != "question" and value not in {None, False}:
@@ -271,12 +340,17 @@ def _going_on(run_id: str, folder: Path) -> str:
     return shlex.join(words)
 
 
-def _runs() -> SQLiteJournal:
-    """Where runs are kept: the user's state folder, or DETENT_STATE_DIR."""
+def _state_folder() -> Path:
+    """The user's state folder, or DETENT_STATE_DIR."""
     named = os.environ.get("DETENT_STATE_DIR")
     folder = Path(named) if named else user_state_path("detent", appauthor=False)
     folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
-    return SQLiteJournal(folder / "runs.db")
+    return folder
+
+
+def _runs() -> SQLiteJournal:
+    """Where runs are kept."""
+    return SQLiteJournal(_state_folder() / "runs.db")
 
 
 class AlwaysYes:
@@ -290,15 +364,25 @@ class AlwaysYes:
 
 
 def _folder_agent(
-    generator: ChatGenerator, folder: Path, output: Path | None, *, asks: bool, max_steps: int = 12
+    generator: ChatGenerator,
+    folder: Path,
+    output: Path | None,
+    *,
+    asker: ConfirmationUI | None,
+    guarded: bool = False,
+    max_steps: int = 12,
 ) -> Agent[Research]:
-    """The agent that answers about `folder`; with an `output` it may write there."""
+    """The agent that answers about `folder`; with an `output` it may write there.
+
+    `asker` is asked before it writes, or if all is `guarded` before any tool; without one it stops.
+    """
+    always = AlwaysAskPolicy()
+    rule = always if asker is None else BlockingConfirmationStrategy(always, asker)
     tools = folder_tools(Folder(folder))
-    strategies = {}
+    strategies: dict[str, Strategy] = {"*": rule} if guarded else {}
     if output is not None:
         tools.append(answer_writer(output))
-        ui = SimpleConsoleUI() if asks else AlwaysYes()
-        strategies["write_answer"] = BlockingConfirmationStrategy(AlwaysAskPolicy(), ui)
+        strategies["write_answer"] = rule
     return Agent(
         chat_generator=generator,
         tools=tools,
@@ -315,10 +399,3 @@ def _folder_agent(
 def _default_folder() -> Path:
     docs = Path("docs")
     return docs if docs.is_dir() else Path()
-
-
-def _line() -> str:
-    try:
-        return input("\nyou: ").strip()
-    except EOFError:
-        return ""

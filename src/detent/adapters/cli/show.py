@@ -61,8 +61,9 @@ class Show:
     def _result(self, result: ToolCallResult) -> None:
         self._line()
         lines = result.text.splitlines()
+        wide = max(20, min(110, self.console.width - 3))
         for line in lines[:RESULT_LINES]:
-            self._put(f"  {line[:110]}\n", "red" if result.error else "dim")
+            self._put(f"  {line[:wide]}\n", "red" if result.error else "dim")
         if len(lines) > RESULT_LINES:
             self._put(f"  … {len(lines) - RESULT_LINES} more lines\n", "dim")
 

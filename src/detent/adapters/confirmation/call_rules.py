@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from attrs import Attribute, field, frozen
-from attrs.validators import deep_iterable, instance_of
+from attrs.validators import deep_iterable
 
 from detent.adapters.confirmation.described import Described
 from detent.adapters.confirmation.policies import Rule
@@ -17,6 +17,7 @@ from detent.core.run.run import Run
 from detent.core.schema.json_values import identity
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
+from detent.core.values.checks import names_told, of_kind
 from detent.core.values.frozen import FrozenDict, thaw
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
@@ -44,6 +45,7 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
+@names_told
 @frozen
 class CallRule(Described):
     """What is to be done with calls that fit.
@@ -66,12 +68,12 @@ class CallRule(Described):
 
     effect: Effect = field(validator=_is_effect)
     tools: tuple[str, ...] = field(
-        default=("*",), converter=_names, validator=deep_iterable(instance_of(str))
+        default=("*",), converter=_names, validator=deep_iterable(of_kind(str, "a list of texts"))
     )
     arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
     state: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
-    name: str = field(default="", validator=instance_of(str))
-    reason: str = field(default="", validator=instance_of(str))
+    name: str = field(default="", validator=of_kind(str, "a text"))
+    reason: str = field(default="", validator=of_kind(str, "a text"))
 
     def fits(self, call: ToolCall, tool: Tool, run: Run[Any]) -> bool:
         """Whether the rule is about a call."""
@@ -81,17 +83,26 @@ class CallRule(Described):
         return _all_fit(self.arguments, with_defaults(call, tool)) and _all_fit(self.state, held)
 
 
+@names_told
 @frozen
 class RuleList(Rule):
     """The first of `rules` that fits a call decides about it; for others, `otherwise` does.
 
     A denial counts whatever has been confirmed. It goes through JSON: `to_dict`, `from_dict`.
+
+    Attributes:
+        rules: in the order in which they are tried.
+        otherwise: "allow", "ask" or "deny".
+        is_shared: whether other agents have the list as well. Else a rule that names a tool, an
+            argument or a state key that the agent has not got is a mistake, found at once.
     """
 
     rules: tuple[CallRule, ...] = field(
-        converter=tuple[CallRule, ...], validator=deep_iterable(instance_of(CallRule))
+        converter=tuple[CallRule, ...],
+        validator=deep_iterable(of_kind(CallRule, "a list of CallRule")),
     )
     otherwise: Effect = field(default="ask", validator=_is_effect)
+    is_shared: bool = field(default=False, kw_only=True, validator=of_kind(bool, "True or False"))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """What the first rule says that fits."""

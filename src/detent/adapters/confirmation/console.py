@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from shutil import get_terminal_size
 from threading import Lock
 from typing import Any, get_args
@@ -64,7 +65,21 @@ class SimpleConsoleUI(Described):
         )
 
     def get_user_decision(self, pending: PendingCall) -> ConfirmationUIResult:
-        """Ask until the answer is one; changes are checked against the tool's schema."""
+        """Ask until the answer is one; changes are checked against the tool's schema.
+
+        Raises:
+            EOFError: the input has ended.
+        """
+        try:
+            return self._decision(pending)
+        except EOFError:
+            raise EOFError(
+                f"the input has ended, so that nobody decides about {pending.tool_name!r}, which "
+                "did not run; where no one sits at a terminal, give a policy without a UI: the "
+                "run then stops, and agent.decide and agent.resume go on with it"
+            ) from None
+
+    def _decision(self, pending: PendingCall) -> ConfirmationUIResult:
         with ONE_AT_A_TIME:
             self.show(pending, whole=False)
             name = json.dumps(pending.tool_name[:NAME_WIDTH], ensure_ascii=False)[1:-1]
@@ -163,7 +178,19 @@ class SimpleConsoleUI(Described):
 
 @frozen
 class RichConsoleUI(SimpleConsoleUI):
-    """As `SimpleConsoleUI`, in colour, in a frame. Needs `rich`."""
+    """As `SimpleConsoleUI`, in colour, in a frame.
+
+    Raises:
+        ImportError: `rich` is not installed.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        if find_spec("rich") is None:  # said now, and not when a call waits for its answer
+            raise ModuleNotFoundError(
+                "RichConsoleUI needs rich: pip install 'detent[cli]'; SimpleConsoleUI needs "
+                "nothing",
+                name="rich",
+            )
 
     def say(self, text: str) -> None:
         """Show a line, as plain text: nothing in it is markup."""

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from inspect import isawaitable
+from math import inf
 from typing import Any, ClassVar, TypeAlias, cast
 
 from attrs import evolve, field, frozen
@@ -28,9 +29,11 @@ from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
+from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import thaw
 
 Params: TypeAlias = Mapping[str, Any]
+NAME = of_kind(str, "the name of a parameter")
 Judgement: TypeAlias = Verdict | Awaitable[Verdict]
 
 
@@ -129,8 +132,8 @@ class AskWhen(Rule):
 class AskAbove(Rule):
     """A call is asked about when its argument `parameter` is above `limit`, or is not there."""
 
-    parameter: str
-    limit: float
+    parameter: str = field(validator=NAME)
+    limit: float = field(validator=number(-inf))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Look at the argument."""
@@ -144,7 +147,7 @@ class AskAbove(Rule):
 class AskAfter(Rule):
     """Calls are asked about once the tool has had `calls` calls in this run."""
 
-    calls: int
+    calls: int = field(validator=number(0, is_whole=True))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Count."""
@@ -161,8 +164,8 @@ class AskOverBudget(Rule):
     What counts is the calls of the tool that have run or may run, those that failed as well.
     """
 
-    parameter: str
-    budget: float
+    parameter: str = field(validator=NAME)
+    budget: float = field(validator=number(-inf))
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Add up."""

@@ -25,6 +25,7 @@ from detent.core.control.pending import ToolExecutionDecision
 from detent.core.run.approval import Answers
 from detent.core.run.effects import Policy
 from detent.core.tools.wording import Wording
+from detent.core.values.checks import names_told
 from detent.ports.confirmation import (
     ConfirmationPolicy,
     ConfirmationUI,
@@ -52,6 +53,7 @@ POLICIES: Classes = {
 """The policies that data may name without being told of them."""
 
 
+@names_told
 @frozen
 class BlockingConfirmationStrategy(Described):
     """Asks through `confirmation_ui`, and waits, whenever `confirmation_policy` says so.
@@ -127,6 +129,7 @@ class BlockingConfirmationStrategy(Described):
         return super().from_dict(data, {**described_classes(), **(classes or {})})
 
 
+@names_told
 @frozen
 class BreakpointConfirmationStrategy(Described):
     """Stops the run with `HITLBreakpointException` when a call must be confirmed.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import isawaitable
+from typing import TypeAlias
 
 from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.replies import StreamingChunk, ToolCallDelta
+from detent.core.run.effects import EffectKey
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.tool import ToolSpec
 from detent.ports.chat import StreamingCallback
@@ -62,6 +64,25 @@ class CallbackDispatcher:
             self.error = self.error or error
 
 
+PieceListener: TypeAlias = Callable[[EffectKey, StreamingChunk], object]
+"""Is told each piece of an answer, and of which answer it is one. It must not raise."""
+
+
+def both_told(
+    dispatcher: CallbackDispatcher | None, listener: PieceListener | None, effect: EffectKey
+) -> Callable[[StreamingChunk], object] | None:
+    """Who is told of the pieces of the answer to `effect`; None where nobody is."""
+    if listener is None:
+        return dispatcher
+
+    def tell(chunk: StreamingChunk) -> None:
+        if dispatcher is not None:
+            dispatcher(chunk)
+        listener(effect, chunk)
+
+    return tell
+
+
 class UnheardError(Exception):
     """Nobody waits for an answer any longer. It stops the chat generator that still gives it."""
 
@@ -72,7 +93,9 @@ class AttemptStream:
     `tools` are those that the model may call.
     """
 
-    def __init__(self, tell: CallbackDispatcher, tools: Iterable[ToolSpec] = ()) -> None:
+    def __init__(
+        self, tell: Callable[[StreamingChunk], object], tools: Iterable[ToolSpec] = ()
+    ) -> None:
         self._tell = tell
         secret = {tool.name: tool.masked for tool in tools if tool.masked}
         self._veil = SecretFilter(secret) if secret else None

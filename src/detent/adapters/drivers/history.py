@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import suppress
-from typing import Generic
+from typing import Any, Generic
 
 from attrs import field, frozen
 
@@ -31,12 +31,19 @@ from detent.ports.journal import (
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 
 
+def _is_spec(instance: Any, attribute: object, value: object) -> None:
+    journal = instance.journal
+    if not (isinstance(value, AgentSpec) and hasattr(journal, "read")):
+        given = f"{type(journal).__name__}, {type(value).__name__}"
+        raise TypeError(f"write Runs(journal, agent.spec), got Runs({given})")
+
+
 @frozen
 class Runs(Generic[S]):
     """The runs of a journal, read with the rules of an agent: ``Runs(journal, agent.spec)``."""
 
     journal: Journal
-    spec: AgentSpec[S] = field(repr=False)
+    spec: AgentSpec[S] = field(repr=False, validator=_is_spec)
     chance: Chance = field(factory=SystemChance, repr=False)
     clock: Clock = field(factory=SystemClock, repr=False)
 

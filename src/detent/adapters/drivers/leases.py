@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -79,8 +80,10 @@ class Lease:
 
 
 _DRIVEN: WeakValueDictionary[tuple[str, str], Lease] = WeakValueDictionary()
-"""By owner and run, what this process drives: whoever has dropped a lease drives nothing. A lease
-is here before its claim is in a store, so that nobody takes it for dropped."""
+"""By owner and run, what this process drives: whoever has dropped a lease drives nothing."""
+_CLAIMING = Counter[tuple[str, str]]()
+"""How many are just claiming a run for an owner: its claim may be there, and nobody drives it yet.
+RULE: where two claim a run at once, the one that loses takes nothing of the other's from here."""
 
 
 class Keeper:
@@ -226,22 +229,29 @@ class Keeper:
         Where nobody knows whether it was written, it is given back as soon as that can be done.
         """
         key = now.owner, lease.run_id
-        _DRIVEN[key] = lease
+        with self._lock:
+            _CLAIMING[key] += 1
         try:
             is_ours = yield from self._put(lease.run_id, was, now)
             if not is_ours:
                 found = yield from self._ask(partial(self._claims.find, lease.run_id))
                 is_ours = found == now  # written, but not told
+            if is_ours:
+                _DRIVEN[key] = lease
+                lease.claim, lease.is_released = now, False  # only now may anybody be sure of it
+                self._hold(lease)
+            else:
+                _drop(key, lease)
         except BaseException:
             _drop(key, lease)
             with self._lock:
                 self._held.setdefault(lease.run_id, (None, now))
             raise
-        if is_ours:
-            lease.claim, lease.is_released = now, False  # only now may anybody be sure of it
-            self._hold(lease)
-        else:
-            _drop(key, lease)
+        finally:
+            with self._lock:
+                _CLAIMING[key] -= 1
+                if not _CLAIMING[key]:
+                    del _CLAIMING[key]
         return is_ours
 
     def _hold(self, lease: Lease) -> None:
@@ -281,7 +291,8 @@ class Keeper:
         owner = None if found is None else self._claims.owner(found.owner)
         if found is None or owner is None or not is_held(found, owner, self._clock.now()):
             return
-        is_dropped = is_this_process(owner) and (owner.id, run_id) not in _DRIVEN
+        key = owner.id, run_id
+        is_dropped = is_this_process(owner) and key not in _DRIVEN and key not in _CLAIMING
         if not (is_dropped or has_ended(owner)):
             raise RunBusyError(run_id, found, owner)
 

@@ -14,7 +14,7 @@ from detent.core.errors import DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, ModelReplied
-from detent.core.run.run import Run, is_settled
+from detent.core.run.run import Done, Run, is_settled
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import lists_in
 from detent.core.state.typevars import S
@@ -26,16 +26,18 @@ from detent.core.storage.snapshot import (
     passing_snapshot,
     run_of,
 )
-from detent.ports.journal import Entry, Journal, JournalDamagedError, with_data
+from detent.ports.journal import (
+    Entry,
+    Journal,
+    JournalDamagedError,
+    RunNotFoundError,
+    with_data,
+)
 
 STARTED = "Started"
 STOPPED = "Stopped"
 FORGOTTEN = "Forgotten"
 """The last entry of a run that is just being deleted."""
-
-
-class RunNotFoundError(DetentError, LookupError):
-    """The journal has no such run."""
 
 
 @frozen
@@ -71,7 +73,7 @@ def loaded(
     """
     found = None if from_start else _last_checkpoint(journal, run_id, until)
     entries = iter(journal.read(run_id, 0 if found is None else found[0]))
-    now = _opened(spec, *(_opening(entries, run_id) if found is None else found))
+    now = _opened(spec, *(_opening(journal, entries, run_id) if found is None else found))
     if found is not None:
         now = evolve(now, known=Known(now.length, lists_in(now.run.state)))
     more = islice(entries, None if until is None else max(0, until - now.length))
@@ -111,11 +113,15 @@ def _opened(spec: AgentSpec[S], position: int, data: Mapping[str, Any]) -> Loade
     return Loaded(run, position, snapshot.held)
 
 
-def _opening(entries: Iterator[Entry], run_id: str) -> tuple[int, Mapping[str, Any]]:
+def _opening(
+    journal: Journal, entries: Iterator[Entry], run_id: str
+) -> tuple[int, Mapping[str, Any]]:
     first = next(entries, None)
     if first is None:
+        is_told = type(journal).__repr__ is not object.__repr__
+        which = repr(journal) if is_told else type(journal).__name__
         raise RunNotFoundError(
-            f"the journal has no run {run_id!r}; journal.runs() lists those that it has"
+            f"{which} has no run {run_id!r}; journal.runs() lists those that it has"
         )
     if first.position != 0 or first.kind != STARTED:
         raise JournalDamagedError(f"the journal of run {run_id!r} does not begin with its start")
@@ -168,7 +174,7 @@ def event_and_run(
             f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
             f"{mark or 'another place'!r:.200}, and with this agent at "
             f"{progress_mark(after)!r}: the agent's rules have "
-            f"changed since{_lack(spec, event)}"
+            f"changed since{_difference(spec, event, mark, after)}"
         )
     return event, after
 
@@ -184,12 +190,29 @@ def marked_event(spec: AgentSpec[Any], kind: str, data: Mapping[str, Any]) -> tu
     return event_of_kind(spec, kind, rest), mark
 
 
-def _lack(spec: AgentSpec[Any], event: Event) -> str:
-    """Which of the tools that the model has called this agent has not got, to end a sentence."""
+def _difference(spec: AgentSpec[Any], event: Event, mark: object, after: Run[Any]) -> str:
+    """In what this agent differs from the one whose run it is, as far as it shows; ends a text."""
     calls = event.reply.message.tool_calls if isinstance(event, ModelReplied) else ()
     own = spec.tools if spec.output is None else {*spec.tools, spec.output.name}
     names = dict.fromkeys(call.tool_name for call in calls if call.tool_name not in own)
-    return f"; it has no tool {', '.join(map(repr, names))}" if names else ""
+    found = [f"it has no tool {', '.join(map(repr, names))}"] if names else []
+    phase, *was = (str(mark).split() or [""])[1:] or [""]
+    for slot, before in zip(after.slots, was[1:], strict=False):
+        about, now = RULES.get(before, ""), RULES.get(type(slot.status).__name__, "")
+        if about != now:
+            name = repr(slot.call.tool_name)
+            found.append(f"a call of {name} was {about or 'clear'}, and is {now or 'clear'} now")
+    if (phase == "Done") != isinstance(after.phase, Done):
+        ended = "had ended there" if phase == "Done" else "would have ended there"
+        found.append(f"the run {ended}, by an exit condition or a limit that is another one")
+    return "".join(f"; {text}" for text in found)
+
+
+RULES = {
+    "AwaitingPolicy": "guarded by a confirmation rule",
+    "Faulted": "refused, as its arguments did not fit",
+}
+"""How a call stands that the rules of an agent have stopped, in words."""
 
 
 def _held(data: Mapping[str, Any]) -> Iterable[object]:

@@ -15,7 +15,12 @@ from typing import Any, TypeVar, cast
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.drivers.callbacks import AttemptStream, CallbackDispatcher
+from detent.adapters.drivers.callbacks import (
+    AttemptStream,
+    CallbackDispatcher,
+    PieceListener,
+    both_told,
+)
 from detent.adapters.drivers.judging import judge
 from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.questions import asked, asked_async
@@ -80,7 +85,8 @@ class EffectPerformer:
     what a reply has cost. What a UI or `price` raises is raised; `errors` keeps what the other
     ports raised, by the failure that the run knows. `clock` and `chance`, a number from 0 to 1, are
     read where a call may be tried again. `lease` says that the run is ours: no tool begins without
-    a look at it. `dispatcher` hands pieces to the callback and knows what that has raised.
+    a look at it. `listener` is told each piece of an answer, and of which. `dispatcher` hands
+    pieces to the callback and knows what that has raised.
     """
 
     chat: ChatGenerator | AsyncChatGenerator
@@ -92,6 +98,7 @@ class EffectPerformer:
     chance: Callable[[], float] = random.random
     price: Callable[[ChatReply], float] | None = None
     lease: Lease | None = None
+    listener: PieceListener | None = None
     dispatcher: CallbackDispatcher | None = field(
         init=False, repr=False, default=Factory(_dispatcher_of, takes_self=True)
     )
@@ -155,7 +162,7 @@ class EffectPerformer:
         self._stops.setdefault(effect.key, Stop()).set()
 
     def _ask(self, effect: AskModel) -> Event:
-        pieces = None if self.dispatcher is None else _pieces(self.dispatcher, effect, None)
+        pieces = self._pieces(effect, None)
         stop = self._stops.setdefault(effect.key, Stop())
         if pieces is not None:
             stop.then(pieces.end)
@@ -170,9 +177,7 @@ class EffectPerformer:
         return self._replied(effect, reply)
 
     async def _ask_async(self, effect: AskModel) -> Event:
-        pieces = None
-        if self.dispatcher is not None:
-            pieces = _pieces(self.dispatcher, effect, asyncio.get_running_loop())
+        pieces = self._pieces(effect, asyncio.get_running_loop())
         try:
             if hasattr(self.chat, "run_async"):
                 reply = require_reply(await self._asked(effect, pieces), self.chat)
@@ -211,6 +216,15 @@ class EffectPerformer:
         except asyncio.CancelledError:
             stop.set()  # a thread may go on with it
             raise
+
+    def _pieces(
+        self, effect: AskModel, loop: asyncio.AbstractEventLoop | None
+    ) -> AttemptStream | None:
+        """Where the pieces of an answer go; None where nobody listens."""
+        if self.dispatcher is not None:
+            self.dispatcher.loop = loop
+        told = both_told(self.dispatcher, self.listener, effect.key)
+        return None if told is None else AttemptStream(told, effect.tools)
 
     def _asked(self, effect: AskModel, pieces: AttemptStream | None) -> Awaitable[ChatReply]:
         chat: Any = self.chat
@@ -305,13 +319,6 @@ class EffectPerformer:
 
     def _ticked(self, effect: WaitUntil) -> Event:
         return ClockTicked(max(self.clock.now(), effect.at), self.chance())
-
-
-def _pieces(
-    dispatcher: CallbackDispatcher, effect: AskModel, loop: asyncio.AbstractEventLoop | None
-) -> AttemptStream:
-    dispatcher.loop = loop
-    return AttemptStream(dispatcher, effect.tools)
 
 
 def _awaited(awaitable: Awaitable[T], stop: Stop) -> T:

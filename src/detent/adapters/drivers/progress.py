@@ -13,7 +13,6 @@ from attrs import field, frozen
 from detent.adapters.drivers.loading import (
     FORGOTTEN,
     STOPPED,
-    RunNotFoundError,
     event_and_run,
     loaded,
     require_position,
@@ -24,7 +23,14 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 from detent.ports.clock import Clock
-from detent.ports.journal import AT_ONCE, Entry, Journal, JournalError, with_data
+from detent.ports.journal import (
+    AT_ONCE,
+    Entry,
+    Journal,
+    JournalError,
+    RunNotFoundError,
+    with_data,
+)
 
 ENDED = frozenset({"done", "failed"})
 """A run that has failed is over for its watchers, too: that it is ever resumed is not sure."""

@@ -106,6 +106,11 @@ class Recorder:
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
 
+    @property
+    def length(self) -> int:
+        """How many entries the run has, as far as this recorder knows."""
+        return self._length
+
     def begin(self, run: Run[Any]) -> Steps[None]:
         """Write down a run to which nothing has happened yet.
 

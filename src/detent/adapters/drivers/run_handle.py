@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
@@ -15,8 +16,11 @@ from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import Steps, at_once, in_event_loop
+from detent.adapters.providers.registry import provider_of
+from detent.adapters.telemetry.logs import log_waiting
 from detent.core.chat.replies import ModelFailure
 from detent.core.control.breakpoints import Holds
+from detent.core.control.pending import pending
 from detent.core.errors import StateError
 from detent.core.machine.turns import output_of
 from detent.core.result import (
@@ -36,6 +40,7 @@ from detent.core.storage.snapshot import snapshot_of
 from detent.core.tools.result import ToolFault
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.journal import JournalConflictError
+from detent.ports.telemetry import Leg, Model
 
 if TYPE_CHECKING:
     from detent.adapters.drivers.asyncio import AsyncInbox
@@ -64,6 +69,11 @@ class NestedPerformers:
         """As `EffectPerformer.drop`."""
         self._of(effect).drop(effect)
 
+    @property
+    def quickest(self) -> NestedPerformers | EffectPerformer:
+        """Who performs the same in fewer steps."""
+        return self if self.agents else self.own
+
     def _of(self, effect: Effect) -> EffectPerformer:
         performers = self
         for at in effect.path:
@@ -72,10 +82,45 @@ class NestedPerformers:
 
 
 @frozen
+class MeasuredPerformers(NestedPerformers):
+    """Performers that somebody measures."""
+
+    leg: Leg = field(kw_only=True)
+
+    def perform(self, effect: Effect) -> Event | None:
+        """As `EffectPerformer.perform`."""
+        performer = self._of(effect)
+        with self.leg.during(effect, _model_of(performer.chat)) as came:
+            event = performer.perform(effect)
+            came(event)
+            return event
+
+    async def perform_async(self, effect: Effect) -> Event | None:
+        """As `perform`, without blocking the event loop."""
+        performer = self._of(effect)
+        with self.leg.during(effect, _model_of(performer.chat)) as came:
+            event = await performer.perform_async(effect)
+            came(event)
+            return event
+
+    @property
+    def quickest(self) -> NestedPerformers:
+        """These: no other is measured."""
+        return self
+
+
+def _model_of(chat: object) -> Model:
+    """Who answers; a generator that is none of the providers' goes by its class."""
+    provider = provider_of(chat) or type(chat).__name__.removesuffix("ChatGenerator").lower()
+    model: object = getattr(chat, "model", "")
+    return Model(provider, model if isinstance(model, str) else str(getattr(model, "name", "")))
+
+
+@frozen
 class RunHandle(Generic[S]):
     """A session, the ports that perform its effects, its breakpoints, its recorder and its lease.
 
-    `opening` is what happens to the run before anything else does.
+    `opening` is what happens to the run before anything else does; `leg` measures it.
 
     For a loop of one's own: `take` from the session, `perform`, `land` in the session,
     until nothing is under way; then `result`. Until then other processes cannot resume the run.
@@ -88,12 +133,13 @@ class RunHandle(Generic[S]):
     confirmation: Rules = field(factory=Rules)
     lease: Lease | None = None
     opening: tuple[Event, ...] = ()
+    leg: Leg | None = None
 
     def go(self, inbox: Inbox | None, *, raises: bool) -> AgentResult[S, Any]:
         """Drive the run, blocking, once. `raises` says whether a breakpoint raises."""
         from detent.adapters.drivers.threads import drive
 
-        performer = self.performer if self.performer.agents else self.performer.own
+        performer = self.performer.quickest
         try:
             self.session.feed(*self.opening)
             drive(self.session, performer.perform, drop=performer.drop, inbox=inbox)
@@ -108,7 +154,7 @@ class RunHandle(Generic[S]):
         dispatcher = self.performer.own.dispatcher
         if dispatcher is not None:
             dispatcher.loop = asyncio.get_running_loop()
-        performer = self.performer if self.performer.agents else self.performer.own
+        performer = self.performer.quickest
         try:
             await in_event_loop(self.session.feed_steps(*self.opening))
             await drive_async(self.session, performer.perform_async, inbox=inbox)
@@ -116,9 +162,13 @@ class RunHandle(Generic[S]):
                 await dispatcher.told()
             return await in_event_loop(self._result_steps(raises=raises))
         finally:
-            if self.lease is not None:
-                await in_event_loop(self.lease.release_steps())
-            self._leave()
+            await self.leave_async()
+
+    async def leave_async(self) -> None:
+        """Leave the run to whoever resumes it, as it is."""
+        if self.lease is not None:
+            await in_event_loop(self.lease.release_steps())
+        self._leave()
 
     def _leave(self) -> None:
         """Hold neither the run nor an error: an error holds this handle by way of its frames."""
@@ -147,6 +197,8 @@ class RunHandle(Generic[S]):
             self._give_back()
 
     def _give_back(self) -> None:
+        if self.leg is not None:
+            self.leg.end(sys.exception())
         if self.lease is not None:
             self.lease.release()
 
@@ -160,7 +212,7 @@ class RunHandle(Generic[S]):
     def _come_to(self, *, raises: bool) -> Steps[AgentResult[S, Any]]:
         run, held = self.session.run, self.session.held
         if run.outcome is not None:
-            return _ended(self.session.spec, run, self.performer.own.errors)
+            return ended_result(self.session.spec, run, self.performer.own.errors)
         if held and self.recorder is not None:
             try:
                 yield from self.recorder.stop(run, held)
@@ -175,7 +227,7 @@ class RunHandle(Generic[S]):
         return result
 
 
-def _ended(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
+def ended_result(spec: AgentSpec[S], run: Run[S], errors: Errors) -> AgentResult[S, Any]:
     """The result of a run that has ended.
 
     Raises:
@@ -212,7 +264,10 @@ def _stopped(
     """
     rule = rules.first(run, held[0]) if held else None
     take_snapshot = partial(snapshot_of, spec, run, held, rule, at)
-    result = AgentResult(run, held, take_snapshot, partial(output_of, spec, run))
+    read_output = partial(output_of, spec, run)
+    result = AgentResult(run, held, take_snapshot, read_output, pending(spec, run))
+    if result.pending:
+        log_waiting(run.id, result.pending)
     if held and raises:
         raise BreakpointException(result, held, rule)
     return result
@@ -221,6 +276,8 @@ def _stopped(
 def _unanswered(run: Run[Any], error: BaseException) -> BaseException:
     if isinstance(error, ChatGeneratorError):
         error.run = run
+        if isinstance(error, AssertionError):  # of a double: where it was raised tells nothing
+            error.with_traceback(None)
     return error
 
 

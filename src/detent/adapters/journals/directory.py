@@ -92,6 +92,9 @@ class DirectoryJournal:
         with _told("made", self._path):
             make_directory(self._path)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._path)!r})"
+
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:
@@ -190,7 +193,8 @@ class DirectoryJournal:
         The end of every file is read, for a page as well: 0.2 ms for each run.
         """
         with _told("read", self._path):
-            found = [self._listed(path) for path in self._path.glob(f"*{LINES}")]
+            one = [] if query.run_id is None else [self._file(query.run_id, LINES)]
+            found = [self._listed(path) for path in one or self._path.glob(f"*{LINES}")]
         return page_of(filter(None, found), query)
 
     def _listed(self, path: Path) -> StoredRun | None:

@@ -302,7 +302,7 @@ def _listed(listing: Listing, entries: Sequence[Entry]) -> tuple[object, ...]:
 def _where(query: RunQuery) -> tuple[str, list[object]]:
     """What a query asks for, with its values. An index leaves out what is "", and must be told."""
     where, values = ["TRUE"], list[object]()
-    for column in ("status", "agent", "thread_id"):
+    for column in ("run_id", "status", "agent", "thread_id"):
         if (value := getattr(query, column)) is not None:
             where.append(f"{column} = %s AND {column} {'<>' if value else '='} ''")
             values.append(value)

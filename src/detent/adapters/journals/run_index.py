@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import islice
 
-from detent.ports.listing import Cursor, RunQuery, StoredRun
+from detent.ports.listing import Cursor, RunQuery, StoredRun, page_of
 
 
 class RunIndex:
@@ -34,6 +34,8 @@ class RunIndex:
 
     def page(self, query: RunQuery) -> list[StoredRun]:
         """The runs that a query asks for."""
+        if query.run_id is not None:
+            return page_of(filter(None, [self._runs.get(query.run_id)]), query)
         named = (("status", query.status), ("agent", query.agent), ("thread", query.thread_id))
         keys = [("", ""), *((kind, name) for kind, name in named if name is not None)]
         order = min((self._orders.get(key, []) for key in keys), key=len)

@@ -90,6 +90,9 @@ class SQLiteJournal:
         self._writer = Writer(partial(_together, self._file))
         self.claims = SQLiteClaims(self._file, self._writer)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._path)!r})"
+
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> None:

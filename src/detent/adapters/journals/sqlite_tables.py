@@ -165,7 +165,7 @@ def listed_runs(db: sqlite3.Connection, query: RunQuery) -> list[StoredRun]:
         found = [StoredRun(run_id, 0, "damaged", at) for run_id, at in lost]
         return page_of([*found, *_listed(db.execute(sql))], query)
     statuses: list[object] = [CODES.get(query.status or "", query.status)]
-    if query.status is None and not (query.agent or query.thread_id):
+    if query.status is None and not (query.agent or query.thread_id or query.run_id):
         statuses = [status for (status,) in db.execute(STATUSES)]
     # Each in its order; read one by one, so that a page has what fits, and no more. An index by
     # time alone would save the merging, but each entry of any run would have to move it.
@@ -186,10 +186,14 @@ def _page(query: RunQuery, status: object) -> tuple[str, list[object]]:
     if query.thread_id:
         index, where = "runs_by_thread", [*where, "thread_id = ? AND thread_id <> ''"]
         values.append(query.thread_id)
+    index = f"INDEXED BY {index}"
+    if query.run_id is not None:
+        index, where = "", [*where, "runs.run_id = ?"]
+        values.append(query.run_id)
     if query.before is not None:
         where.append("(runs.at, runs.run_id) < (?, ?)")
         values += query.before
-    return RUNS.format(f"INDEXED BY {index}", " AND ".join(where)), values
+    return RUNS.format(index, " AND ".join(where)), values
 
 
 def _listed(rows: sqlite3.Cursor) -> Iterator[StoredRun]:

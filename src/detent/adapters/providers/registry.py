@@ -47,6 +47,20 @@ PROVIDERS = {
 }
 """Where the generator of each provider is. It is loaded when it is asked for."""
 
+MAKERS = {
+    **dict.fromkeys(("gpt", "o1", "o3", "o4", "chatgpt"), "openai"),
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "mistral": "mistral",
+    "deepseek": "deepseek",
+    "grok": "xai",
+    "command": "cohere",
+    "sonar": "perplexity",
+    "llama": "ollama",
+    "qwen": "ollama",
+}
+"""The provider that somebody means who writes the name of a model alone, by how it begins."""
+
 
 def chat_generator(name: str, **options: Any) -> LocalChatGenerator | HttpChatGenerator:
     """The chat generator that ``"provider:model"`` names; `options` are its constructor's.
@@ -57,24 +71,32 @@ def chat_generator(name: str, **options: Any) -> LocalChatGenerator | HttpChatGe
     each provider's usual environment variable.
 
     Raises:
+        TypeError: `name` is no text, or an option is unknown.
         ValueError: there is no such provider, or no model is named.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"a model is named by a text, 'provider:model', got {name!r:.80}")
     provider, _, model = name.partition(":")
     if provider not in PROVIDERS or not (model or provider == "local"):
-        raise ValueError(
-            f"{name!r} names no model{_meant(provider)}; write provider:model, with one of the "
-            f"providers {', '.join(PROVIDERS)}"
+        meant = _meant(provider, model) or (
+            f"write provider:model, with one of the providers {', '.join(PROVIDERS)}"
         )
+        raise ValueError(f"{name!r} names no model; {meant}")
     module, _, generator = PROVIDERS[provider].rpartition(".")
     make = getattr(import_module(f"detent.adapters.providers.{module}"), generator)
     made: LocalChatGenerator | HttpChatGenerator = make(*filter(None, (model,)), **options)
     return made
 
 
-def _meant(provider: str) -> str:
+def _meant(provider: str, model: str) -> str:
     """What somebody who wrote `provider` may have meant."""
-    close = get_close_matches(provider, PROVIDERS, n=1) if provider not in PROVIDERS else []
-    return f": there is no provider {provider!r}, did you mean {close[0]!r}?" if close else ""
+    if provider in PROVIDERS:
+        return f"say which model of it: '{provider}:MODEL'"
+    if not model:  # the name of a model alone
+        found = [maker for word, maker in MAKERS.items() if provider.lower().startswith(word)]
+        return f"did you mean '{found[0]}:{provider}'?" if found else ""
+    close = get_close_matches(provider, PROVIDERS, n=1)
+    return f"there is no provider {provider!r}, did you mean '{close[0]}:{model}'?" if close else ""
 
 
 def described(generator: object) -> dict[str, Any]:
@@ -85,7 +107,7 @@ def described(generator: object) -> dict[str, Any]:
     Raises:
         SecretError: its key is a value, and not in the environment.
     """
-    name = _provider_of(generator)
+    name = provider_of(generator)
     options = getattr(generator, "options_as_data", None)
     if name is None or options is None:
         return {"name": None, "class": type(generator).__name__}
@@ -107,7 +129,7 @@ def from_description(description: dict[str, Any]) -> LocalChatGenerator | HttpCh
     return chat_generator(description["name"], **options)
 
 
-def _provider_of(generator: object) -> str | None:
+def provider_of(generator: object) -> str | None:
     """The name of the provider; one whose module is not loaded cannot be it."""
     for name, place in PROVIDERS.items():
         module, _, maker = place.rpartition(".")

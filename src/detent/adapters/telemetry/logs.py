@@ -8,10 +8,11 @@ there is one `tool`, `call_id` and `attempt`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from detent.core.chat.replies import Usage
+from detent.core.control.pending import PendingCall
 from detent.core.machine.delegation import runs_in
 from detent.core.run.approval import Ask
 from detent.core.run.events import (
@@ -68,6 +69,14 @@ def log_event(before: Run[Any], event: Event, after: Run[Any]) -> None:
         return
     for level, text, fields in (*_lines(run, inside), *_end(before, after)):
         _emit(level, f"run {run_id}{who}: {text}", common | fields)
+
+
+def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
+    """Warn that a run has stopped, as calls wait for humans: nothing more happens by itself."""
+    names = ", ".join(dict.fromkeys(one.tool_name for one in pending))
+    text = f"waits for a human to decide about: {names}; see agent.pending({run_id!r})"
+    fields = {"run_id": run_id, "turn": pending[0].turn, "agents": pending[0].agents}
+    _emit(logging.WARNING, f"run {run_id}: {text}", fields)
 
 
 def _emit(level: int, text: str, fields: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from attrs import asdict, evolve, field, frozen
-from attrs.validators import instance_of, optional
 
 from detent.core.codec.own_values import dump, load
 from detent.core.errors import StoredDataError
@@ -34,6 +33,7 @@ from detent.core.run.run import (
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.tools.masking import masked
+from detent.core.values.checks import of_kind
 
 CHAT_GENERATOR = "chat_generator"
 TOOL_INVOKER = "tool_invoker"
@@ -90,7 +90,7 @@ class ToolBreakpoint(Breakpoint):
     of the turn wait together. `component_name` is "tool_invoker".
     """
 
-    tool_name: str | None = field(default=None, validator=optional(instance_of(str)))
+    tool_name: str | None = field(default=None, validator=of_kind(str, "a text", or_none=True))
     component = TOOL_INVOKER
 
     def __call__(self, run: Run[Any], effect: Effect) -> bool:

@@ -66,7 +66,9 @@ class RunBusyError(DetentError):
     def __init__(self, run_id: str, claim: Claim, owner: Owner | None) -> None:
         self.run_id, self.owner, self.since = run_id, owner, claim.since
         self.until = claim.since if owner is None else owner.until
-        who = "another process" if owner is None else f"process {owner.pid} on {owner.host}"
+        who = "another process"
+        if owner is not None:  # of the host its name, without what tells one start from the next
+            who = f"process {owner.pid} on {owner.host.partition(' ')[0]}"
         super().__init__(
             f"run {run_id!r} is driven by {who}: wait for it with resume(…, wait=seconds), or, if "
             "it will not come back, take the run with resume(…, take_over=True); what people say "

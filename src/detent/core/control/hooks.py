@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.errors import DetentError
 from detent.core.run.effects import AskModel, Effect, RunTool
@@ -25,6 +25,7 @@ from detent.core.run.events import (
 from detent.core.run.outcomes import Finished
 from detent.core.run.run import Run
 from detent.core.run.spec import Delegate
+from detent.core.values.checks import of_kind
 
 ModelAnswer: TypeAlias = ModelReplied | ModelFailed
 ToolAnswer: TypeAlias = ToolReturned | ToolRaised
@@ -44,7 +45,7 @@ class HookError(DetentError, RuntimeError):
 class Hook:
     """A function that stands between a run and the world."""
 
-    function: Callable[..., object]
+    function: Callable[..., object] = field(validator=of_kind(cast(type, Callable), "a function"))
 
 
 @frozen

@@ -7,7 +7,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Self
 
 from attrs import asdict, field, fields_dict, frozen
-from attrs.validators import instance_of, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.errors import StoredDataError
@@ -39,14 +38,16 @@ from detent.core.state.typevars import S
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.tool import Tool
+from detent.core.values.checks import names_told, of_kind
 from detent.core.values.frozen import FrozenDict, thaw
 
 if TYPE_CHECKING:
     from returns.result import Result
 
-_TEXT = optional(instance_of(str))
+_TEXT = of_kind(str, "a text", or_none=True)
 
 
+@names_told
 @frozen
 class ToolExecutionDecision:
     """What a human decided about a call. It goes through JSON: `to_dict`, `from_dict`.
@@ -67,12 +68,12 @@ class ToolExecutionDecision:
         ValueError: `remember` is no scope.
     """
 
-    tool_name: str = field(validator=instance_of(str))
-    execute: bool = field(validator=instance_of(bool))
+    tool_name: str = field(validator=of_kind(str, "a text"))
+    execute: bool = field(validator=of_kind(bool, "True or False"))
     tool_call_id: str | None = field(default=None, validator=_TEXT)
     feedback: str | None = field(default=None, validator=_TEXT)
     final_tool_params: dict[str, Any] | None = field(
-        default=None, validator=optional(instance_of(dict))
+        default=None, validator=of_kind(dict, "a dict", or_none=True)
     )
     digest: str | None = field(default=None, kw_only=True, validator=_TEXT)
     by: str | None = field(default=None, kw_only=True, validator=_TEXT)
@@ -96,7 +97,7 @@ class ToolExecutionDecision:
         try:
             return cls(**data)
         except (TypeError, ValueError) as error:
-            raise StoredDataError(f"this is no decision about a tool: {error.args[0]}") from error
+            raise StoredDataError(f"this is no decision about a tool: {error}") from error
 
 
 @frozen

@@ -93,7 +93,11 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         return Refusal("repeated", f"{where} was {done}{by} already")
     name, status = slot.call.tool_name, slot.status
     if event.digest != status.digest:
-        return Refusal("wrong_digest", f"the decision is about something else than {where}: {name}")
+        text = (
+            f"the decision was made of another call, run or question than {where} ({name}): make "
+            f"it of a call of agent.pending({run.id!r})"
+        )
+        return Refusal("wrong_digest", text)
     if is_late(event.decision, event.at, status.expires_at):
         return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
     if (lack := not_allowed(status.ask.answers, slot.call, event.decision)) is not None:

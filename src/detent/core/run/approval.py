@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Literal, TypeAlias, get_args
 
 from attrs import Attribute, field, fields_dict, frozen
-from attrs.validators import deep_iterable, instance_of, optional
+from attrs.validators import deep_iterable, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.run.refs import CallRef, Path
 from detent.core.tools.version import hashed
+from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import FrozenDict
 
 
@@ -28,9 +30,9 @@ state, nor for another version of the tool.
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """The narrowest first."""
 
-_is_text, _is_tuple = instance_of(str), instance_of(tuple)
-_may_be_text = optional(_is_text)
-_may_be_number = optional(instance_of((int, float)))
+_is_text, _is_tuple = of_kind(str, "a text"), of_kind(tuple, "a tuple")
+_may_be_text, _may_be_number = of_kind(str, "a text", or_none=True), number(-inf, or_none=True)
+_is_choice = of_kind(bool, "True or False")
 
 
 def is_scope(instance: object, attribute: Attribute[Scope], value: Scope) -> None:
@@ -63,11 +65,11 @@ class Answers:
         remember_s: after so many seconds it counts for no further calls; None is never.
     """
 
-    confirm: bool = field(default=True, validator=instance_of(bool))
+    confirm: bool = field(default=True, validator=_is_choice)
     modify: tuple[str, ...] | None = field(
         default=None, validator=optional(deep_iterable(_is_text, _is_tuple))
     )
-    respond: bool = field(default=True, validator=instance_of(bool))
+    respond: bool = field(default=True, validator=_is_choice)
     remember: Scope = field(default="tool", validator=is_scope)
     remember_s: float | None = field(default=None, validator=_may_be_number)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import field, frozen
-from attrs.validators import ge, optional
 
 from detent.core.chat.replies import ChatReply, Usage
+from detent.core.values.checks import names_told, number, of_kind
+
+_COUNT, _MAY_BE_COUNT = number(1, is_whole=True), number(0, is_whole=True, or_none=True)
+_MAY_BE_NUMBER = number(0, or_none=True)
 
 
+@names_told
 @frozen
 class Limits:
     """What a run may spend. When it is spent, what was begun is ended and nothing more is begun.
@@ -35,16 +39,18 @@ class Limits:
         price: what a reply has cost: `Prices`, or any function.
     """
 
-    max_agent_steps: int = 100
-    parallel_tool_calls: int = field(default=32, validator=ge(1))
-    max_tokens: int | None = field(default=None, kw_only=True, validator=optional(ge(0)))
-    max_cost: float | None = field(default=None, kw_only=True, validator=optional(ge(0)))
-    max_seconds: float | None = field(default=None, kw_only=True, validator=optional(ge(0)))
-    final_answer: bool = field(default=False, kw_only=True)
+    max_agent_steps: int = field(default=100, validator=number(0, is_whole=True))
+    parallel_tool_calls: int = field(default=32, validator=_COUNT)
+    max_tokens: int | None = field(default=None, kw_only=True, validator=_MAY_BE_COUNT)
+    max_cost: float | None = field(default=None, kw_only=True, validator=_MAY_BE_NUMBER)
+    max_seconds: float | None = field(default=None, kw_only=True, validator=_MAY_BE_NUMBER)
+    final_answer: bool = field(
+        default=False, kw_only=True, validator=of_kind(bool, "True or False")
+    )
     price: Callable[[ChatReply], float] | None = field(default=None, kw_only=True)
-    max_tool_calls: int | None = field(default=None, kw_only=True, validator=optional(ge(0)))
-    max_calls_per_reply: int = field(default=128, kw_only=True, validator=ge(1))
-    max_rejections: int = field(default=3, kw_only=True, validator=ge(1))
+    max_tool_calls: int | None = field(default=None, kw_only=True, validator=_MAY_BE_COUNT)
+    max_calls_per_reply: int = field(default=128, kw_only=True, validator=_COUNT)
+    max_rejections: int = field(default=3, kw_only=True, validator=_COUNT)
 
     def __attrs_post_init__(self) -> None:
         if self.max_cost is not None and self.price is None:

@@ -96,13 +96,13 @@ def keep_last(count: int) -> ListHandler[Any]:
     """A handler that appends and keeps only the last `count` items. Associative; identity: [].
 
     Raises:
-        ValueError: `count` is less than 1.
+        ValueError: `count` is no number, or less than 1.
 
     >>> keep_last(3)([1, 2], [3, 4])
     [2, 3, 4]
     """
-    if count < 1:
-        raise ValueError(f"keep_last keeps at least one item, got {count}")
+    if not isinstance(count, int) or count < 1:
+        raise ValueError(f"keep_last keeps a number of items, at least one, got {count!r}")
 
     def keep_last_items(
         current: Sequence[object] | None, update: Sequence[object] | None

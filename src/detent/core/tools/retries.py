@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from attrs.validators import ge, instance_of
 
 from detent.core.errors import ToolDefinitionError
+from detent.core.values.checks import names_told, number
 
 if TYPE_CHECKING:
     from detent.core.chat.replies import ModelFailure
 
 
+@names_told
 @frozen
 class Retries:
     """What happens after a call of a tool or of the model has failed or taken too long.
@@ -26,9 +27,9 @@ class Retries:
         on: a tool's exceptions after which another attempt makes sense; a time-out is always one.
     """
 
-    times: int = field(validator=(instance_of(int), ge(0)))
-    backoff_s: float = field(default=1.0, kw_only=True, validator=ge(0))
-    backoff_max_s: float = field(default=60.0, kw_only=True, validator=ge(0))
+    times: int = field(validator=number(0, is_whole=True))
+    backoff_s: float = field(default=1.0, kw_only=True, validator=number(0))
+    backoff_max_s: float = field(default=60.0, kw_only=True, validator=number(0))
     on: tuple[type[Exception], ...] = field(default=(Exception,), kw_only=True)
 
     def pause_s(self, attempt: int, chance: float) -> float:

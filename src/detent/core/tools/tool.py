@@ -29,6 +29,7 @@ from detent.core.tools.wiring import (
     outputs_of,
     text_rules_from,
 )
+from detent.core.values.checks import names_told
 from detent.core.values.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
     return frozen_mapping(value)
 
 
+@names_told
 @frozen
 class Tool:
     """A function that a model may call.

@@ -74,7 +74,15 @@ def inject(key: Key[T, Any]) -> T:
 
     A type checker compares the key's type with the parameter's: ``user: str =
     inject(Research.user)``.
+
+    Raises:
+        TypeError: it is no key.
     """
+    if not isinstance(key, Key):
+        raise TypeError(
+            f"inject takes a typed key, as in inject(Research.user), got {key!r:.80}; the keys of "
+            "a dict schema are wired by @tool(inputs_from_state={'key': 'parameter'})"
+        )
     return cast(T, Injected(key))
 
 

@@ -6,6 +6,7 @@ from detent.ports.laws.claims import check_claims as check_claims
 from detent.ports.laws.clock import check_clock as check_clock
 from detent.ports.laws.confirmation import check_confirmation_ui as check_confirmation_ui
 from detent.ports.laws.handlers import check_handler as check_handler
+from detent.ports.laws.hosting import check_host as check_host
 from detent.ports.laws.journal import check_journal as check_journal
 from detent.ports.laws.notices import check_notices as check_notices
 from detent.ports.laws.observer import check_observer as check_observer

@@ -129,3 +129,9 @@ def test_a_traceback_with_variables_does_not_show_it(tail: str) -> None:
 
     assert "kept" in shown
     assert value not in shown
+
+
+def test_a_short_key_mangles_no_words() -> None:
+    """A placeholder, as servers on one's own machine take, is a part of many a word."""
+    text = "localhost refused the key local (check it: 'local')"
+    assert redacted(text, ["local"]) == "localhost refused the key *** (check it: '***')"

@@ -51,6 +51,8 @@ def as_timeouts(value: float | Timeouts) -> Timeouts:
     """`value` as time-outs: a number of seconds is for the whole call."""
     if isinstance(value, Timeouts):
         return value
+    if not isinstance(value, int | float):
+        raise TypeError(f"timeout is a number of seconds or Timeouts(…), got {value!r:.80}")
     return Timeouts(connect_s=min(value, Timeouts().connect_s), read_s=value, total_s=value)
 
 

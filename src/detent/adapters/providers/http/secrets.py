@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable
 
 from attrs import field, frozen
 
 from detent.core.errors import DetentError
+
+LONG = 8
+"""A secret with as many characters is found in no word by chance."""
 
 
 class SecretError(DetentError, ValueError):
@@ -93,11 +97,15 @@ def as_secret(value: str | Secret | None) -> Secret | None:
 def redacted(text: str, secrets: Iterable[str]) -> str:
     """`text` with every one of `secrets` in it replaced: a server may echo what it was sent.
 
-    It may do so as JSON, and httpx shows what it cannot read as Python writes it.
+    It may do so as JSON, and httpx shows what it cannot read as Python writes it. A short one is
+    replaced where it stands by itself: a placeholder such as "x" is a part of many a word.
     """
     for secret in secrets:
         for form in {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], _slashed(secret)}:
-            text = text.replace(form, "***")
+            if len(form) >= LONG:
+                text = text.replace(form, "***")
+            else:
+                text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", "***", text)
     return text
 
 

@@ -13,10 +13,16 @@ from attrs import evolve, field, frozen
 from detent.adapters.testing.doubles.script import Script, require_line, require_none_left
 from detent.adapters.testing.doubles.transcripts import transcript
 from detent.core.chat.messages import ChatMessage, ToolCall
-from detent.core.chat.replies import ChatReply, SchemaMode, StreamingChunk, ToolCallDelta
+from detent.core.chat.replies import (
+    ChatReply,
+    ModelFailure,
+    SchemaMode,
+    StreamingChunk,
+    ToolCallDelta,
+)
 from detent.core.tools.tool import ToolSpec
 from detent.core.values.frozen import thaw
-from detent.ports.chat import StreamingCallback
+from detent.ports.chat import ChatGeneratorError, StreamingCallback
 from detent.ports.clock import Clock
 
 Condition: TypeAlias = str | re.Pattern[str] | Callable[[Sequence[ChatMessage]], bool]
@@ -156,7 +162,15 @@ class ScriptedChatGenerator:
             if one.fits(asked.messages):
                 self._never_said = [other for other in self._never_said if other is not one]
                 return _answer(one.line, asked.messages)
-        return _answer(self._ordered.next(transcript(asked.messages)), asked.messages)
+        try:
+            line = self._ordered.next(transcript(asked.messages))
+        except AssertionError as error:
+            raise ScriptEndedError(ModelFailure("bug", str(error))) from None
+        return _answer(line, asked.messages)
+
+
+class ScriptEndedError(ChatGeneratorError, AssertionError):
+    """A script was asked for more lines than it has."""
 
 
 @frozen

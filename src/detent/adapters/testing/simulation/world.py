@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, frozen
 
-from detent.adapters.drivers.loading import Loaded, RunNotFoundError, loaded
+from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import at_once
@@ -57,6 +57,7 @@ from detent.ports.journal import (
     Journal,
     JournalConflictError,
     JournalError,
+    RunNotFoundError,
 )
 from detent.ports.tool_execution import ToolExecutor
 

@@ -1,0 +1,77 @@
+"""Measuring: the legs of a run, one for each time that a process drives it, and who measures them.
+
+Without telemetry, nothing of it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from detent.adapters.drivers.run_handle import MeasuredPerformers, NestedPerformers
+from detent.adapters.drivers.steps import Steps, answer
+from detent.core.run.refs import CallRef
+from detent.core.run.run import Run
+from detent.ports.journal import Journal
+from detent.ports.observer import Observer
+from detent.ports.telemetry import Drive, Leg, Telemetry
+
+
+def first_leg(
+    telemetry: Telemetry | None,
+    agent: str,
+    run_id: str,
+    thread_id: str | None,
+    journal: Journal | None,
+) -> Leg | None:
+    """The first leg of a new run."""
+    if telemetry is None:
+        return None
+    return telemetry.begin(Drive(agent, run_id, thread_id or run_id, redact=_redact_of(journal)))
+
+
+def later_leg(
+    telemetry: Telemetry | None, agent: str, run: Run[Any], journal: Journal | None
+) -> Steps[Leg | None]:
+    """A leg of a run that was begun before, perhaps by another process.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    if telemetry is None:
+        return None
+    thread_id, asked_at = yield from answer(journal, partial(_history, journal, run))
+    conversation_id = thread_id or run.id
+    redact = _redact_of(journal)
+    return telemetry.begin(Drive(agent, run.id, conversation_id, run.nonce, asked_at, redact))
+
+
+def measured(performers: NestedPerformers, leg: Leg | None, run: Run[Any]) -> NestedPerformers:
+    """The performers of a run, measured by its leg from here on."""
+    if leg is None:
+        return performers
+    leg.take_up(run)
+    return MeasuredPerformers(performers.own, performers.agents, leg=leg)
+
+
+def observers_of(leg: Leg | None) -> tuple[Observer, ...]:
+    """Who watches a run for its leg."""
+    return () if leg is None else (leg.observe,)
+
+
+def _history(journal: Journal | None, run: Run[Any]) -> tuple[str, Mapping[CallRef, float]]:
+    """The thread of a run, and when each question of its last turns was asked."""
+    thread_id, asked_at = "", dict[CallRef, float]()
+    for entry in () if journal is None else journal.read(run.id):
+        if entry.position == 0:
+            thread_id = str(entry.data.get("thread_id", ""))
+        elif entry.kind == "Judged":
+            turn, place = entry.data["ref"]
+            if turn >= run.turn - 1:  # a no ends the turn at once
+                asked_at[CallRef(turn, place)] = entry.at
+    return thread_id, asked_at
+
+
+def _redact_of(journal: Journal | None) -> Any:
+    return getattr(journal, "redact", None)

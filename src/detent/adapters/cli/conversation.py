@@ -1,0 +1,148 @@
+"""A conversation at the terminal, line by line; it is kept, and can be gone on with."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+from rich.console import Console
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.cli.endings import WAITING, told
+from detent.adapters.cli.folder import Research
+from detent.adapters.cli.show import Show, outcome, put
+from detent.core.chat.messages import ChatRole
+from detent.core.result import AgentResult
+from detent.ports.confirmation import HITLBreakpointException
+from detent.ports.listing import RunQuery
+
+HELP = "/history shows what was said, /help this; an empty line or Ctrl-D ends the conversation."
+COMMANDS = ("/help", "/history")
+HISTORY_MAX = 1_000
+
+
+@frozen
+class Conversation:
+    """The questions of one person, each a run in the same thread.
+
+    Attributes:
+        agent: who answers.
+        thread_id: what the conversation is called in the journal.
+        console: where all of it is shown.
+        is_json: whether each answer is printed as a line of JSON on standard output as well.
+    """
+
+    agent: Agent[Research]
+    thread_id: str
+    console: Console
+    is_json: bool = False
+
+    def hold(self, read: Callable[[], str]) -> None:
+        """Answer line after line, until one is empty; what was not finished comes first."""
+        if (unfinished := self._unfinished()) is not None:
+            put(self.console, f"Going on with {unfinished}, which was not finished.", "bold")
+            self._answer(lambda show: self.agent.resume(unfinished, show))
+        while line := read():
+            if line.startswith("/"):
+                self._command(line)
+            else:
+                self._answer(partial(self._asked, line))
+
+    def _asked(self, line: str, show: Show) -> AgentResult[Research]:
+        return self.agent.run(line, show, thread_id=self.thread_id)
+
+    def _answer(self, go: Callable[[Show], AgentResult[Research]]) -> None:
+        started = time.monotonic()
+        try:
+            result = go(Show(self.console))
+        except HITLBreakpointException as stopped:
+            names = ", ".join(call.tool_name for call in stopped.pending)
+            raise told(
+                f"run {stopped.result.run_id} waits for a decision about {names}, and there is no "
+                f"terminal to ask at; the conversation is {self.thread_id}",
+                WAITING,
+            ) from stopped
+        if result.exit_reason != "text":
+            put(self.console, f"(ended by {result.exit_reason})", "dim")
+        if self.is_json:
+            told_of = outcome(result, time.monotonic() - started, None)
+            click.echo(json.dumps({"thread_id": self.thread_id, **told_of}))
+
+    def _command(self, line: str) -> None:
+        if line.startswith("/hist") and (last := self._last()) is not None:
+            for message in self.agent.resume(last).messages:
+                if message.text and message.role in {ChatRole.USER, ChatRole.ASSISTANT}:
+                    put(self.console, f"{message.role.value}: {message.text}")
+        else:
+            put(self.console, HELP, "dim")
+
+    def _last(self) -> str | None:
+        found = self._runs()
+        return found[0].run_id if found else None
+
+    def _unfinished(self) -> str | None:
+        found = self._runs()
+        is_open = bool(found) and found[0].status in {"running", "waiting"}
+        return found[0].run_id if is_open else None
+
+    def _runs(self) -> Any:
+        journal = self.agent.assembly.required_journal
+        return journal.runs(RunQuery(thread_id=self.thread_id, limit=1))
+
+
+@contextmanager
+def typed_lines(
+    kept: Path, files: Callable[[], list[str]], *, prompt: str
+) -> Generator[Callable[[], str]]:
+    """A function that reads a line: with the arrow keys for those before, and Tab for names.
+
+    Args:
+        kept: the file in which lines are kept from one conversation to the next.
+        files: the names of files, of which Tab completes one.
+        prompt: what stands before each line.
+    """
+
+    def read() -> str:
+        try:
+            return input(prompt).strip()
+        except EOFError:
+            return ""
+
+    if not sys.stdin.isatty() or (readline := _readline()) is None:
+        yield read
+        return
+    kept.touch(0o600)
+    readline.read_history_file(kept)
+    readline.set_completer_delims(" \t\n")
+    readline.set_completer(_completer(files))
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield read
+    finally:
+        readline.set_history_length(HISTORY_MAX)
+        readline.write_history_file(kept)
+
+
+def _readline() -> Any:
+    """The module for line editing; None where Python has none, as on Windows."""
+    try:
+        import readline
+    except ImportError:
+        return None
+    return readline
+
+
+def _completer(files: Callable[[], list[str]]) -> Callable[[str, int], str | None]:
+    def complete(text: str, state: int) -> str | None:
+        fitting = [name for name in (*COMMANDS, *files()) if name.startswith(text)]
+        return fitting[state] if state < len(fitting) else None
+
+    return complete

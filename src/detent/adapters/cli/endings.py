@@ -1,0 +1,57 @@
+"""How a command ends: its exit code, and the message that goes with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from detent.adapters.system.terminal import escape_control
+from detent.core.control.claims import RunBusyError
+from detent.core.errors import DetentError
+from detent.core.machine.calls import DecisionRefusedError
+from detent.ports.chat import ChatGeneratorError
+from detent.ports.journal import JournalConflictError, RunNotFoundError
+
+FAILED, USAGE, WAITING, REFUSED, NOT_FOUND, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+"""The exit codes; 0 is success."""
+CODES: tuple[tuple[type[Exception], int], ...] = (
+    (RunNotFoundError, NOT_FOUND),
+    (RunBusyError, BUSY),
+    (JournalConflictError, BUSY),
+    (DecisionRefusedError, REFUSED),
+    (DetentError, FAILED),
+    (ChatGeneratorError, FAILED),
+    (ImportError, FAILED),
+    (OSError, FAILED),
+    (ValueError, USAGE),
+)
+"""The code of each error; the first that fits counts."""
+
+
+def told(text: str, code: int = FAILED) -> click.ClickException:
+    """An error that ends the program with a code. What it quotes steers no terminal."""
+
+    class Ended(click.ClickException):
+        exit_code = code
+
+    return Ended(escape_control(text))
+
+
+def told_of(error: Exception) -> click.ClickException:
+    """The same of an error, with its code."""
+    return told(str(error), next((code for kind, code in CODES if isinstance(error, kind)), FAILED))
+
+
+class CodedGroup(click.Group):
+    """Commands whose errors end the program with their codes, and a message to stderr."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except tuple(kind for kind, _ in CODES) as error:
+            raise told_of(error) from error

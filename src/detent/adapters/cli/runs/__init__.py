@@ -1,0 +1,1 @@
+"""The commands over runs: `detent runs`."""

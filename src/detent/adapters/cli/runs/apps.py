@@ -1,0 +1,89 @@
+"""Agents by name: what needs their code is given it by ``--app module:name``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from copy import copy
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import evolve
+
+from detent.adapters.agent.agent import Agent
+from detent.ports.journal import Journal
+
+USUAL = ("agents", "agent")
+"""What is looked for in a module where no name is given."""
+
+
+def agents_at(app: str) -> list[Agent[Any, Any]]:
+    """The agents that ``module:name`` names: an agent, several, or a function that makes them.
+
+    The current folder is looked in, too.
+
+    Raises:
+        ClickException: there are none.
+    """
+    module_name, _, name = app.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise click.UsageError(f"--app: there is no module {module_name!r}") from error
+    names = [name] if name else [one for one in USUAL if hasattr(module, one)]
+    if not names or not hasattr(module, names[0]):
+        wanted = repr(name) if name else " or ".join(map(repr, USUAL))
+        raise click.UsageError(f"--app: module {module_name!r} has no {wanted}")
+    found = getattr(module, names[0])
+    given = found() if _makes(found) else found
+    if isinstance(given, Mapping):
+        given = given.values()
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    agents: list[Agent[Any, Any]] = [one for one in several if isinstance(one, Agent)]
+    if not agents:
+        raise click.UsageError(f"--app: {app} is no agent, nor a list of agents: {given!r:.80}")
+    return agents
+
+
+def _makes(found: object) -> bool:
+    """Whether it is a function that can be called as it is."""
+    if not callable(found) or isinstance(found, Agent):
+        return False
+    try:
+        signature(found).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[Any, Any]:
+    """The agent called `name`. One without a journal has its runs in `store`.
+
+    One that has a journal keeps it: it may seal or redact what is written.
+
+    Raises:
+        ClickException: there is no `app`, or it has no such agent.
+    """
+    if app is None:
+        raise click.UsageError(
+            f"to {what} a run needs its agent's code: --app module:name, where the name is that of "
+            "an agent, of several, or of a function that makes them"
+        )
+    agents = agents_at(app)
+    named = [agent for agent in agents if agent.assembly.name == name]
+    if len(named or agents) > 1:
+        has = ", ".join(repr(agent.assembly.name) for agent in agents)
+        raise click.UsageError(f"--app: the run is of agent {name!r}, and {app} has {has}")
+    (agent,) = named or agents
+    if agent.assembly.journal is not None:
+        return agent
+    bound = copy(agent)
+    vars(bound)["_assembly"] = evolve(agent.assembly, journal=store)
+    return bound

@@ -1,0 +1,149 @@
+"""`export`, `verify`, `backup` and `clean`: what keepers of a store do."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from detent.adapters.cli.endings import FAILED
+from detent.adapters.cli.runs.apps import agent_for
+from detent.adapters.cli.runs.entries import entries_of
+from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.printing import put_json, say
+from detent.adapters.cli.runs.stores import every_run, run_named
+from detent.adapters.cli.runs.story import story_of
+from detent.adapters.cli.runs.trying import replayed
+from detent.adapters.drivers.history import Runs
+from detent.adapters.drivers.progress import ENDED
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.core.errors import DetentError
+from detent.core.run.spec import AgentSpec
+from detent.core.state.state import State
+from detent.ports.journal import Journal
+
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+@click.command()
+@run_argument()
+@store_option
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: here]")
+@click.option("--json", "as_json", is_flag=True, help="One document; else a line for each entry.")
+def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -> None:
+    """Write all that is stored of a run as JSON. Secret arguments are masked."""
+    name = run_named(store, run_id)
+    entries = entries_of(store, name)
+    if as_json:
+        text = json.dumps({"run_id": name, "entries": entries}, indent=2) + "\n"
+    else:
+        text = "".join(json.dumps(entry) + "\n" for entry in entries)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+        say(f"{len(entries)} entries of run {name} are in {output}")
+
+
+@click.command()
+@click.argument("run_ids", metavar="[RUN]...", nargs=-1)
+@store_option
+@app_option
+@json_option
+def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json: bool) -> None:
+    """Read all of some runs, or of every run: whether it is whole, and what was written.
+
+    With --app each is replayed as well. The exit code is 1 where one is not as it should be.
+    """
+    names = [run_named(store, one) for one in run_ids]
+    checked: list[dict[str, Any]] = []
+    for name in names or [run.run_id for run in every_run(store)]:
+        problem = _problem(store, app, name)
+        checked.append({"run_id": name, "whole": problem is None, "problem": problem})
+    bad = [one for one in checked if not one["whole"]]
+    if as_json:
+        put_json({"runs": checked, "damaged": len(bad)})
+    for one in bad:
+        say(f"run {one['run_id']}: {one['problem']}")
+    say(f"{len(checked)} runs are read, {len(bad)} of them are damaged")
+    if bad:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
+    """Why a run is not as it should be; None where it is."""
+    try:
+        positions = [entry["position"] for entry in entries_of(store, run_id)]
+        for checkpoint in store.checkpoints(run_id):
+            if checkpoint.position > len(positions) or not checkpoint.data:
+                return f"a checkpoint stands behind entry {checkpoint.position}, which is not there"
+        story = story_of(run_id, store.read(run_id))
+    except DetentError as error:
+        return str(error)
+    if story is None or positions != list(range(len(positions))):
+        return "entries are missing"
+    if app is None:
+        return None
+    return replayed(agent_for(app, story.agent, store, "replay"), run_id)
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@store_option
+@json_option
+def backup(*, file: Path, store: Journal, as_json: bool) -> None:
+    """Copy a whole SQLite store to FILE, as it is at one instant; others may write on."""
+    if not isinstance(store, SQLiteJournal):
+        raise click.UsageError(
+            "only an SQLite store is copied by this command: copy a folder with any program, and a "
+            "database with pg_dump -t 'detent_*'"
+        )
+    store.backup(file)
+    if as_json:
+        put_json({"file": str(file), "bytes": file.stat().st_size})
+    else:
+        say(f"the store is copied to {file}")
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    number, unit = value[:-1], value[-1:]
+    if unit not in SECONDS or not number.isdecimal():
+        raise click.BadParameter("write a number and a unit: 90d, 12h, 4w")
+    return float(number) * SECONDS[unit]
+
+
+@click.command()
+@store_option
+@click.option(
+    "--older-than", callback=_seconds, required=True, metavar="AGE", help="30d, 12h, 4w …"
+)
+@click.option("--dry-run", is_flag=True, help="Only show which.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+@json_option
+def clean(*, store: Journal, older_than: float, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Delete the runs that have ended and were last written to so long ago.
+
+    Runs that wait, or go on, stay whatever their age.
+    """
+    before = time.time() - older_than
+    names = [run.run_id for run in every_run(store) if run.status in ENDED and run.at < before]
+    if not (dry_run or yes or not names):
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"{len(names)} runs would be deleted: --yes does it")
+        click.confirm(f"Delete {len(names)} runs?", abort=True, err=True)
+    gone = [] if dry_run or not names else list(_runs(store).forget(before))
+    if as_json:
+        put_json({"would_delete" if dry_run else "deleted": names if dry_run else gone})
+        return
+    for name in names if dry_run else gone:
+        click.echo(name)
+    say(f"{len(names)} runs would be deleted" if dry_run else f"{len(gone)} runs are deleted")
+
+
+def _runs(store: Journal) -> Runs[State]:
+    """The runs of a store, for what no rules are needed for."""
+    return Runs(store, AgentSpec(State(schema={})))

@@ -1,0 +1,208 @@
+"""`list`, `pending` and `show`: to look needs no code of any agent."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import click
+from attrs import asdict
+from rich.console import Console
+
+from detent.adapters.cli.endings import NOT_FOUND, told
+from detent.adapters.cli.runs.apps import agent_for
+from detent.adapters.cli.runs.entries import entries_of
+from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.printing import (
+    Line,
+    age,
+    compact,
+    moment,
+    put_json,
+    put_lines,
+    say,
+    table,
+)
+from detent.adapters.cli.runs.stores import every_run, run_named
+from detent.adapters.cli.runs.story import Story, story_of
+from detent.adapters.cli.runs.views import costs, timeline, totals, tree
+from detent.core.control.pending import PendingCall
+from detent.ports.journal import Journal
+from detent.ports.listing import RunQuery, StoredRun
+
+STATUSES = ("running", "waiting", "failed", "done", "damaged")
+VIEWS = ("tree", "timeline", "cost", "entries")
+
+
+@click.command("list")
+@store_option
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--agent", metavar="NAME")
+@click.option("--thread", metavar="ID", help="Only the runs of this conversation.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
+@click.option("--after", metavar="CURSOR", help="Go on behind a page: its `next`, as JSON.")
+@json_option
+def list_runs(
+    *,
+    store: Journal,
+    status: str | None,
+    agent: str | None,
+    thread: str | None,
+    limit: int,
+    after: str | None,
+    as_json: bool,
+) -> None:
+    """List runs, the one last written to first."""
+    query = RunQuery(status, agent, thread, _cursor(after), limit)
+    runs = store.runs(query)
+    following = runs[-1].cursor if len(runs) == limit else None
+    if as_json:
+        put_json({"runs": [asdict(run) for run in runs], "next": following})
+        return
+    if not runs:
+        say("There are no such runs.")
+        return
+    console = Console()
+    names = ("RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR")
+    put_lines(table(names, [_row(run) for run in runs], console), console)
+    if following is not None:
+        say(f"There may be more: --limit {10 * limit}, or --after '{json.dumps(following)}'")
+
+
+def _row(run: StoredRun) -> list[str]:
+    waits = ", ".join(run.pending)
+    if run.wake_at is not None:
+        waits = ", ".join(filter(None, (waits, f"until {moment(run.wake_at)}")))
+    last = age(run.at)
+    return [run.run_id, run.status, run.agent, run.thread_id, last, str(run.length), waits]
+
+
+def _cursor(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise click.UsageError("--after is the `next` of a page, as JSON: '[time, id]'") from error
+
+
+@click.command()
+@click.argument("run_id", metavar="[RUN]", required=False)
+@store_option
+@app_option
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Of runs.")
+@json_option
+def pending(
+    *, run_id: str | None, store: Journal, app: str | None, limit: int, as_json: bool
+) -> None:
+    """Show which calls wait for a human, of one run or of all.
+
+    With --app: also the arguments that are left out, what the state fills in, and the digest that
+    a decision carries.
+    """
+    if run_id is not None:
+        ids = [run_named(store, run_id)]
+    else:
+        ids = [run.run_id for run in store.runs(RunQuery("waiting", limit=limit))]
+        busy = (run for run in every_run(store, RunQuery("running")) if run.pending)
+        ids += [run.run_id for run, _ in zip(busy, range(limit - len(ids)), strict=False)]
+    found = [one for each in ids for one in _waiting(store, each, app)]
+    if as_json:
+        put_json({"pending": found})
+        return
+    if not found:
+        say("Nobody is waited for.")
+    put_lines([line for one in found for line in _question(one)])
+
+
+def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:
+    """The calls of a run that wait, as plain values."""
+    story = required_story(store, run_id)
+    if app is not None:
+        calls = agent_for(app, story.agent, store, "look into").pending(run_id)
+        return [{**one.to_dict(), "agent": story.agent} for one in calls]
+    return [
+        {
+            "run_id": run_id,
+            "agent": story.agent,
+            "agents": list(agents),
+            "turn": call.turn,
+            "place": call.place,
+            "call_id": call.call_id,
+            "tool_name": call.tool,
+            "arguments": call.arguments,
+            "reason": call.reason,
+            "asked_at": call.asked_at,
+            "expires_at": _expiry(call.asked_at, call.expires_s),
+        }
+        for agents, call in story.waiting()
+    ]
+
+
+def _expiry(asked_at: float | None, expires_s: float | None) -> float | None:
+    return None if asked_at is None or expires_s is None else asked_at + expires_s
+
+
+def _question(one: dict[str, Any]) -> list[Line]:
+    inside = "".join(f" > {name}" for name in one["agents"])
+    since = f", asked {age(one['asked_at'])}" if one.get("asked_at") else ""
+    until = f", lapses {moment(one['expires_at'])}" if one.get("expires_at") else ""
+    lines = [(f"{one['run_id']}{inside}  {one['tool_name']}{since}{until}", "bold yellow")]
+    lines += [(f"  {name} = {compact(value)}", "") for name, value in one["arguments"].items()]
+    lines += [
+        (f"  {name} = {compact(value)}  (from the state)", "")
+        for name, value in one.get("state", {}).items()
+    ]
+    return [*lines, *([(f"  why: {one['reason']}", "dim")] if one["reason"] else []), ("", "")]
+
+
+def shown(call: PendingCall) -> list[Line]:
+    """A question, as `pending` shows it."""
+    return _question({**call.to_dict(), "agents": call.agents})
+
+
+@click.command()
+@run_argument()
+@store_option
+@click.option("--view", type=click.Choice(VIEWS), default="tree", show_default=True)
+@json_option
+def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:
+    """Show what a run has done: as a tree, on a line of time, what it cost, entry by entry."""
+    name = run_named(store, run_id)
+    story = required_story(store, name)
+    if as_json:
+        document = {**asdict(story), **totals(story)}
+        put_json(document if view != "entries" else {**document, "events": entries_of(store, name)})
+        return
+    console = Console()
+    match view:
+        case "timeline":
+            lines = timeline(story, console.width, lambda text: _can(console, text))
+        case "cost":
+            lines = costs(story)
+        case "entries":
+            rows = [[str(value) for value in _entry_row(one)] for one in entries_of(store, name)]
+            lines = table(("AT", "WHEN", "KIND", "STATUS", "DATA"), rows, console)
+        case _:
+            lines = tree(story)
+    put_lines(lines, console)
+
+
+def required_story(store: Journal, run_id: str) -> Story:
+    """The story of a run. Raises ClickException where there is no such run."""
+    story = story_of(run_id, store.read(run_id))
+    if story is None:
+        raise told(f"there is no run {run_id!r}", NOT_FOUND)
+    return story
+
+
+def _entry_row(entry: dict[str, Any]) -> list[object]:
+    when = time.strftime("%H:%M:%S", time.localtime(entry["at"]))
+    return [entry["position"], when, entry["kind"], entry["status"], compact(entry["data"])]
+
+
+def _can(console: Console, text: str) -> bool:
+    try:
+        text.encode(console.encoding)
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""`decide`, `resume` and `cancel`: what people want of a run."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import time
+from typing import Any
+
+import click
+from rich.console import Console
+
+from detent.adapters.cli.endings import (
+    FAILED,
+    REFUSED,
+    WAITING,
+    told,
+)
+from detent.adapters.cli.runs.apps import agent_for
+from detent.adapters.cli.runs.looking import required_story, shown
+from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.printing import put_json, put_lines, say
+from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.runs.story import SEALED
+from detent.adapters.cli.show import Show, put
+from detent.adapters.drivers.progress import ENDED
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.result import AgentResult
+from detent.core.run.approval import SCOPES
+from detent.core.run.outcomes import Failed
+from detent.ports.journal import Entry, Journal, JournalConflictError
+from detent.ports.listing import Listing
+
+TRIES = 20
+"""So often a cancellation is written again, while others write to the same run."""
+
+
+@click.command()
+@run_argument()
+@click.argument("call", metavar="[CALL]", required=False)
+@store_option
+@app_option
+@click.option("--confirm", "how", flag_value="confirm", help="Let it run as it is.")
+@click.option("--reject", "how", flag_value="reject", help="Do not let it run.")
+@click.option("--modify", metavar="JSON", help="Let it run with these arguments, all of them.")
+@click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
+@click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
+@click.option("--remember", type=click.Choice(SCOPES), default="call", show_default=True)
+@click.option("--digest", metavar="TEXT", help="Decide only if this is what waits still.")
+@click.option("--by", metavar="NAME", help="Who decides. [default: the name of the user]")
+@json_option
+def decide(
+    *, run_id: str, call: str | None, store: Journal, app: str | None, as_json: bool, **said: Any
+) -> None:
+    """Decide about a call that waits: CALL is its id or its tool, if more than one waits.
+
+    Needs --app. The run goes on where it is driven, or with `detent runs resume`.
+    """
+    name = run_named(store, run_id)
+    agent = agent_for(app, required_story(store, name).agent, store, "decide about")
+    waiting = agent.pending(name)
+    one = _meant(waiting, name, call)
+    if said["digest"] not in {None, one.digest}:
+        raise told(f"what waits in run {name} is not what was shown: look again", REFUSED)
+    left = agent.decide(name, _decision(one, said))
+    if as_json:
+        put_json({"run_id": name, "decided": one.to_dict(), "pending": [c.to_dict() for c in left]})
+        return
+    say(f"run {name}: {one.tool_name} is decided about; {len(left)} calls still wait")
+    put_lines([line for each in left for line in shown(each)])
+
+
+def _meant(waiting: tuple[PendingCall, ...], run_id: str, call: str | None) -> PendingCall:
+    found = [one for one in waiting if call in {None, one.call_id, one.tool_name}]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise told(f"in run {run_id} no call {call or ''} waits for a human", REFUSED)
+    names = ", ".join(f"{one.tool_name} ({one.call_id})" for one in found)
+    raise click.UsageError(f"more than one call waits, say which: {names}")
+
+
+def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
+    ways = [way for way in (said["how"], said["modify"], said["respond"]) if way is not None]
+    if len(ways) != 1:
+        raise click.UsageError("decide by one of --confirm, --reject, --modify and --respond")
+    by = said["by"] or getpass.getuser()
+    if said["modify"] is not None:
+        return one.modify(_arguments(one, said["modify"]), said["reason"], by=by)
+    if said["respond"] is not None:
+        return one.respond(said["respond"], by=by)
+    if said["how"] == "reject":
+        return one.reject(said["reason"], by=by)
+    return one.confirm(by=by, remember=said["remember"])
+
+
+def _arguments(one: PendingCall, text: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--modify is an object of JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise click.UsageError("--modify is an object of JSON, with all arguments")
+    if faults := one.faults(arguments):
+        raise told("; ".join(faults), REFUSED)
+    return arguments
+
+
+@click.command()
+@run_argument()
+@store_option
+@app_option
+@click.option("--take-over", is_flag=True, help="Take it even from a process that drives it.")
+@click.option("--wait", type=click.FloatRange(0), default=0, metavar="SECONDS", help="For that.")
+@json_option
+def resume(
+    *, run_id: str, store: Journal, app: str | None, take_over: bool, wait: float, as_json: bool
+) -> None:
+    """Go on with a run, here. Needs --app.
+
+    The exit code is 0 where it has an answer, 3 where it waits, 1 where it has failed.
+    """
+    name = run_named(store, run_id)
+    agent = agent_for(app, required_story(store, name).agent, store, "resume")
+    console = Console(stderr=as_json)
+    result = agent.resume(
+        name, Show(console), raise_at_break_point=False, wait=wait, take_over=take_over
+    )
+    ended(result, console, as_json=as_json)
+
+
+def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> None:
+    """Say what a run has come to, and end with its code."""
+    used = result.token_usage
+    if as_json:
+        put_json(
+            {
+                "run_id": result.run_id,
+                "exit_reason": result.exit_reason,
+                "text": result.text,
+                "input_tokens": used.input_tokens,
+                "output_tokens": used.output_tokens,
+                "cost": result.cost or None,
+            }
+        )
+    outcome = result.exit_reason or "it waits"
+    put(console, f"run {result.run_id}: {outcome}", "bold")
+    if result.exit_reason is None:
+        raise click.exceptions.Exit(WAITING)
+    if isinstance(result.run.outcome, Failed):
+        raise click.exceptions.Exit(FAILED)
+
+
+@click.command()
+@run_argument()
+@store_option
+@click.option("--reason", default="cancelled at the command line", show_default=True)
+@json_option
+def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
+    """End a run where it is. Whoever drives it hears of it with the next thing that happens."""
+    name = run_named(store, run_id)
+    story = required_story(store, name)
+    if SEALED in story.notes:  # what is not sealed makes the run unreadable
+        raise click.UsageError(SEALED)
+    for left in reversed(range(TRIES)):
+        if story.status in ENDED:
+            raise told(f"run {name} has ended already: it is {story.status}", REFUSED)
+        quiet = Listing(story.agent, story.thread_id)
+        event = {"reason": reason}
+        entry = Entry(story.entries, time.time(), "CancelRequested", "done", event, quiet)
+        try:
+            store.append(name, [entry])
+            break
+        except JournalConflictError:
+            if not left:
+                raise
+            story = required_story(store, name)
+    if as_json:
+        put_json({"run_id": name, "status": "done", "entries": story.entries + 1})
+    else:
+        say(f"run {name} is cancelled")

@@ -1,0 +1,97 @@
+"""Stores by URL, and the runs in them by the beginning of their ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from detent.adapters.cli.endings import NOT_FOUND, told
+from detent.adapters.cli.runs.apps import agents_at
+from detent.adapters.journals.directory import DirectoryJournal
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.ports.journal import Journal
+from detent.ports.listing import RunQuery, StoredRun
+
+FORMS = "runs.db, sqlite:PATH, dir:FOLDER, postgresql://… or app:MODULE:NAME"
+PAGE = 1_000
+"""So many runs are looked at together."""
+NAMED = 5
+"""So many runs are named of those that a short id could mean."""
+
+
+def store_at(url: str) -> Journal:
+    """The store that a URL names. It must be there: to look makes none.
+
+    ``app:module:name`` is the journal of an agent, which knows how to read what it has sealed.
+
+    Raises:
+        ClickException: it is not there, or the URL is none.
+    """
+    scheme, found, rest = url.partition(":")
+    if scheme in {"postgres", "postgresql"}:
+        from detent.adapters.journals.postgres import PostgresJournal
+
+        return PostgresJournal(url)
+    if scheme == "app":
+        return agents_at(rest)[0].assembly.required_journal
+    if not found or scheme in {"sqlite", "dir"} or not scheme.isalnum() or Path(url).exists():
+        is_folder = scheme == "dir" if found else Path(url).is_dir()
+        path = Path(_path(rest) if scheme in {"sqlite", "dir"} and found else url).expanduser()
+        if is_folder and path.is_dir():
+            return DirectoryJournal(path)
+        if not is_folder and path.is_file():
+            return SQLiteJournal(path)
+        raise told(f"there is no store at {path}; a store is {FORMS}", NOT_FOUND)
+    raise click.UsageError(f"{url!r} is no store; one is {FORMS}")
+
+
+def _path(rest: str) -> str:
+    return rest.removeprefix("//")
+
+
+def own_store() -> str:
+    """Where `detent run` keeps runs: the user's state folder, or DETENT_STATE_DIR."""
+    from platformdirs import user_state_path
+
+    named = os.environ.get("DETENT_STATE_DIR")
+    folder = Path(named) if named else user_state_path("detent", appauthor=False)
+    return str(folder / "runs.db")
+
+
+def run_named(store: Journal, beginning: str) -> str:
+    """The id of the run that is meant: the whole of it, or its beginning, where that is enough.
+
+    Raises:
+        ClickException: there is none, or more than one.
+    """
+    if beginning and any(True for _ in islice(iter(store.read(beginning)), 1)):
+        return beginning
+    found = list(islice(ids_that_begin(store, beginning), NAMED + 1)) if beginning else []
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        text = f"there is no run {beginning!r}; detent runs list shows those that there are"
+        raise told(text, NOT_FOUND)
+    names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
+    raise click.UsageError(f"{beginning!r} could be more than one run: {names}")
+
+
+def ids_that_begin(store: Journal, beginning: str) -> Iterator[str]:
+    """The ids of the runs that begin so, the one last written to first."""
+    return (run.run_id for run in every_run(store) if run.run_id.startswith(beginning))
+
+
+def every_run(store: Journal, query: RunQuery | None = None) -> Iterator[StoredRun]:
+    """All runs that a query asks for, page by page."""
+    asked = query or RunQuery()
+    before = asked.before
+    while True:
+        page = store.runs(RunQuery(asked.status, asked.agent, asked.thread_id, before, PAGE))
+        yield from page
+        if len(page) < PAGE:
+            return
+        before = page[-1].cursor

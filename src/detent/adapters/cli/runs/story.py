@@ -1,0 +1,384 @@
+"""The story of a run, told from its journal alone: no code of its agent is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from attrs import define, field
+
+from detent.core.tools.masking import MASK, masked
+from detent.ports.journal import Entry, with_data
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+@define
+class Call:
+    """A call of a tool: what of it, since when, and what came of it.
+
+    Attributes:
+        status: "asked for", "waits for a human", "begun", "done", "failed", "refused", "answered".
+        said: what people and policies have said of it, in order.
+        inside: the run of the agent that works on it.
+    """
+
+    turn: int
+    place: int
+    tool: str
+    arguments: dict[str, Any]
+    call_id: str | None = None
+    status: str = "asked for"
+    asked_at: float | None = None
+    decided_at: float | None = None
+    began_at: float | None = None
+    ended_at: float | None = None
+    attempts: int = 0
+    reason: str = ""
+    expires_s: float | None = None
+    result: str = ""
+    said: list[str] = field(factory=list)
+    inside: Story | None = None
+
+
+@define
+class Turn:
+    """A turn: what the model was asked and said, and the calls that it made.
+
+    Attributes:
+        began_at: when it was to be asked, in seconds since 1970.
+        cost: what the reply has cost, where the agent had a price list.
+    """
+
+    number: int
+    began_at: float
+    replied_at: float | None = None
+    model: str = ""
+    text: str = ""
+    finish_reason: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+    failures: list[str] = field(factory=list)
+    calls: list[Call] = field(factory=list)
+
+
+@define
+class Story:
+    """What a journal says of a run."""
+
+    run_id: str
+    agent: str = ""
+    thread_id: str = ""
+    status: str = "running"
+    entries: int = 0
+    began_at: float = 0.0
+    last_at: float = 0.0
+    asked: list[str] = field(factory=list)
+    turns: list[Turn] = field(factory=list)
+    notes: list[str] = field(factory=list)
+
+    @property
+    def every_turn(self) -> list[Turn]:
+        """The turns, and those of the agents inside."""
+        found = list(self.turns)
+        for call in self.calls:
+            found += call.inside.every_turn if call.inside else []
+        return found
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls in order."""
+        return [call for turn in self.turns for call in turn.calls]
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """The tokens read and written, by agents inside as well."""
+        turns = self.every_turn
+        return sum(one.input_tokens for one in turns), sum(one.output_tokens for one in turns)
+
+    @property
+    def cost(self) -> float | None:
+        """What all replies have cost; None where no price was known."""
+        known = [one.cost for one in self.every_turn if one.cost is not None]
+        return sum(known) if known else None
+
+    def waiting(self, agents: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Call]]:
+        """The calls that wait for a human, each with the agents around it."""
+        found: list[tuple[tuple[str, ...], Call]] = []
+        for call in self.calls:
+            if call.status == WAITS:
+                found.append((agents, call))
+            if call.inside is not None and call.ended_at is None:
+                found += call.inside.waiting((*agents, call.tool))
+        return found
+
+
+SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
+TAKEN_UP = "a process has taken it up again"
+WAITS = "waits for a human"
+STATUSES = {
+    "AwaitingPolicy": "asked for",
+    "AwaitingDecision": WAITS,
+    "Ready": "may run",
+    "Running": "begun",
+    "Unknown": "of unknown outcome",
+    "BackingOff": "tried again later",
+    "Delegated": "begun",
+    "Succeeded": "done",
+    "Faulted": "failed",
+    "Refused": "refused",
+    "AnsweredByHuman": "answered",
+    "AnswerAccepted": "done",
+    "AnswerInvalid": "failed",
+}
+"""What the statuses of calls are called."""
+SETTLED = {"done", "failed", "refused", "answered"}
+DECISIONS = {
+    "Confirmed": "confirmed",
+    "Modified": "changed",
+    "Rejected": "rejected",
+    "Answered": "answered",
+}
+
+
+def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
+    """The story that entries tell; None where there is no entry."""
+    story = Story(run_id)
+    for entry, data in with_data(entries):
+        if entry.position == 0:
+            _begin(story, entry.at, data)
+        elif entry.kind == "Stopped":
+            story.notes.append(f"stopped before {data.get('about_to', '')}")
+        else:
+            _take(story, entry.at, entry.kind, data)
+        story.entries, story.status, story.last_at = story.entries + 1, entry.status, entry.at
+    return story if story.entries else None
+
+
+def messages_in(data: Json) -> Sequence[Json]:
+    """The conversation with which a run began."""
+    run = _object(data.get("run"))
+    found = _object(_object(run.get("state")).get("data")).get("messages")
+    return cast("list[Json]", found) if isinstance(found, list) else []
+
+
+def text_in(message: Json) -> str:
+    """The text of a stored message, or of a result."""
+    content = message.get("content", message.get("result", ""))
+    if isinstance(content, str):
+        return content
+    parts = [part for part in _list(content) if isinstance(part, dict)]
+    found = [part.get("text", part.get("result")) for part in parts]
+    return "\n".join(one for one in found if isinstance(one, str))
+
+
+def _begin(story: Story, at: float, data: Json) -> None:
+    story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
+    story.began_at = story.last_at = at
+    story.asked = [text_in(one) for one in messages_in(data) if one.get("role") == "user"]
+    if "sealed" in data:
+        story.notes.append(SEALED)
+    _open(story, at, _object(data.get("run")))
+
+
+def _open(story: Story, at: float, run: Json) -> None:
+    """Take up a run that had come further when its story began: a fork, or a snapshot."""
+    phase = _object(run.get("phase"))
+    turn = _turn(story, int(run.get("turn", 1)), at)
+    if phase.get("$type") != "Acting":
+        return
+    turn.replied_at = at
+    turn.text = text_in(_object(_object(phase.get("reply")).get("message")))
+    for slot in map(_object, _list(phase.get("slots"))):
+        call = _call_of(turn, len(turn.calls), _object(slot.get("call")))
+        status = _object(slot.get("status"))
+        call.status = STATUSES.get(str(status.get("$type")), "asked for")
+        call.reason = str(_object(status.get("ask")).get("reason") or status.get("reason") or "")
+        call.asked_at = at if call.status == WAITS else None
+        if call.status in SETTLED:
+            _settle(call, at, call.status, _told(status))
+        if "run" in status:
+            call.inside = Story(f"{story.run_id}/{turn.number}.{call.place}", call.tool)
+            call.began_at = call.inside.began_at = at
+            _open(call.inside, at, _object(status["run"]))
+
+
+def _told(status: Json) -> str:
+    """What a settled call has given."""
+    for part in ("result", "fault"):
+        if part in status:
+            said = _object(status[part])
+            return str(said.get("message") or text_in(said))
+    return str(status.get("text", ""))
+
+
+def _take(story: Story, at: float, kind: str, data: Json) -> None:
+    """Take in one event."""
+    if "ref" in data:
+        call = _call(story, data["ref"])
+        if call is not None:
+            _take_of_call(story, call, at, kind, data)
+    elif kind == "ModelReplied":
+        _replied(story, at, data)
+    elif kind == "ModelFailed":
+        failure = _object(data.get("failure"))
+        text = f"{failure.get('cause')}: {failure.get('message')}"
+        _turn(story, int(data.get("turn", 1)), at).failures.append(text)
+    elif kind == "CancelRequested":
+        story.notes.append(f"cancelled: {data.get('reason', '')}")
+    elif kind == "AnswerRejected":
+        story.notes.append(f"the answer was sent back: {data.get('text', '')}")
+    elif kind == "Resumed":
+        story.notes.append(TAKEN_UP)
+    story.last_at = at
+    _mark(story, at, str(data.get("mark", "")))
+
+
+def _replied(story: Story, at: float, data: Json) -> None:
+    turn = _turn(story, int(data.get("turn", 1)), at)
+    reply, cost = _object(data.get("reply")), data.get("cost")
+    message, usage = _object(reply.get("message")), _object(reply.get("usage"))
+    turn.replied_at, turn.model = at, str(reply.get("model", ""))
+    turn.text = text_in(message)
+    turn.finish_reason = str(reply.get("finish_reason", "stop"))
+    turn.input_tokens += int(usage.get("input_tokens", 0))
+    turn.output_tokens += int(usage.get("output_tokens", 0))
+    turn.cached_tokens += int(usage.get("cached_tokens", 0))
+    if isinstance(cost, int | float) and cost:
+        turn.cost = (turn.cost or 0.0) + cost
+    for part in map(_object, _list(message.get("content"))):
+        if part.get("$type") == "ToolCall":
+            _call_of(turn, len(turn.calls), part)
+
+
+def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) -> None:
+    match kind:
+        case "HappenedInside":
+            if call.inside is None:
+                call.inside = Story(f"{story.run_id}/{call.turn}.{call.place}", call.tool)
+                call.inside.began_at = call.inside.last_at = call.began_at or at
+                _turn(call.inside, 1, call.inside.began_at)
+            event = _object(data.get("event"))
+            _take(call.inside, at, str(event.get("$type")), event)
+        case "ToolStarted":
+            call.began_at = call.began_at or at
+            call.status, call.attempts = "begun", int(data.get("attempt", 1))
+        case "ToolReturned":
+            _settle(call, at, "done", text_in(_object(data.get("result"))))
+        case "ToolRaised":
+            _settle(call, at, "failed", str(_object(data.get("fault")).get("message", "")))
+        case "Judged":
+            _judged(call, at, _object(data.get("verdict")))
+        case "HumanDecided":
+            _decided(call, at, data)
+        case _:
+            call.said.append(kind)
+
+
+def _judged(call: Call, at: float, verdict: Json) -> None:
+    call.reason = str(verdict.get("reason") or call.reason)
+    match verdict.get("$type"):
+        case "Ask":
+            call.status, call.expires_s = WAITS, verdict.get("expires_s")
+            call.asked_at = call.asked_at or at  # once more only to look whether it is the same
+        case "Deny":
+            _settle(call, at, "refused", call.reason)
+        case _:
+            call.status = "may run"
+
+
+def _decided(call: Call, at: float, data: Json) -> None:
+    decision = _object(data.get("decision"))
+    word = DECISIONS.get(str(decision.get("$type")), "decided")
+    by, more = data.get("by"), decision.get("feedback") or decision.get("text")
+    call.decided_at, call.status = at, "may run"
+    call.said.append(word + (f" by {by}" if by else "") + (f": {more}" if more else ""))
+    if word == "changed":
+        secret = [name for name, value in call.arguments.items() if value == MASK]
+        call.arguments = masked(dict(_object(decision.get("arguments"))), secret)
+    if word == "rejected":
+        _settle(call, at, "refused", str(more or ""))
+    if word == "answered":
+        _settle(call, at, "answered", str(more or ""))
+
+
+def _settle(call: Call, at: float, status: str, result: str) -> None:
+    call.status, call.ended_at, call.result = status, at, result
+
+
+def _mark(story: Story, at: float, mark: str) -> None:
+    """Take over what an entry says of how far all calls of the turn have come."""
+    match _words(mark):
+        case [turn, phase, _, *statuses] if turn.isdecimal():
+            number = int(turn)
+        case _:
+            return
+    if phase == "Acting":
+        calls = _turn(story, number, at).calls
+        for call, word in zip(calls, statuses, strict=False):
+            name, _, inner = word.partition("(")
+            call.status = STATUSES.get(name, call.status)
+            if call.status in SETTLED:
+                _end(call, at)
+            if inner and call.inside is not None:
+                _mark(call.inside, at, inner[:-1])
+        return
+    for call in story.calls:  # the turn is over: each has its answer
+        call.status = call.status if call.status in SETTLED else "done"
+        _end(call, at)
+    if phase != "Done":
+        _turn(story, number, at)
+
+
+def _end(call: Call, at: float) -> None:
+    """A call has its answer; that of an agent is the last that it has said."""
+    if call.ended_at is None:
+        call.ended_at = at
+        if call.inside is not None and call.inside.turns and not call.result:
+            call.result = call.inside.turns[-1].text
+
+
+def _words(mark: str) -> list[str]:
+    """The words of a mark; one with brackets has those of an agent inside."""
+    words, depth = [""], 0
+    for char in mark:
+        depth += (char == "(") - (char == ")")
+        if char == " " and not depth:
+            words.append("")
+        else:
+            words[-1] += char
+    return words
+
+
+def _turn(story: Story, number: int, at: float) -> Turn:
+    if not story.turns or story.turns[-1].number < number:
+        story.turns.append(Turn(number, at))
+    return story.turns[-1]
+
+
+def _call_of(turn: Turn, place: int, data: Json) -> Call:
+    arguments = masked(dict(_object(data.get("arguments"))), _list(data.get("secret")))
+    name, call_id = str(data.get("tool_name", "")), data.get("id")
+    call = Call(turn.number, place, name, arguments, call_id)
+    turn.calls.append(call)
+    return call
+
+
+def _call(story: Story, ref: object) -> Call | None:
+    match ref:
+        case [int(number), int(place)]:
+            calls = [one for one in story.turns if one.number == number]
+            found = calls[-1].calls if calls else []
+            return found[place] if 0 <= place < len(found) else None
+        case _:
+            return None
+
+
+def _object(value: object) -> Json:
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

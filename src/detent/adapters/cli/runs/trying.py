@@ -1,0 +1,127 @@
+"""`fork`, `replay` and `diff`: a run tried again from a place, made again, beside another one."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+import click
+from rich.console import Console
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.cli.endings import FAILED, told
+from detent.adapters.cli.runs.apps import agent_for
+from detent.adapters.cli.runs.looking import required_story
+from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.printing import Line, put_json, put_lines, say, short
+from detent.adapters.cli.runs.steering import ended
+from detent.adapters.cli.runs.steps import steps_of
+from detent.adapters.cli.runs.stores import run_named
+from detent.adapters.cli.show import Show
+from detent.adapters.drivers.history import Runs
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import StoredDataError
+from detent.ports.journal import Journal
+
+AROUND = 3
+"""So many steps before the first difference are shown."""
+
+
+@click.command()
+@run_argument()
+@store_option
+@app_option
+@click.option("--at", type=click.IntRange(1), metavar="ENTRIES", help="After so many. [all]")
+@click.option("--message", metavar="TEXT", help="What the user says next.")
+@click.option("--new-id", metavar="ID", help="What the new run is called.")
+@click.option("--run", "drives", is_flag=True, help="Go on with it at once.")
+@json_option
+def fork(
+    *,
+    run_id: str,
+    store: Journal,
+    app: str | None,
+    at: int | None,
+    message: str | None,
+    new_id: str | None,
+    drives: bool,
+    as_json: bool,
+) -> None:
+    """Begin a new run as another one was after some of its entries. Needs --app."""
+    name = run_named(store, run_id)
+    agent = agent_for(app, required_story(store, name).agent, store, "fork")
+    said = [] if message is None else [ChatMessage.from_user(message)]
+    snapshot = Runs(agent.assembly.required_journal, agent.spec).fork(name, at, messages=said)
+    console = Console(stderr=as_json)
+    if drives:
+        shown = Show(console)
+        result = agent.run(
+            snapshot=snapshot, streaming_callback=shown, run_id=new_id, raise_at_break_point=False
+        )
+        ended(result, console, as_json=as_json)
+        return
+    handle = agent.begin(snapshot=snapshot, run_id=new_id)
+    made = handle.result(raises=False).run_id
+    if as_json:
+        put_json({"run_id": made, "of": name, "after": at})
+    else:
+        click.echo(made)
+        say(f"To go on with it: detent runs resume {made} --app {app}")
+
+
+@click.command()
+@run_argument()
+@store_option
+@app_option
+@json_option
+def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> None:
+    """Make a run again of all its events, and compare it with what is stored. Needs --app.
+
+    Nothing is asked of a model, and no tool runs. The exit code is 1 where it is another run.
+    """
+    name = run_named(store, run_id)
+    agent = agent_for(app, required_story(store, name).agent, store, "replay")
+    problem = replayed(agent, name)
+    if as_json:
+        put_json({"run_id": name, "equal": problem is None, "problem": problem})
+    elif problem is None:
+        say(f"run {name}: replayed, and the same")
+    if problem is not None:
+        raise told(problem, FAILED)
+
+
+def replayed(agent: Agent[Any, Any], run_id: str) -> str | None:
+    """Why a run is another one when it is made again; None where it is the same."""
+    runs = Runs(agent.assembly.required_journal, agent.spec)
+    try:
+        again, stored = runs.replay(run_id), runs.at(run_id)
+    except StoredDataError as error:
+        return str(error)
+    return None if again == stored else f"run {run_id!r} differs from its checkpoints"
+
+
+@click.command()
+@run_argument("run_a")
+@run_argument("run_b")
+@store_option
+@json_option
+def diff(*, run_a: str, run_b: str, store: Journal, as_json: bool) -> None:
+    """Show from where on two runs differ, and what each has said and done then.
+
+    A fork is compared from where the other run began. The exit code is 0 also where they differ.
+    """
+    first, second = run_named(store, run_a), run_named(store, run_b)
+    left, right = steps_of(store, first), steps_of(store, second)
+    pairs = zip_longest(left, right)
+    same = next((at for at, (one, other) in enumerate(pairs) if one != other), len(left))
+    if as_json:
+        put_json({"a": first, "b": second, "same": same, "in_a": left[same:], "in_b": right[same:]})
+        return
+    if same == len(left) == len(right):
+        say(f"{first} and {second} did the same, in {same} steps")
+        return
+    lines: list[Line] = [(f"  {short(step)}", "dim") for step in left[max(0, same - AROUND) : same]]
+    lines += [(f"- {short(step, 200)}", "red") for step in left[same:]]
+    lines += [(f"+ {short(step, 200)}", "green") for step in right[same:]]
+    put_lines([(f"- {first}", "red"), (f"+ {second}", "green"), *lines])
+    say(f"the same in the first {same} steps")

@@ -1,0 +1,155 @@
+"""Views of a run: as a tree, on a line of time, by what it cost, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from attrs import frozen
+
+from detent.adapters.cli.runs.printing import Line, compact, duration, moment, short, table
+from detent.adapters.cli.runs.story import WAITS, Call, Story, Turn
+
+STYLES = {
+    WAITS: "yellow",
+    "failed": "red",
+    "of unknown outcome": "red",
+    "refused": "magenta",
+    "done": "green",
+    "answered": "green",
+}
+BAR, WAIT = "━", "┄"
+LABEL = 28
+BARS = 48
+
+
+def heading(story: Story) -> list[Line]:
+    """What is true of the whole run."""
+    read, written = story.tokens
+    parts = [f"run {story.run_id}", story.status]
+    parts += [f"agent {story.agent}"] if story.agent else []
+    parts += [f"thread {story.thread_id}"] if story.thread_id else []
+    turns = f"{len(story.turns)} turns, {story.entries} entries"
+    tokens = f"{read:,} tokens read, {written:,} written"
+    cost = "" if story.cost is None else f", cost {story.cost:.6g}"
+    times = f"{moment(story.began_at)} to {moment(story.last_at)}"
+    spent = duration(story.last_at - story.began_at)
+    return [("  ".join(parts), "bold"), (f"{times} ({spent}); {turns}; {tokens}{cost}", "dim")]
+
+
+def tree(story: Story) -> list[Line]:
+    """What was said and done, in order."""
+    return [*heading(story), ("", ""), *_story(story, "")]
+
+
+def _story(story: Story, indent: str) -> Iterator[Line]:
+    for text in story.asked:
+        yield f"{indent}user: {short(text)}", ""
+    for turn in story.turns:
+        if turn.replied_at is None and not turn.failures and turn is not story.turns[0]:
+            yield f"{indent}turn {turn.number}: the model is to answer", "yellow"
+            continue
+        yield from _turn(turn, indent)
+    for note in story.notes:
+        yield f"{indent}{short(note)}", "dim"
+
+
+def _turn(turn: Turn, indent: str) -> Iterator[Line]:
+    said = f": {short(turn.text)}" if turn.text else ""
+    model = f" {turn.model}" if turn.model else ""
+    yield f"{indent}turn {turn.number}{model}{said}", "cyan"
+    for failure in turn.failures:
+        yield f"{indent}   no answer: {short(failure)}", "red"
+    for place, call in enumerate(turn.calls):
+        is_last = place == len(turn.calls) - 1
+        corner, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        yield f"{indent}{corner}{call.tool} {short(compact(call.arguments))}", "bold"
+        yield from _call(call, indent + below)
+
+
+def _call(call: Call, indent: str) -> Iterator[Line]:
+    if call.inside is not None:
+        yield from _story(call.inside, indent)
+    for text in call.said:
+        yield f"{indent}{short(text)}", "dim"
+    reason = f": {short(call.reason)}" if call.status == WAITS and call.reason else ""
+    tries = f", attempt {call.attempts}" if call.attempts > 1 else ""
+    took = ""
+    if call.began_at is not None and call.ended_at is not None:
+        took = f" in {duration(call.ended_at - call.began_at)}"
+    result = f": {short(call.result)}" if call.result else ""
+    yield f"{indent}{call.status}{took}{tries}{reason}{result}", STYLES.get(call.status, "")
+
+
+def timeline(story: Story, width: int, can: Callable[[str], bool]) -> list[Line]:
+    """Bars, to scale: when the model, each tool and each human had their time."""
+    span = max(story.last_at - story.began_at, 1e-9)
+    room = max(10, min(BARS, width - LABEL - 14))
+    bar, wait = (BAR, WAIT) if can(BAR + WAIT) else ("=", ".")
+    lines = heading(story)
+    for one in _stretches(story, 0, story.last_at):
+        start = round((one.begin - story.began_at) / span * room)
+        length = max(1, round((one.end - one.begin) / span * room))
+        start = min(start, room - 1)
+        drawn = " " * start + (wait if one.is_wait else bar) * min(length, room - start)
+        label = short("  " * one.depth + one.name if one.depth else one.name, LABEL)
+        indented = "  " * one.depth + label.strip()
+        text = f"{indented[:LABEL]:<{LABEL}} {drawn:<{room}} {duration(one.end - one.begin)}"
+        lines.append((text, one.style))
+    return lines
+
+
+@frozen
+class _Stretch:
+    """Something that took its time."""
+
+    name: str
+    begin: float
+    end: float
+    depth: int
+    style: str
+    is_wait: bool = False
+
+
+def _stretches(story: Story, depth: int, now: float) -> Iterator[_Stretch]:
+    for turn in story.turns:
+        if turn.replied_at is not None:
+            yield _Stretch(f"model {turn.number}", turn.began_at, turn.replied_at, depth, "cyan")
+        for call in turn.calls:
+            if call.asked_at is not None:
+                until = call.decided_at or call.began_at or call.ended_at or now
+                asked = f"wait: {call.tool}"
+                yield _Stretch(asked, call.asked_at, until, depth, "yellow", is_wait=True)
+            if call.began_at is not None:
+                style = STYLES.get(call.status, "")
+                yield _Stretch(call.tool, call.began_at, call.ended_at or now, depth, style)
+            if call.inside is not None:
+                yield from _stretches(call.inside, depth + 1, now)
+
+
+def costs(story: Story) -> list[Line]:
+    """What each turn took: tokens, and money where prices were known."""
+    rows = [list(row) for row in _cost_rows(story, story.agent or "the agent")]
+    read, written = story.tokens
+    rows.append(["all", "", f"{read:,}", f"{written:,}", "", _money(story.cost)])
+    names = ("AGENT", "TURN", "READ", "WRITTEN", "CACHED", "COST")
+    note = [] if story.cost is not None else [("no prices are known: the agent had none", "dim")]
+    return [*heading(story), ("", ""), *table(names, rows), *note]
+
+
+def _cost_rows(story: Story, name: str) -> Iterator[list[str]]:
+    for turn in story.turns:
+        counts = (turn.input_tokens, turn.output_tokens, turn.cached_tokens)
+        yield [name, str(turn.number), *(f"{one:,}" for one in counts), _money(turn.cost)]
+        for call in turn.calls:
+            if call.inside is not None:
+                yield from _cost_rows(call.inside, f"{name} > {call.tool}")
+
+
+def _money(cost: float | None) -> str:
+    return "-" if cost is None else f"{cost:.6g}"
+
+
+def totals(story: Story) -> Mapping[str, object]:
+    """What a document says of the whole run beside its parts."""
+    read, written = story.tokens
+    return {"input_tokens": read, "output_tokens": written, "cost": story.cost}

@@ -1,0 +1,1 @@
+"""Hosts: runs that live by themselves, in this process or on an engine that others keep."""

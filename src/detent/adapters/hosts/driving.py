@@ -1,0 +1,226 @@
+"""Driving: the runs that go on in this process, within limits, and those that are to go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from detent.adapters.drivers.asyncio import AsyncInbox
+from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.finder import Finder
+from detent.adapters.hosts.legs import AnyHandle, Legs, Told, driven, halt
+from detent.adapters.hosts.places import Group, Places
+from detent.adapters.hosts.reading import Reading, asked
+from detent.adapters.telemetry.logs import LOGGER
+from detent.core.control.claims import RunBusyError
+from detent.core.run.events import Event
+from detent.ports.clock import Clock
+from detent.ports.hosting import HostRefusal
+from detent.ports.journal import JournalConflictError, RunNotFoundError
+from detent.ports.listing import StoredRun
+
+FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
+"""How long a run that could not go on is left alone: at first, and at most."""
+
+SHORTEST_S = 0.01
+"""The store is not looked at again sooner."""
+
+KeyOf: TypeAlias = Callable[[StoredRun], str]
+"""What a run shares its places with: a tenant, say. It is made of what a list says of the run."""
+
+
+@define(eq=False)
+class _Leg:
+    """A run that is to go on here, or does so."""
+
+    group: Group
+    inbox: AsyncInbox = field(factory=asyncio.Queue)
+
+
+@define
+class Fault:
+    """Why a run could not go on here, how often, and until when it is left alone."""
+
+    text: str
+    times: int = 0
+    until: float = 0.0
+
+
+class Driving:
+    """Drives runs in the running event loop.
+
+    Attributes:
+        places: who may go on.
+        faults: by run, what keeps it from going on; each is tried again, later and later.
+        looked_at: when the store was last looked at with success.
+    """
+
+    def __init__(
+        self,
+        legs: Mapping[str, Legs],
+        reading: Reading,
+        channels: Channels,
+        places: Places,
+        finder: Finder,
+        *,
+        key_of: KeyOf,
+        clock: Clock,
+        look_s: float,
+    ) -> None:
+        self._legs, self._reading, self._channels = legs, reading, channels
+        self.places, self._finder, self._key_of = places, finder, key_of
+        self._clock, self._look_s = clock, look_s
+        self._here: dict[str, _Leg] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._is_halted = False
+        self._look_now = asyncio.Event()
+        self.faults: dict[str, Fault] = {}
+        self.looked_at = float("-inf")
+
+    def told(self, run_id: str) -> Told:
+        """Who is told of what happens to a run."""
+        channels = self._channels
+        return partial(channels.tell, run_id), partial(channels.happened, run_id)
+
+    def refusal(self) -> HostRefusal | None:
+        """Why no run is begun now."""
+        if self._is_halted:
+            return HostRefusal("shutting_down", "this host is shutting down: ask another one")
+        if self.places.waiting >= self.places.limits.waiting:
+            text = f"{self.places.waiting} runs wait for a place here: try again later"
+            return HostRefusal("full", text)
+        return None
+
+    def release(self, group: Group) -> None:
+        """A place that was held is not needed any more."""
+        self.places.release(group)
+        self.fill()
+
+    def group_of(self, run: StoredRun) -> Group:
+        """What a run shares its places with."""
+        return run.agent, self._key_of(run)
+
+    def begin(self, handle: AnyHandle, run_id: str, group: Group) -> None:
+        """Go on with a run that has its place and has just begun."""
+        self._go(run_id, _Leg(group), handle)
+
+    def add(self, run: StoredRun) -> None:
+        """Have a run go on once there is a place, unless it is here or this process ends."""
+        if run.run_id in self._here or self._is_halted:
+            return
+        leg = self._here[run.run_id] = _Leg(self.group_of(run))
+        self.places.add(run.run_id, leg.group)
+        self.fill()
+
+    def fill(self) -> None:
+        """Let those go on for whom there are places."""
+        while not self._is_halted and (taken := self.places.take()) is not None:
+            run_id, _ = taken
+            self._go(run_id, self._here[run_id], None)
+
+    def hear(self, run_id: str, event: Event) -> bool:
+        """Tell a run that goes on here what somebody has said, and is written down."""
+        leg = self._here.get(run_id)
+        if leg is None:
+            return False
+        leg.inbox.put_nowait(event)
+        self.faults.pop(run_id, None)
+        return True
+
+    def _go(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
+        self._here[run_id] = leg
+        name = f"detent run {run_id}"
+        self._tasks[run_id] = asyncio.create_task(self._drive(run_id, leg, handle), name=name)
+
+    async def _drive(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
+        try:
+            with self._channels.open(run_id) as channel:
+                if handle is None:
+                    handle = await self._legs[leg.group[0]].resume(run_id, self.told(run_id))
+                if handle.recorder is not None:
+                    channel.length = max(channel.length, handle.recorder.length)
+                await driven(handle, leg.inbox)
+                channel.answers.clear()
+            await self._left(run_id, 0 if handle.recorder is None else handle.recorder.length)
+        except (RunBusyError, JournalConflictError, RunNotFoundError):
+            self.faults.pop(run_id, None)  # somebody else has it
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
+            self._failed(run_id, type(error).__name__)
+            LOGGER.debug("run %s could not go on", run_id, exc_info=error)
+        finally:
+            del self._here[run_id], self._tasks[run_id]
+            self.release(leg.group)
+
+    async def _left(self, run_id: str, length: int) -> None:
+        """A leg has ended, behind so many entries: the run has ended, or waits.
+
+        Or somebody has spoken at the last moment; then it goes on.
+        """
+        run = await self._reading.listed(run_id)
+        is_owed = run is not None and run.status == "running" and run.wake_at is None
+        if run is None or not is_owed:
+            self.faults.pop(run_id, None)
+        elif run.length == length and not self._is_halted:
+            self._failed(run_id, "it has stopped")
+        if run is not None and (is_owed or run.wake_at is not None):
+            self._look_now.set()
+
+    def _failed(self, run_id: str, text: str) -> None:
+        fault = self.faults.setdefault(run_id, Fault(text))
+        pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
+        fault.text, fault.times, fault.until = text, fault.times + 1, self._clock.now() + pause_s
+        LOGGER.warning(
+            "run %s could not go on, for the %d. time; it is tried again in %.0f s: %s",
+            *(run_id, fault.times, pause_s, text),
+            extra={"run_id": run_id},
+        )
+
+    async def look_for_ever(self) -> None:
+        """Look for runs to go on with, again and again."""
+        while not self._is_halted:
+            self._look_now.clear()
+            try:
+                await self.look()
+            except Exception as error:  # noqa: BLE001 - a store that is away comes back
+                name = type(error).__name__
+                LOGGER.warning("the store of the runs could not be looked at: %s", name)
+            pause_s = min(self._look_s, max(SHORTEST_S, self._finder.next_at - self._clock.now()))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._look_now.wait()
+
+    async def look(self) -> None:
+        """Look once."""
+        now = self._clock.now()
+        left = {run_id for run_id, fault in self.faults.items() if fault.until > now}
+        found = await asked(partial(self._finder.look, self._here.keys() | left))
+        self.looked_at = self._clock.now()
+        for run in found:
+            if self.places.waiting >= self.places.limits.waiting:
+                break  # they are in the store, and found again
+            self.add(run)
+
+    async def halt(self, drain_s: float) -> None:
+        """Begin nothing more, hear out what is at work, and give the runs back.
+
+        After `drain_s` what is still at work is cancelled, and recorded as far as it is known.
+        """
+        self._is_halted = True
+        self._look_now.set()
+        for run_id in self._tasks:
+            halt(self._here[run_id].inbox)
+        tasks: list[asyncio.Task[Any]] = list(self._tasks.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=drain_s)
+            self.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def cancel(self) -> None:
+        """Cancel what is at work. What is known of it is recorded."""
+        for task in self._tasks.values():
+            task.cancel()

@@ -1,0 +1,118 @@
+"""The finder: looks in a store for runs that somebody should go on with, and for times that come.
+
+A run is found where it is owed something and nobody drives it: its driver has died, somebody has
+decided, or what it waits for is over. Waiting runs cost nothing here but those that wait for a
+time, of which two numbers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from heapq import heappop, heappush
+
+from detent.adapters.drivers.leases import Keeper
+from detent.adapters.drivers.steps import at_once
+from detent.core.control.claims import RunBusyError
+from detent.ports.clock import Clock
+from detent.ports.journal import Journal
+from detent.ports.listing import RunQuery, StoredRun
+
+PAGE = 500
+BUSY_S = 2.0
+"""How long a run that another process drives is left alone before its claim is looked at again."""
+SLACK_S = 15.0
+"""By how much clocks of processes may differ."""
+WHOLE_S = 600.0
+"""After how long all runs that wait are looked at, and not those alone that were written to."""
+
+
+class Finder:
+    """Looks for runs of some agents in one store. It blocks, and is for one thread at a time."""
+
+    def __init__(
+        self, journal: Journal, keeper: Keeper, agents: Collection[str], clock: Clock
+    ) -> None:
+        self._journal = journal
+        self._keeper = keeper
+        self._agents = agents
+        self._clock = clock
+        self._busy: dict[str, float] = {}
+        self._wakes: list[tuple[float, str]] = []
+        self._known: dict[str, float] = {}  # by run, the wake that counts
+        self._whole_at = self._seen_at = float("-inf")
+        self.next_at = float("inf")
+        """When the next wait that is known is over."""
+
+    def look(self, here: Collection[str]) -> list[StoredRun]:
+        """The runs to go on with, but for those that are here; who was written to first, first.
+
+        Raises:
+            JournalError: the store cannot be read.
+        """
+        now = self._clock.now()
+        self.next_at = float("inf")
+        found = [run for run in self._runs("running") if self._is_owed(run, now, here)]
+        self._look_at_waits(now)
+        found += [run for run in self._over(now) if run.run_id not in here]
+        free = [run for run in found if self._is_free(run.run_id, now)]
+        self._busy = {run_id: at for run_id, at in self._busy.items() if at > now}
+        if self._wakes:
+            self.next_at = min(self.next_at, self._wakes[0][0])
+        return sorted(free, key=lambda run: run.cursor)
+
+    def _runs(self, status: str, since: float = float("-inf")) -> Iterator[StoredRun]:
+        """The runs of these agents, the one last written to first, as far as they are as new."""
+        agent = next(iter(self._agents)) if len(self._agents) == 1 else None
+        before: StoredRun | None = None
+        while True:
+            page = self._journal.runs(RunQuery(status, agent, before=before, limit=PAGE))
+            yield from (run for run in page if run.agent in self._agents and run.at >= since)
+            if len(page) < PAGE or page[-1].at < since:
+                return
+            before = page[-1]
+
+    def _is_owed(self, run: StoredRun, now: float, here: Collection[str]) -> bool:
+        """Whether something is owed to a run that is "running", now."""
+        if run.wake_at is not None and run.wake_at > now:
+            self.next_at = min(self.next_at, run.wake_at)
+            return False
+        return run.run_id not in here
+
+    def _look_at_waits(self, now: float) -> None:
+        """Take in the times that runs which wait for a human wait for as well."""
+        is_whole = now >= self._whole_at + WHOLE_S
+        for run in self._runs("waiting", float("-inf") if is_whole else self._seen_at - SLACK_S):
+            if run.wake_at is not None and run.wake_at > now:
+                self._keep(run.run_id, run.wake_at)
+            elif run.wake_at is not None and run.run_id not in self._known:
+                self._keep(run.run_id, now)
+        self._seen_at = now
+        if is_whole:
+            self._whole_at = now
+
+    def _over(self, now: float) -> Iterator[StoredRun]:
+        """The runs whose wait is over, as they are now."""
+        while self._wakes and self._wakes[0][0] <= now:
+            at, run_id = heappop(self._wakes)
+            if self._known.get(run_id) == at:
+                del self._known[run_id]
+                for run in self._journal.runs(RunQuery("waiting", run_id=run_id)):
+                    if run.wake_at is not None:  # whoever goes on with it may die
+                        self._keep(run_id, max(run.wake_at, now + BUSY_S))
+                    if run.wake_at is not None and run.wake_at <= now:
+                        yield run
+
+    def _keep(self, run_id: str, at: float) -> None:
+        if self._known.get(run_id) != at:
+            self._known[run_id] = at
+            heappush(self._wakes, (at, run_id))
+
+    def _is_free(self, run_id: str, now: float) -> bool:
+        if self._busy.get(run_id, now) > now:
+            return False
+        try:
+            at_once(self._keeper.require_free(run_id))
+        except RunBusyError:
+            self._busy[run_id] = now + BUSY_S
+            return False
+        return True

@@ -1,0 +1,93 @@
+"""Legs: a run is driven as far as it goes: to its end, a human, or a long wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.assembly import Assembly
+from detent.adapters.agent.options import RunRequest
+from detent.adapters.drivers.asyncio import AsyncInbox
+from detent.adapters.drivers.callbacks import PieceListener
+from detent.adapters.drivers.run_handle import RunHandle
+from detent.adapters.drivers.session import Halt
+from detent.adapters.drivers.steps import in_event_loop, is_slow
+from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.core.result import AgentResult, StreamingCallbackError, ToolInvocationError
+from detent.core.run.effects import Effect, WaitUntil
+from detent.core.run.events import Event
+from detent.core.run.run import Run
+from detent.ports.chat import ChatGeneratorError, Messages
+from detent.ports.journal import Journal
+
+LEAVE_S = 1.0
+"""A run that waits for a time is left when that is further away."""
+PAUSES = frozenset({"pause", "model_pause"})
+
+AnyHandle: TypeAlias = RunHandle[Any]
+Told: TypeAlias = tuple[PieceListener, Callable[[Event], object]]
+"""Who is told of each piece of an answer, and of each event once it is written down."""
+
+
+@frozen
+class Legs:
+    """Drives the runs of one agent in one journal."""
+
+    assembly: Assembly[Any]
+
+    @classmethod
+    def of(cls, name: str, agent: Agent[Any, Any], journal: Journal, claim_s: float) -> Legs:
+        """Those of an agent as a host has it: by this name, and in the host's journal."""
+        return cls(evolve(agent.assembly, name=name, journal=journal, claim_s=claim_s))
+
+    async def begin(
+        self,
+        run_id: str,
+        messages: Messages,
+        told: Told,
+        *,
+        thread_id: str | None = None,
+        state: Mapping[str, object] | None = None,
+        after: AgentResult[Any, Any] | None = None,
+    ) -> AnyHandle:
+        """A new run, which is written down. Raises as `Agent.run_async`."""
+        assembly = await self._ready(told)
+        request: RunRequest[Any] = RunRequest(
+            messages, self._is_far, None, None, None, None, run_id, state or {}
+        )
+        begin = assembly.begin(request, None, after, thread_id)
+        return await in_event_loop(begin, is_paced=is_slow(assembly.journal))
+
+    async def resume(self, run_id: str, told: Told) -> AnyHandle:
+        """A run of the journal. Raises as `Agent.resume_async`."""
+        assembly = await self._ready(told)
+        return await in_event_loop(assembly.resume(run_id, None, self._is_far, None))
+
+    async def _ready(self, told: Told) -> Assembly[Any]:
+        if not self.assembly.is_warm:
+            await asyncio.wrap_future(in_another_thread(self.assembly.warm_up))
+        listener, tell = told
+        return evolve(self.assembly.with_listener(tell), listener=listener)
+
+    def _is_far(self, run: Run[Any], effect: Effect) -> bool:
+        """Whether a wait is so long that the run is left in the meantime."""
+        if not (isinstance(effect, WaitUntil) and effect.reason in PAUSES):
+            return False
+        return effect.at > self.assembly.clock.now() + LEAVE_S
+
+
+async def driven(handle: AnyHandle, inbox: AsyncInbox) -> None:
+    """Drive a run as far as it goes. What it has come to is in the journal."""
+    try:
+        await handle.go_async(inbox, raises=False)
+    except (ChatGeneratorError, ToolInvocationError, StreamingCallbackError):
+        return  # an end, and no failure of ours: whoever asks for the result is told
+
+
+def halt(inbox: AsyncInbox) -> None:
+    """Have a run end its leg at the next place where nothing is lost."""
+    inbox.put_nowait(Halt())

@@ -1,0 +1,99 @@
+"""What people say to runs in a journal, from any process, and why it may not count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from detent.adapters.agent.assembly import Assembly
+from detent.adapters.agent.decisions import RunDecisions
+from detent.core.control.pending import ToolExecutionDecision, decided_run
+from detent.core.errors import StoredDataError
+from detent.core.machine.calls import DecisionRefusedError
+from detent.core.machine.step import step
+from detent.core.run.events import CancelRequested, Event, Resumed
+from detent.core.run.run import Run
+from detent.core.storage.journal import status_of
+from detent.ports.hosting import HostRefusal, TryAgain
+from detent.ports.journal import RunNotFoundError
+
+
+class _RefusedError(Exception):
+    """Carries a refusal through whoever writes."""
+
+    def __init__(self, refusal: HostRefusal) -> None:
+        super().__init__(refusal)
+        self.refusal = refusal
+
+
+@frozen
+class People(RunDecisions):
+    """Writes what people say to the runs of one agent; blocking."""
+
+    _assembly: Assembly[Any]
+
+    def say(
+        self, run_id: str, said: ToolExecutionDecision | CancelRequested | TryAgain
+    ) -> Event | HostRefusal:
+        """The event that it is, which is written down; or why it does not count.
+
+        Raises:
+            JournalError: the store cannot be read or written to.
+        """
+        events: list[Event] = []
+
+        def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
+            after, events[:] = self._heard(run, said)
+            return after, events
+
+        try:
+            if isinstance(said, ToolExecutionDecision) and not said.digest:
+                return _undigested(said)
+            self._write(run_id, change)
+        except _RefusedError as error:
+            return error.refusal
+        except DecisionRefusedError as error:
+            why = error.refusal
+            return HostRefusal(why.why, why.text, why.faults)
+        except RunNotFoundError as error:
+            return HostRefusal("unknown_run", str(error))
+        except StoredDataError as error:
+            return HostRefusal("unreadable", str(error))
+        return events[0]
+
+    def _heard(
+        self, run: Run[Any], said: ToolExecutionDecision | CancelRequested | TryAgain
+    ) -> tuple[Run[Any], list[Event]]:
+        spec, now = self._assembly.current_spec, self._assembly.clock.now()
+        if isinstance(said, ToolExecutionDecision):
+            return decided_run(spec, run, [said], now)
+        event: Event = said if isinstance(said, CancelRequested) else self._again()
+        after = run
+        if isinstance(said, CancelRequested) or status_of(run) == "failed":
+            after = step(spec, run, event)
+        if after is run:
+            raise _RefusedError(_changes_nothing(run, said))
+        return after, [event]
+
+    def _again(self) -> Resumed:
+        return Resumed(self._assembly.chance.new_id(), self._assembly.clock.now())
+
+
+def _undigested(decision: ToolExecutionDecision) -> HostRefusal:
+    return HostRefusal(
+        "invalid",
+        f"a decision about {decision.tool_name!r} needs the digest of what was shown: make it of "
+        "a call of pending()",
+    )
+
+
+def _changes_nothing(run: Run[Any], said: CancelRequested | TryAgain) -> HostRefusal:
+    status = status_of(run)
+    if isinstance(said, CancelRequested):
+        return HostRefusal("ended", f"run {run.id!r} has ended: it is {status}")
+    why, text = ("not_ended", "has not ended") if run.outcome is None else ("ended", "is done")
+    return HostRefusal(
+        "ended" if why == "ended" else "not_ended",
+        f"run {run.id!r} {text}: only one that has failed can be tried again",
+    )

@@ -1,0 +1,186 @@
+"""Reading: what a host says of its runs, as the store has them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from heapq import merge
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from detent.adapters.drivers.loading import FORGOTTEN, loaded
+from detent.adapters.drivers.progress import ENDED, PAUSE_MAX_S, PAUSE_S
+from detent.adapters.drivers.run_handle import ended_result
+from detent.adapters.hosts.channels import Channels, Reader
+from detent.adapters.hosts.legs import Legs
+from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.core.control.pending import pending
+from detent.core.errors import StoredDataError
+from detent.core.result import AgentResult
+from detent.core.run.run import Run
+from detent.ports.hosting import HostedRun, PendingQuestion, UnknownAgentError, Watched
+from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
+from detent.ports.listing import Cursor, RunQuery, StoredRun
+
+T = TypeVar("T")
+
+PAGE = 100
+
+
+async def asked(call: Callable[[], T]) -> T:
+    """What a store says, from a thread."""
+    return await asyncio.wrap_future(in_another_thread(call))
+
+
+@frozen
+class Reading:
+    """Reads the runs of some agents in one journal."""
+
+    journal: Journal
+    legs: Mapping[str, Legs]
+
+    async def listed(self, run_id: str) -> StoredRun | None:
+        """What the index says of a run."""
+        return next(iter(await self.runs(RunQuery(run_id=run_id))), None)
+
+    async def required(self, run_id: str) -> StoredRun:
+        """The same. Raises RunNotFoundError."""
+        found = await self.listed(run_id)
+        if found is None:
+            raise RunNotFoundError(
+                f"this host has no run {run_id!r}; runs() lists those that it has"
+            )
+        return found
+
+    async def runs(self, query: RunQuery) -> Sequence[StoredRun]:
+        """A page of the list."""
+        return await asked(partial(self.journal.runs, query))
+
+    async def run(self, run_id: str) -> HostedRun:
+        """As the port says."""
+        listed = await self.required(run_id)
+        return await asked(partial(self._read, listed))
+
+    def _read(self, listed: StoredRun) -> HostedRun:
+        spec = self._legs_of(listed).assembly.current_spec
+        run: Run[Any] = loaded(self.journal, spec, listed.run_id).run
+        return HostedRun(listed, run, pending(spec, run))
+
+    def _legs_of(self, listed: StoredRun) -> Legs:
+        if listed.agent not in self.legs:
+            raise UnknownAgentError(listed.agent, sorted(self.legs), listed.run_id)
+        return self.legs[listed.agent]
+
+    async def pending(self, query: RunQuery) -> Sequence[PendingQuestion]:
+        """As the port says."""
+        return await asked(partial(self._pending, query))
+
+    def _pending(self, query: RunQuery) -> list[PendingQuestion]:
+        found: list[PendingQuestion] = []
+        left = query.limit or PAGE
+        ways = [self._listed(query, status) for status in ("waiting", "running")]
+        for run in merge(*ways, key=lambda run: run.cursor, reverse=True):
+            if run.pending and run.agent in self.legs:
+                questions = self._questions(run)
+                left -= bool(questions)
+                found += questions
+            if not left:
+                break
+        return found
+
+    def _listed(self, query: RunQuery, status: str) -> Iterator[StoredRun]:
+        before: StoredRun | Cursor | None = query.before
+        while True:
+            page = self.journal.runs(RunQuery(status, query.agent, query.thread_id, before, PAGE))
+            yield from page
+            if len(page) < PAGE:
+                return
+            before = page[-1]
+
+    def _questions(self, run: StoredRun) -> list[PendingQuestion]:
+        try:
+            calls = self._read(run).pending
+        except (RunNotFoundError, StoredDataError, JournalDamagedError):
+            return []
+        return [PendingQuestion(run.agent, run.thread_id, run.cursor, call) for call in calls]
+
+    async def result(self, run_id: str, channels: Channels) -> AgentResult[Any, Any]:
+        """As the port says, however long it takes."""
+        with channels.reader(run_id) as reader:
+            looks = Looks(reader)
+            while True:
+                listed = await self.required(run_id)
+                legs = self._legs_of(listed)
+                if listed.status in ENDED:
+                    return await asked(partial(self._result, legs, run_id))
+                await looks.next()
+
+    def _result(self, legs: Legs, run_id: str) -> AgentResult[Any, Any]:
+        spec = legs.assembly.current_spec
+        return ended_result(spec, loaded(self.journal, spec, run_id).run, {})
+
+    async def watch(
+        self, run_id: str, after: int | None, channels: Channels
+    ) -> AsyncGenerator[Watched]:
+        """As the port says."""
+        if after is not None and after < 0:
+            raise ValueError(f"positions count from 0; nothing is at {after}")
+        with channels.reader(run_id) as reader:
+            position, last = -1 if after is None else after, None
+            listed = await self.required(run_id)
+            if listed.length <= position:
+                raise ValueError(
+                    f"run {run_id!r} has {listed.length} entries: nothing is at position {after}"
+                )
+            looks, entries = Looks(reader), list[Entry]()
+            while True:
+                if looks.is_time or reader.length > position + 1:
+                    entries = await asked(partial(self._entries, run_id, position, last))
+                for entry in entries:
+                    for piece in reader.pieces(entry.position):
+                        yield piece
+                    yield entry
+                if entries:
+                    last, entries = entries[-1], []
+                    position = last.position
+                    looks.renew()
+                for piece in reader.pieces(position + 1):
+                    yield piece
+                if (last.status if last is not None else listed.status) in ENDED:
+                    return
+                await looks.next()
+
+    def _entries(self, run_id: str, position: int, last: Entry | None) -> list[Entry]:
+        """What is behind a position. By the entry there it is known that it is the same run."""
+        found = list(self.journal.read(run_id, max(0, position)))
+        is_gone = not found or (last is not None and found[0] != last)
+        if is_gone or found[-1].kind == FORGOTTEN:
+            raise RunNotFoundError(f"run {run_id!r} has been deleted while it was watched")
+        return found if position < 0 else found[1:]
+
+
+class Looks:
+    """When to look into the store: at news from here, and ever more rarely for what others do."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.is_time = True
+        self.renew()
+
+    def renew(self) -> None:
+        """Something has come."""
+        self._pause_s = PAUSE_S
+
+    async def next(self) -> None:
+        """Wait for news, or until it is time."""
+        try:
+            async with asyncio.timeout(self._pause_s):
+                await self._reader.news.wait()
+        except TimeoutError:
+            self.is_time = True
+            self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
+        else:
+            self.is_time = False
+            self._reader.news.clear()

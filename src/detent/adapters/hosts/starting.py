@@ -1,0 +1,153 @@
+"""Starting: a run is begun once, however often that is asked for, and then lives by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+from attrs import evolve, frozen
+
+from detent.adapters.agent.continuation import ThreadNotEndedError
+from detent.adapters.drivers.progress import ENDED
+from detent.adapters.drivers.recording import RunExistsError
+from detent.adapters.hosts.driving import Driving
+from detent.adapters.hosts.legs import AnyHandle, Legs
+from detent.adapters.hosts.reading import Reading
+from detent.core.chat.messages import ChatMessage
+from detent.core.control.claims import RunBusyError
+from detent.core.errors import StateError, StoredDataError, UnstorableError
+from detent.core.result import AgentResult
+from detent.ports.chat import Messages
+from detent.ports.hosting import Accepted, HostRefusal, UnknownAgentError
+from detent.ports.listing import StoredRun
+
+BUSY_S = 0.05
+"""How long it is waited for another process that is just beginning the same run."""
+BUSY_TRIES = 100
+
+
+@frozen
+class NewRun:
+    """A run that is to begin."""
+
+    listed: StoredRun
+    messages: Messages
+    state: Mapping[str, object] | None = None
+    after: AgentResult[Any, Any] | None = None
+
+
+class Starting:
+    """Begins runs."""
+
+    def __init__(self, legs: Mapping[str, Legs], reading: Reading, driving: Driving) -> None:
+        self._legs, self._reading, self._driving = legs, reading, driving
+        self._threads: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def start(self, new: NewRun) -> Accepted | HostRefusal:
+        """Begin it, unless it is there: then it is that run."""
+        thread_id = new.listed.thread_id
+        if not thread_id:
+            return await self._start(new)
+        async with self._threads.setdefault(thread_id, asyncio.Lock()):
+            return await self._start(new)
+
+    async def _start(self, new: NewRun) -> Accepted | HostRefusal:
+        listed = new.listed
+        if listed.agent not in self._legs:
+            return unknown_agent(listed.agent, self._legs)
+        for _ in range(BUSY_TRIES):
+            if (found := await self._reading.listed(listed.run_id)) is not None:
+                return _same(found, listed)
+            if (refusal := self._driving.refusal()) is not None:
+                return refusal
+            try:
+                return await self._placed(new)
+            except RunExistsError:
+                continue
+            except RunBusyError:
+                await asyncio.sleep(BUSY_S)
+            except ThreadNotEndedError as error:
+                return HostRefusal("thread_busy", str(error))
+            except StoredDataError as error:
+                return HostRefusal("unreadable", str(error))
+            except (StateError, UnstorableError, TypeError, ValueError) as error:
+                return HostRefusal("invalid", str(error))
+        text = f"another process has been about to begin run {listed.run_id!r} for long: try again"
+        return HostRefusal("full", text)
+
+    async def _placed(self, new: NewRun) -> Accepted:
+        """Begin the run, and let it go on at once, or once there is a place."""
+        listed, driving = new.listed, self._driving
+        group = driving.group_of(listed)
+        if not driving.places.has_room(group):
+            handle = await self._begun(new)
+            await handle.leave_async()
+            driving.add(listed)
+            return Accepted(listed.run_id, is_new=True)
+        driving.places.hold(group)
+        try:
+            handle = await self._begun(new)
+        except BaseException:
+            driving.release(group)
+            raise
+        driving.begin(handle, listed.run_id, group)
+        return Accepted(listed.run_id, is_new=True)
+
+    async def _begun(self, new: NewRun) -> AnyHandle:
+        listed = new.listed
+        return await self._legs[listed.agent].begin(
+            *(listed.run_id, new.messages, self._driving.told(listed.run_id)),
+            thread_id=listed.thread_id or None,
+            state=new.state,
+            after=new.after,
+        )
+
+    async def say(self, run_id: str, message: ChatMessage, new_id: str) -> Accepted | HostRefusal:
+        """Go on with the conversation of a run that has ended, in a run of its own."""
+        last = await self._reading.listed(run_id)
+        if last is None:
+            return unknown_run(run_id)
+        if last.agent not in self._legs:
+            return other_agent(last, self._legs)
+        if last.status not in ENDED:
+            text = f"run {run_id!r} is {last.status}: a message goes to one that has ended"
+            return HostRefusal("not_ended", text)
+        new = evolve(last, run_id=new_id, length=0, status="running", wake_at=None, pending=())
+        if last.thread_id:
+            return await self.start(NewRun(new, message))
+        # its name says behind what it comes, so that two who speak at once do not both go on
+        new = evolve(new, run_id=f"{run_id}.{last.length}")
+        try:
+            run = (await self._reading.run(run_id)).run
+        except StoredDataError as error:
+            return HostRefusal("unreadable", str(error))
+        begun = await self.start(NewRun(new, message, after=AgentResult(run)))
+        if isinstance(begun, Accepted) and not begun.is_new:
+            text = f"the conversation of run {run_id!r} goes on already, in run {new.run_id!r}"
+            return HostRefusal("thread_busy", text)
+        return begun
+
+
+def _same(found: StoredRun, wanted: StoredRun) -> Accepted | HostRefusal:
+    if found.agent == wanted.agent:
+        return Accepted(found.run_id)
+    text = f"there is a run {found.run_id!r}, of agent {found.agent!r} and not {wanted.agent!r}"
+    return HostRefusal("other_agent", text)
+
+
+def unknown_agent(name: str, known: Iterable[str]) -> HostRefusal:
+    """There is no such agent."""
+    return HostRefusal("unknown_agent", str(UnknownAgentError(name, sorted(known))))
+
+
+def other_agent(run: StoredRun, known: Iterable[str]) -> HostRefusal:
+    """The run is of an agent that is not here."""
+    why = UnknownAgentError(run.agent, sorted(known), run.run_id)
+    return HostRefusal("other_agent", str(why))
+
+
+def unknown_run(run_id: str) -> HostRefusal:
+    """There is no such run."""
+    return HostRefusal("unknown_run", f"this host has no run {run_id!r}")

@@ -1,0 +1,69 @@
+"""OpenTelemetry: runs as traces and metrics, by the conventions for generative AI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from detent.adapters.telemetry.contents import Contents, are_wanted
+from detent.ports.telemetry import Drive
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+    from detent.adapters.telemetry.legs import TracedLeg
+
+NAME = "detent"
+
+
+class OpenTelemetry:
+    """Measures runs with OpenTelemetry: ``Agent(…, telemetry=OpenTelemetry())``.
+
+    Each time that a process drives a run there is a span ``invoke_agent``, below it one for each
+    model call, tool, agent inside, and question to a human; tools and HTTP clients that make spans
+    of their own stand below these. A run that goes on in another process links to where it began.
+    What is sampled, and where it is sent, says the SDK that the program has set up; without one,
+    nothing is measured. It may be shared by agents, threads and event loops.
+
+    Args:
+        contents: put what was said and done on the spans: messages, arguments, results. Without a
+            word the environment says so, by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.
+            Secret parameters are masked, and what a `RedactedJournal` takes out is out here, too.
+        redact: what of each text may stand there, beside that.
+        tracer_provider: in place of the program's own.
+        meter_provider: in place of the program's own.
+
+    Raises:
+        ImportError: opentelemetry-api is not installed: the extra ``otel`` brings it.
+    """
+
+    def __init__(
+        self,
+        *,
+        contents: bool | None = None,
+        redact: Callable[[str], str] | None = None,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        try:
+            from opentelemetry import metrics, trace
+        except ImportError as error:
+            raise ImportError(
+                "telemetry needs opentelemetry-api: pip install 'detent[otel]'"
+            ) from error
+        from detent.adapters.telemetry.instruments import Instruments
+
+        self._tracer = trace.get_tracer(NAME, tracer_provider=tracer_provider)
+        self._instruments = Instruments(metrics.get_meter(NAME, meter_provider=meter_provider))
+        self._has_contents = are_wanted() if contents is None else contents
+        self._redact = redact
+
+    def begin(self, drive: Drive) -> TracedLeg:
+        """As the port says."""
+        from detent.adapters.telemetry.legs import TracedLeg
+
+        contents = None
+        if self._has_contents:
+            contents = Contents(tuple(filter(None, (drive.redact, self._redact))))
+        return TracedLeg(self._tracer, self._instruments, contents, drive)

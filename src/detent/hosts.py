@@ -1,0 +1,41 @@
+"""Hosts: where runs live by themselves, and the port for one of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
+    from detent.adapters.hosts.local import HostHealth as HostHealth
+    from detent.adapters.hosts.local import LocalHost as LocalHost
+    from detent.adapters.hosts.places import HostLimits as HostLimits
+    from detent.adapters.hosts.registry import rules_fingerprint as rules_fingerprint
+    from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
+    from detent.ports.hosting import Accepted as Accepted
+    from detent.ports.hosting import Host as Host
+    from detent.ports.hosting import HostedAgent as HostedAgent
+    from detent.ports.hosting import HostedRun as HostedRun
+    from detent.ports.hosting import HostRefusal as HostRefusal
+    from detent.ports.hosting import PendingQuestion as PendingQuestion
+    from detent.ports.hosting import Piece as Piece
+    from detent.ports.hosting import Sent as Sent
+    from detent.ports.hosting import TryAgain as TryAgain
+    from detent.ports.hosting import UnknownAgentError as UnknownAgentError
+    from detent.ports.hosting import Watched as Watched
+else:
+    from detent.exports import lazy_exports
+
+    __getattr__, __dir__, __all__ = lazy_exports(
+        __name__,
+        {
+            "adapters.hosts.blocking": "BlockingHost",
+            "adapters.hosts.local": "HostHealth LocalHost",
+            "adapters.hosts.places": "HostLimits",
+            "adapters.hosts.registry": "rules_fingerprint",
+            "adapters.hosts.signals": "serve_until_signal",
+            "ports.hosting": (
+                "Accepted Host HostRefusal HostedAgent HostedRun PendingQuestion Piece Sent "
+                "TryAgain UnknownAgentError Watched"
+            ),
+        },
+    )

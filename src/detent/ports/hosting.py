@@ -1,0 +1,305 @@
+"""The hosting port: where runs live. Whoever talks to people or to other programs knows only this.
+
+A host begins runs, drives them, goes on with them after a restart, and says what has come of them.
+`detent.ports.laws.check_host` checks that an adapter keeps the promises made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+from attrs import asdict, field, frozen
+
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import StreamingChunk
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.errors import DetentError
+from detent.core.machine.calls import Why
+from detent.core.result import AgentResult
+from detent.core.run.effects import EffectKey
+from detent.core.run.events import CancelRequested
+from detent.core.run.run import Run
+from detent.ports.chat import Messages
+from detent.ports.journal import Entry
+from detent.ports.listing import Cursor, StoredRun
+
+HostWhy: TypeAlias = (
+    Why
+    | Literal[
+        "unknown_agent",
+        "unknown_run",
+        "other_agent",
+        "full",
+        "shutting_down",
+        "thread_busy",
+        "not_ended",
+        "ended",
+        "unreadable",
+        "invalid",
+    ]
+)
+"""Why a host does not do what it is asked.
+
+"unknown_agent", "unknown_run": it has none of this name. "other_agent": the run is of an agent that
+this host does not have, or not of the one that was named. "full": too many runs wait for a place.
+"shutting_down": it begins nothing more. "thread_busy": the last run of the thread has not ended.
+"not_ended", "ended": that can only be said of a run that has ended, or has not. "unreadable": what
+is stored of the run is damaged, or the agent has changed. "invalid": what was handed over fits no
+run of the agent. The others are those of a `Refusal` of a decision.
+"""
+
+
+@frozen
+class Accepted:
+    """It is written down, and will be done, by this process or another one.
+
+    Attributes:
+        run_id: the run that it is about; for a message the one that goes on with it.
+        is_new: whether that run was begun by it, and was not there before.
+    """
+
+    run_id: str
+    is_new: bool = False
+
+
+@frozen
+class HostRefusal:
+    """It was not done, and nothing has changed.
+
+    Attributes:
+        why: in a word, for programs.
+        text: in a sentence, for people: what is the matter, and what can be done.
+        faults: where arguments do not fit: a sentence for each fault.
+    """
+
+    why: HostWhy
+    text: str
+    faults: tuple[str, ...] = ()
+
+
+@frozen
+class TryAgain:
+    """Have the model asked again in a run that has failed. `by` is who wants it."""
+
+    by: str | None = None
+
+
+Sent: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
+"""What can be sent to a run: a decision about a pending call, that it is to end, that it is to be
+tried again, or, to one that has ended, a message: the conversation goes on with it in a new run."""
+
+
+@frozen
+class Piece:
+    """A piece of an answer that a model is just giving. It is in no journal.
+
+    Attributes:
+        run_id: the run.
+        effect: what was asked for: the turn, the attempt, and the agents inside the run.
+        number: which piece of this attempt it is, from 0.
+        chunk: the piece itself.
+        length: how many entries the run had when it came.
+    """
+
+    run_id: str
+    effect: EffectKey
+    number: int
+    chunk: StreamingChunk
+    length: int
+
+
+Watched: TypeAlias = Entry | Piece
+"""What a watcher is given."""
+
+
+@frozen
+class HostedRun:
+    """A run of a host.
+
+    Attributes:
+        listed: what a list says of it: agent, thread, status, time.
+        run: all of it: messages, state, usage.
+        pending: its calls that wait for a human, in the model's order.
+    """
+
+    listed: StoredRun
+    run: Run[Any] = field(repr=False)
+    pending: tuple[PendingCall, ...] = ()
+
+
+@frozen
+class PendingQuestion:
+    """A call that waits for a human, and whose it is.
+
+    Attributes:
+        agent: the name of the agent whose run it is.
+        thread_id: the conversation that the run belongs to; "" when to none.
+        cursor: where the run stands in a list: the next page is asked for with the last one's.
+        call: what to show, and to make a decision of.
+    """
+
+    agent: str
+    thread_id: str
+    cursor: Cursor
+    call: PendingCall
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for a web page or a queue."""
+        return asdict(self, recurse=False) | {"call": self.call.to_dict()}
+
+
+@frozen
+class HostedAgent:
+    """An agent of a host.
+
+    Attributes:
+        name: what runs are started with.
+        fingerprint: of its rules; another one says that they have changed.
+        tools: the names of what its model may call.
+    """
+
+    name: str
+    fingerprint: str
+    tools: tuple[str, ...] = ()
+
+
+class UnknownAgentError(DetentError, LookupError):
+    """The host has no agent of this name; a run in its store may be of one that it has not got."""
+
+    def __init__(self, name: str, known: Sequence[str], run_id: str = "") -> None:
+        whose = f"run {run_id!r} is of agent {name!r}" if run_id else f"there is no agent {name!r}"
+        super().__init__(f"{whose}; this host has {', '.join(map(repr, known)) or 'none'}")
+        self.name = name
+
+
+class Host(Protocol):
+    """Where runs live. What is asked of it is refused by a value, `HostRefusal`, and not raised.
+
+    Several hosts may work on one store: a run is driven by one of them at a time, and all answer
+    for all of them.
+    """
+
+    async def start(
+        self,
+        agent: str,
+        messages: Messages,
+        *,
+        run_id: str | None = None,
+        thread_id: str | None = None,
+        state: Mapping[str, object] | None = None,
+    ) -> Accepted | HostRefusal:
+        """Begin a run, which then lives by itself. It is stored when this returns.
+
+        Args:
+            agent: the name of one of the host's agents.
+            messages: what the user says, or the conversation so far.
+            run_id: what the run is called. One that is there already, of this agent, is that run:
+                nothing is begun, whatever else is said. Without it, it gets a new one.
+            thread_id: the conversation that the run belongs to: it goes on where the thread's last
+                run has ended.
+            state: initial values of state keys.
+
+        Raises:
+            JournalError: the store cannot be written to.
+        """
+        ...
+
+    async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
+        """Say something to a run. It is stored when this returns, and heard soon.
+
+        Raises:
+            JournalError: the store cannot be read or written to.
+        """
+        ...
+
+    def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:
+        """What happens to a run, from a position on, as it happens, until the run has ended.
+
+        Each entry comes once and in order, and says its position: whoever goes on `after` the last
+        one that they have seen misses nothing and sees nothing twice. In between come the pieces of
+        an answer, where the host that is asked has them: of each attempt from number 0 on and
+        without a gap, before the entry that has the whole of it. Whoever comes in the middle of an
+        answer is given its pieces from the first one on. Leaving changes nothing for the run.
+
+        Raises:
+            RunNotFoundError: there is no such run; or, later, it has been deleted.
+            ValueError: the run has no entry at `after`.
+            JournalError: it cannot be read. What was given stands: go on from there.
+        """
+        ...
+
+    async def result(self, run_id: str, timeout: float | None = None) -> AgentResult[Any, Any]:  # noqa: ASYNC109 - of all hosts
+        """What a run has come to, once it has ended.
+
+        Raises:
+            TimeoutError: after `timeout` seconds it had not ended. It goes on.
+            RunNotFoundError: there is no such run.
+            UnknownAgentError: it is of an agent that this host does not have.
+            ChatGeneratorError: the model gave no answer.
+            ToolInvocationError: a tool failed in a run that ends when one does.
+            StoredDataError: what is stored is damaged, or the agent has changed.
+            JournalError: it cannot be read.
+        """
+        ...
+
+    async def run(self, run_id: str) -> HostedRun:
+        """A run as it is stored.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            UnknownAgentError: it is of an agent that this host does not have.
+            StoredDataError: what is stored is damaged, or the agent has changed.
+            JournalError: it cannot be read.
+        """
+        ...
+
+    async def runs(
+        self,
+        status: str | None = None,
+        *,
+        agent: str | None = None,
+        thread_id: str | None = None,
+        before: StoredRun | Cursor | None = None,
+        limit: int = 50,
+    ) -> Sequence[StoredRun]:
+        """A page of the runs in the store, the one last written to first.
+
+        The arguments are those of `Runs.list`; the next page is that `before` the last run of this
+        one.
+
+        Raises:
+            JournalError: they cannot be read.
+            ValueError: `limit` is below 1, or `before` is no place in a list.
+        """
+        ...
+
+    async def pending(
+        self,
+        *,
+        agent: str | None = None,
+        thread_id: str | None = None,
+        before: StoredRun | Cursor | None = None,
+        limit: int = 50,
+    ) -> Sequence[PendingQuestion]:
+        """The questions of a page of runs with some, the run last written to first.
+
+        A run's questions are on one page, in the model's order; the next page is that `before` the
+        `cursor` of the last one. Runs that cannot be read, or are of agents that this host does not
+        have, are left out.
+
+        Args:
+            agent: only those of runs of this agent.
+            thread_id: only those of runs of this conversation.
+            before: only those of runs behind this one.
+            limit: of how many runs at most.
+
+        Raises:
+            JournalError: the list cannot be read.
+            ValueError: `limit` is below 1, or `before` is no place in a list.
+        """
+        ...
+
+    async def agents(self) -> Sequence[HostedAgent]:
+        """The agents of this host, by name."""
+        ...

@@ -1,0 +1,87 @@
+"""`watch`, `export`, `verify`, `backup` and `clean`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from detent import SQLiteJournal
+from detent.journals import Entry
+from tests.adapters.cli.runs.clerks import (
+    app,
+    call,
+    document,
+)
+
+
+def test_watch_gives_each_entry_once(path: str) -> None:
+    """A line of JSON for each, also of those that another process writes meanwhile."""
+    lines = call("watch", "talk-1", "--json").stdout.splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["Started", "ModelReplied"]
+    assert call("watch", "order-1", "--until-waiting").stdout.count("\n") == 5
+    assert call("watch", "talk-1", "--after", "0", "--json").stdout.count("\n") == 1
+    call("watch", "talk-1", "--after", "7", code=5)
+    assert call("watch", "order-1", "--after", "4", "--timeout", "0").stdout == ""
+
+    def cancelled() -> None:
+        store = SQLiteJournal(path)
+        store.wait("order-1", 5, 0.05)  # nobody else writes: the watcher looks in the meantime
+        store.append("order-1", [Entry(5, 0.0, "CancelRequested", "done", {"reason": "late"})])
+
+    other = threading.Thread(target=cancelled)
+    other.start()
+    seen = call("watch", "order-1", "--after", "3", "--json").stdout.splitlines()
+    other.join()
+    assert [json.loads(line)["position"] for line in seen] == [4, 5]
+
+
+def test_ctrl_c_ends_with_130(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with a word on stderr, not a trace."""
+
+    def interrupted(*args: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SQLiteJournal, "wait", interrupted)
+
+    assert "Stopped." in call("watch", "order-1", code=130).stderr
+
+
+def test_export_is_all_of_it(path: str, tmp_path: Path) -> None:
+    """Lines, or one document; to stdout or a file."""
+    lines = call("export", "talk-1").stdout.splitlines()
+    assert [json.loads(line)["position"] for line in lines] == [0, 1]
+    assert document("export", "talk-1")["entries"] == [json.loads(line) for line in lines]
+    call("export", "talk-1", "--output", "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines() == lines
+
+
+def test_verify_finds_what_is_not_as_it_was(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By reading all; with the agent's code by doing it again, too."""
+    assert document("verify")["damaged"] == 0
+    assert document("verify", "talk", "--app", app(monkeypatch))["runs"] == [
+        {"run_id": "talk-1", "whole": True, "problem": None}
+    ]
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE entries SET data = replace(data, 'Hello.', 'Hellooo')")
+    db.close()
+
+    found = document("verify", code=1)
+    assert found["damaged"] == 1
+    assert [one["run_id"] for one in found["runs"] if not one["whole"]] == ["talk-1"]
+
+
+def test_backup_and_clean(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy is whole; only what has ended, and is old, is deleted, and not without a word."""
+    call("backup", "copy.db")
+    assert len(document("list", "--store", "copy.db")["runs"]) == 2
+
+    assert document("clean", "--older-than", "1d", "--yes") == {"deleted": []}
+    assert document("clean", "--older-than", "0s", "--dry-run") == {"would_delete": ["talk-1"]}
+    assert "--yes" in call("clean", "--older-than", "0s", code=2).stderr
+    assert call("clean", "--older-than", "0s", "--yes").stdout == "talk-1\n"
+    assert [one["run_id"] for one in document("list")["runs"]] == ["order-1"]
+    call("clean", "--older-than", "soon", code=2)

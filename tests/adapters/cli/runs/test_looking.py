@@ -1,0 +1,237 @@
+"""`list`, `pending` and `show`, and how stores and runs are named."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    ChatGeneratorError,
+    ChatMessage,
+    Limits,
+    Price,
+    Prices,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    ToolCall,
+)
+from detent.journals import DirectoryJournal, EncryptedJournal, PostgresJournal, Runs
+from detent.models import ChatReply, ModelFailure, Usage
+from tests.adapters.cli.runs.clerks import (
+    PAY,
+    app,
+    begin,
+    call,
+    clerk,
+    document,
+    look,
+    said,
+)
+
+
+def test_list_says_what_there_is(path: str) -> None:
+    """A table on stdout, the one last written to first; a page says how to go on."""
+    lines = call("list").stdout.splitlines()
+
+    assert lines[0].split() == [
+        "RUN",
+        "STATUS",
+        "AGENT",
+        "THREAD",
+        "LAST",
+        "ENTRIES",
+        "WAITS",
+        "FOR",
+    ]
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["talk-1", "done", "clerk"],
+        ["order-1", "waiting", "clerk"],
+    ]
+    page = document("list", "--limit", "1")
+    assert [one["run_id"] for one in page["runs"]] == ["talk-1"]
+    following = json.dumps(page["next"])
+    assert [one["run_id"] for one in document("list", "--after", following)["runs"]] == ["order-1"]
+    assert following in call("list", "--limit", "1").stderr
+
+
+def test_list_filters(path: str) -> None:
+    """By status, agent and thread; nothing found is no error."""
+    assert [one["run_id"] for one in document("list", "--status", "waiting")["runs"]] == ["order-1"]
+    assert document("list", "--agent", "nobody") == {"runs": [], "next": None}
+    assert call("list", "--thread", "T").stdout == ""
+    assert "JSON" in call("list", "--after", "x", code=2).stderr
+
+
+@pytest.mark.parametrize("form", ["{}", "sqlite:{}", "sqlite:///{}"])
+def test_a_store_is_named_by_a_url(path: str, tmp_path: Path, form: str) -> None:
+    """A path, or a scheme and a path."""
+    url = form.format(tmp_path / path)
+
+    assert len(document("list", "--store", url)["runs"]) == 2
+
+
+def test_a_folder_is_a_store(tmp_path: Path) -> None:
+    """By `dir:` or by its path."""
+    begin(DirectoryJournal(tmp_path / "runs"), "d-1", said(text="Hi."))
+
+    for url in (f"dir:{tmp_path / 'runs'}", str(tmp_path / "runs")):
+        assert [one["run_id"] for one in document("list", "--store", url)["runs"]] == ["d-1"]
+        assert document("show", "d", "--store", url)["status"] == "done"
+        assert "copy a folder" in call("backup", "x", "--store", url, code=2).stderr
+
+
+def test_a_database_is_a_store(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the URL of PostgreSQL: look, decide, cancel."""
+    name = f"pg-{os.getpid()}-{time.time_ns()}"
+    store = PostgresJournal(postgres_url)
+    begin(store, name, said(PAY))
+    monkeypatch.setenv("DETENT_STORE", postgres_url)
+
+    assert [one["run_id"] for one in document("pending", name)["pending"]] == [name]
+    call("decide", name, "--confirm", "--app", app(monkeypatch))
+    call("cancel", name)
+    assert document("show", name)["notes"][-1] == "cancelled: cancelled at the command line"
+    store.delete(name)
+
+
+@pytest.mark.parametrize("url", ["missing.db", "dir:missing", "sqlite:missing.db"])
+def test_to_look_makes_no_store(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not there is not found."""
+    monkeypatch.chdir(tmp_path)
+
+    call("list", "--store", url, code=5)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    """With a sentence, and no trace."""
+    (tmp_path / "notes.txt").write_text("no database " * 100, encoding="utf-8")
+
+    assert "Error: " in call("list", "--store", str(tmp_path / "notes.txt"), code=1).stderr
+
+
+def test_what_is_sealed_is_read_by_the_journal_of_its_agent(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it is said that it is; nothing that is not sealed is written beside it."""
+    sealed = EncryptedJournal(SQLiteJournal(path), lambda data: data[::-1], lambda data: data[::-1])
+    begin(sealed, "secret", said(PAY))
+    monkeypatch.setitem(sys.modules, "sealing", module := types.ModuleType("sealing"))
+    vars(module)["agent"] = clerk(sealed)
+
+    assert "Bob" not in call("show", "secret").stdout
+    assert "--store app:" in call("show", "secret").stdout
+    assert "--store app:" in call("cancel", "secret", code=2).stderr
+    assert "user: Pay Bob" in call("show", "secret", "--store", "app:sealing").stdout
+    call("decide", "secret", "--confirm", "--app", "sealing", "--store", "app:sealing")
+    call("cancel", "secret", "--store", "app:sealing")
+    assert Runs(sealed, clerk(None).spec).at("secret").outcome is not None
+
+
+def test_what_is_no_store_is_a_wrong_use(tmp_path: Path) -> None:
+    """The forms are named."""
+    assert "postgresql://" in call("list", "--store", "mysql:x", code=2).stderr
+
+
+def test_a_run_is_named_by_the_beginning_of_its_id(path: str) -> None:
+    """One that could be two is told which; the whole id counts before the beginning of another."""
+    store = SQLiteJournal(path)
+    begin(store, "order-12", said(text="Hi."))
+
+    assert document("show", "t")["run_id"] == "talk-1"
+    assert document("show", "order-1")["run_id"] == "order-1"
+    told = call("show", "ord", code=2).stderr
+    assert "order-1" in told
+    assert "order-12" in told
+    assert "there is no run 'x'" in call("show", "x", code=5).stderr
+
+
+def test_show_is_a_tree(path: str) -> None:
+    """What was said, called, given; what waits and why."""
+    text = call("show", "order-1").stdout
+
+    assert "run order-1  waiting  agent clerk" in text
+    assert "user: Pay Bob" in text
+    assert "turn 1: hm" in text
+    assert '├─ look {"q": "Bob"}' in text
+    assert "found Bob" in text
+    assert "waits for a human" in text
+    assert "9 tokens read, 2 written" in text
+
+
+def test_an_agent_inside_is_a_branch(path: str) -> None:
+    """With what it has done, how long it took, and its tokens in the sum."""
+    store = SQLiteJournal(path)
+    inner = Agent(
+        chat_generator=ScriptedChatGenerator(
+            said(ToolCall("look", {"q": "x"}), read=100, written=10), said(text="inside")
+        ),
+        tools=[look],
+    )
+    helper = AgentTool(inner, name="helper", description="Helps.")
+    only: Any = {"tools": [helper], "confirmation_strategies": {}}
+    begin(store, "nest", said(ToolCall("helper", {"task": "t"})), said(text="out"), **only)
+
+    text = call("show", "nest").stdout
+    assert '└─ helper {"task": "t"}' in text
+    assert '   └─ look {"q": "x"}' in text
+    assert "done in 0.0" in text
+    shown = document("show", "nest")
+    assert shown["input_tokens"] == 100
+    assert shown["turns"][0]["calls"][0]["inside"]["turns"][-1]["text"] == "inside"
+    assert "the agent > helper" not in call("show", "nest", "--view", "cost").stdout
+    assert "clerk > helper" in call("show", "nest", "--view", "cost").stdout
+
+
+def test_failures_are_told(path: str) -> None:
+    """Of tools and of the model; a run without an answer has failed."""
+    store = SQLiteJournal(path)
+    broken = ChatGeneratorError(ModelFailure("server", "out of order"))
+    with pytest.raises(ChatGeneratorError):
+        begin(store, "bad", said(ToolCall("fail")), broken, model_retries=0)
+
+    text = call("show", "bad").stdout
+    assert "failed in" in text
+    assert "no disk" in text
+    assert "no answer: server: out of order" in text
+    assert document("show", "bad")["status"] == "failed"
+
+
+def test_cost_is_only_told_where_prices_were_known(path: str) -> None:
+    """Tokens always, and no invented price."""
+    store = SQLiteJournal(path)
+    prices = Prices({"scripted": Price(input=1, output=2)})
+    reply = ChatReply(
+        ChatMessage.from_assistant("Hi."), usage=Usage(1_000_000, 500_000), model="scripted"
+    )
+    begin(store, "dear", reply, limits=Limits(price=prices))
+
+    assert document("show", "dear")["cost"] == pytest.approx(2.0)
+    assert "2" in call("show", "dear", "--view", "cost").stdout.splitlines()[-1]
+    assert document("show", "talk-1")["cost"] is None
+    assert "no prices are known" in call("show", "talk-1", "--view", "cost").stdout
+
+
+def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one run or of all; with the agent's code also what a decision is bound to."""
+    (one,) = document("pending")["pending"]
+    assert (one["run_id"], one["tool_name"]) == ("order-1", "pay")
+    assert one["arguments"] == {"amount": 5, "pin": "********"}
+    text = call("pending").stdout
+    assert "order-1  pay, asked" in text
+    assert "amount = 5" in text
+
+    (whole,) = document("pending", "order", "--app", app(monkeypatch))["pending"]
+    assert whole["digest"]
+    assert whole["masked"] == ["pin"]
+    assert "Nobody is waited for." in call("pending", "talk").stderr

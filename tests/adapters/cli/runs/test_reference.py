@@ -1,0 +1,48 @@
+"""The page of the commands says what they say themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from detent.adapters.cli.main import main
+
+
+def test_every_command_is_on_the_reference_page() -> None:
+    """Where it is not what `--help` says: python tests/adapters/cli/runs/test_reference.py."""
+    page = Path(__file__).parents[4] / "docs" / "reference" / "command-line.md"
+    assert page.read_text(encoding="utf-8") == reference()
+
+
+def reference() -> str:
+    """The page of the commands over runs."""
+    group: Any = main.commands["runs"]
+    parts = [REFERENCE.strip(), _help(group, "detent runs")]
+    for name, command in group.commands.items():
+        parts += [f"## {name}", _help(command, f"detent runs {name}")]
+    return "\n\n".join(parts) + "\n"
+
+
+REFERENCE = """
+# detent runs
+
+What the commands over runs say of themselves. How they are used is told in
+[Look into runs](../how-to/look-into-runs.md).
+"""
+
+
+def _help(command: click.Command, name: str) -> str:
+    context = click.Context(
+        command,
+        info_name=name,
+        max_content_width=78,
+        terminal_width=78,
+        help_option_names=["-h", "--help"],
+    )
+    return f"```text\n{command.get_help(context).rstrip()}\n```"
+
+
+if __name__ == "__main__":
+    Path("docs/reference/command-line.md").write_text(reference(), encoding="utf-8")

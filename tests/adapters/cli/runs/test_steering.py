@@ -1,0 +1,185 @@
+"""`decide`, `resume`, `cancel`, `fork`, `replay` and `diff`: what people want of runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detent import ChatGeneratorError, SQLiteJournal, ToolCall, tool
+from detent.journals import Runs
+from detent.models import ModelFailure
+from tests.adapters.cli.runs.clerks import (
+    PAY,
+    app,
+    begin,
+    call,
+    clerk,
+    document,
+    said,
+)
+
+
+def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Confirmed by the user's name, and gone on with, in other processes than that which asked."""
+    the_app = app(monkeypatch, said(text="Paid."))
+    monkeypatch.setenv("LOGNAME", "ada")
+
+    assert "digest" not in call("decide", "order-1", "--confirm", "--app", the_app).output
+    assert document("show", "order-1")["turns"][0]["calls"][1]["said"] == ["confirmed by ada"]
+    ended = document("resume", "order-1", "--app", the_app)
+
+    assert (ended["exit_reason"], ended["text"]) == ("text", "Paid.")
+    assert document("show", "order-1")["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "result"),
+    [
+        (["--reject", "--reason", "too much"], "refused", "too much"),
+        (["--respond", "paid by hand"], "answered", "paid by hand"),
+        (["--modify", '{"amount": 1, "pin": "********"}', "--reason", "less"], "may run", ""),
+    ],
+)
+def test_other_decisions(
+    path: str, monkeypatch: pytest.MonkeyPatch, words: list[str], status: str, result: str
+) -> None:
+    """A no, an answer, and other arguments."""
+    call("decide", "order-1", "pay", *words, "--by", "Ada", "--app", app(monkeypatch))
+
+    decided = document("show", "order-1")["turns"][0]["calls"][1]
+    assert "by Ada" in decided["said"][0]
+    if status != "may run":
+        assert (decided["status"], decided["result"]) == (status, result)
+    else:
+        assert decided["arguments"] == {"amount": 1, "pin": "********"}
+
+
+def test_decisions_that_do_not_count_are_refused(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code 4: another digest, arguments that do not fit, a call that does not wait."""
+    the_app = app(monkeypatch)
+    tail = ["--app", the_app]
+
+    call("decide", "order-1", "--confirm", "--digest", "x", *tail, code=4)
+    call("decide", "order-1", "--modify", '{"amount": "x"}', *tail, code=4)
+    call("decide", "talk-1", "--confirm", *tail, code=4)
+    call("decide", "order-1", "look", "--confirm", *tail, code=4)
+    for wrong in (["--modify", "x"], ["--modify", "[]"], [], ["--confirm", "--respond", "x"]):
+        call("decide", "order-1", *wrong, *tail, code=2)
+    assert document("list", "--status", "waiting")["runs"][0]["run_id"] == "order-1"
+
+
+def test_two_calls_that_wait_are_told_apart(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the id of the call."""
+    begin(SQLiteJournal(path), "two", said(PAY, PAY))
+    tail = ["--app", app(monkeypatch)]
+
+    assert "call_1_1" in call("decide", "two", "--confirm", *tail, code=2).stderr
+    left = document("decide", "two", "call_1_1", "--confirm", *tail)["pending"]
+    assert [one["call_id"] for one in left] == ["call_1_0"]
+
+
+def test_what_needs_code_says_so(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a module without an agent, or without this one, is told from one with it."""
+    for words in (["resume", "o"], ["fork", "o"], ["replay", "o"], ["decide", "o", "--confirm"]):
+        assert "--app module:name" in call(*words, code=2).stderr
+    for wrong in ("no_such_module_here", "json:nothing", "json", "json:dumps", "os:sep"):
+        assert "--app" in call("resume", "o", "--app", wrong, code=2).stderr
+    monkeypatch.setitem(sys.modules, "two_apps", two := types.ModuleType("two_apps"))
+    vars(two)["agents"] = {name: clerk(None, name=name) for name in ("a", "b")}
+    assert "'a', 'b'" in call("replay", "o", "--app", "two_apps", code=2).stderr
+    vars(two)["agents"] = [clerk(None, name=name) for name in ("a", "clerk")]
+    call("replay", "o", "--app", "two_apps")
+
+
+def test_the_current_folder_is_looked_in_for_the_app(path: str, tmp_path: Path) -> None:
+    """As `python -m` does; an error inside of it is shown as it is."""
+    (tmp_path / "broken_app.py").write_text("import surely_not_there\n", encoding="utf-8")
+
+    assert "surely_not_there" in call("resume", "o", "--app", "broken_app", code=1).stderr
+    sys.path.remove(str(tmp_path))
+
+
+def test_a_run_that_waits_or_fails_says_so_by_its_code(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3 and 1; one that another process drives is busy: 6."""
+    call("resume", "order-1", "--app", app(monkeypatch), code=3)
+    broken = ChatGeneratorError(ModelFailure("server", "out of order"))
+    begin(store := SQLiteJournal(path), "stop", said(PAY))
+    call("decide", "stop", "--reject", "--app", app(monkeypatch))
+    call("resume", "stop", "--app", app(monkeypatch, broken, model_retries=0), code=1)
+
+    handle = clerk(store, said(text="Hi.")).begin("Hi", run_id="mine")
+    (tmp_path / "an_app.py").write_text(
+        "from detent import Agent, ScriptedChatGenerator\n"
+        "agent = Agent(chat_generator=ScriptedChatGenerator('Hi.'))\n",
+        encoding="utf-8",
+    )
+    words = ["runs", "resume", "mine", "--app", "an_app"]
+    done = subprocess.run([sys.executable, "-m", "detent", *words], check=False)
+    assert done.returncode == 6
+    handle.result(raises=False)
+
+
+def test_cancel_needs_no_code(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent itself finds the run cancelled then; one that has ended is not cancelled."""
+    document("cancel", "order-1", "--reason", "not needed")
+
+    run = Runs(SQLiteJournal(path), clerk(None).spec).at("order-1")
+    assert run.outcome is not None
+    assert run.outcome.exit_reason == "cancelled"
+    (listed,) = [one for one in SQLiteJournal(path).runs() if one.run_id == "order-1"]
+    assert (listed.status, listed.pending, listed.agent) == ("done", (), "clerk")
+    call("cancel", "order-1", code=4)
+    call("replay", "order-1", "--app", app(monkeypatch))
+
+
+def test_who_drives_a_run_hears_that_it_is_cancelled(path: str) -> None:
+    """With the next thing that happens, here the end of the tool that is at work."""
+
+    @tool
+    def work() -> str:
+        """Work, while somebody cancels."""
+        call("cancel", "busy")
+        return "done"
+
+    options: Any = {"tools": [work], "confirmation_strategies": {}}
+    agent = clerk(SQLiteJournal(path), said(ToolCall("work")), said(text="No."), **options)
+
+    assert agent.run("Go", run_id="busy").exit_reason == "cancelled"
+    assert document("show", "busy")["status"] == "done"
+
+
+def test_fork_replay_and_diff(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork from a place with another message; what it does otherwise; both can be replayed."""
+    the_app = app(monkeypatch, said(text="Bye."))
+    made = document("fork", "talk-1", "--message", "And now?", "--app", the_app)["run_id"]
+    assert document("show", made)["status"] == "running"
+    assert call("fork", "talk-1", "--new-id", "copy", "--app", the_app).stdout == "copy\n"
+    ended = document(
+        "fork", "talk-1", "--message", "More?", "--run", "--new-id", "more", "--app", the_app
+    )
+    assert ended["text"] == "Bye."
+
+    differ = document("diff", "talk-1", "more")
+    assert differ["same"] == 2
+    assert differ["in_a"] == []
+    assert differ["in_b"] == ["user: More?", "model: Bye."]
+    shown = call("diff", "talk-1", "more")
+    assert "+ user: More?" in shown.stdout
+    store = SQLiteJournal(path)
+    for name in ("Bob", "Ann"):
+        begin(store, name, said(ToolCall("look", {"q": name})), said(text="Well."))
+    assert document("diff", "Bob", "Ann")["in_a"][1] == "result: found Bob"
+    assert "did the same" in call("diff", "talk-1", "talk-1").stderr
+
+    assert document("replay", "talk-1", "--app", the_app)["equal"]
+    changed = app(monkeypatch, confirmation_strategies={})
+    assert not document("replay", "order-1", "--app", changed, code=1)["equal"]

@@ -1,0 +1,122 @@
+"""The story that a journal tells of a run, without its agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ChatGeneratorError,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    break_every_step,
+    on_exit,
+)
+from detent.adapters.cli.runs.steps import steps_of
+from detent.adapters.cli.runs.story import TAKEN_UP, Story, story_of
+from detent.approvals import CallRule, RuleList
+from detent.journals import Runs
+from detent.models import ModelFailure
+from tests.adapters.cli.runs.clerks import PAY, clerk, look, pay, said
+
+LOOK = ToolCall("look", {"q": "x"})
+
+
+def told(store: MemoryJournal, run_id: str = "r") -> Story:
+    story = story_of(run_id, store.read(run_id))
+    assert story is not None
+    return story
+
+
+def test_a_fork_begins_with_what_was_open() -> None:
+    """Settled calls have their results, and agents at work have their own turns."""
+    store = MemoryJournal()
+    inner = Agent(
+        chat_generator=ScriptedChatGenerator(LOOK, said(PAY)),
+        tools=[look, pay],
+        confirmation_strategies={"pay": AlwaysAskPolicy()},
+    )
+    helper = AgentTool(inner, name="helper", description="Helps.")
+    options: Any = {"tools": [look, helper, pay]}
+    calls = (LOOK, ToolCall("helper", {"task": "t"}), PAY)
+    agent = clerk(store, said(*calls, text="hm"), **options)
+    agent.run("Go", run_id="r", raise_at_break_point=False)
+    assert [(agents, one.tool) for agents, one in told(store).waiting()] == [
+        (("helper",), "pay"),
+        ((), "pay"),
+    ]
+
+    snapshot = Runs(store, agent.spec).fork("r")
+    clerk(store, **options).begin(snapshot=snapshot, run_id="f").result(raises=False)
+    fork = told(store, "f")
+
+    found, helped, paid = fork.turns[0].calls
+    assert fork.turns[0].text == "hm"
+    assert (found.status, found.result) == ("done", "found x")
+    assert (paid.status, paid.arguments) == ("waits for a human", {"amount": 5, "pin": "********"})
+    assert helped.inside is not None
+    assert [one.tool for one in helped.inside.calls] == ["pay"]
+    assert steps_of(store, "f")[:5] == steps_of(store, "r")[:5]
+
+
+def test_a_fork_behind_a_turn_has_its_conversation() -> None:
+    """The steps are the same as those of the run that it begins from, whatever is stored how."""
+    store = MemoryJournal()
+    reply = said(LOOK, ToolCall("fail"), text="hm")
+    agent = clerk(store, reply, said(text="Done."), system_prompt="Work.")
+    agent.run("Go", run_id="r")
+
+    snapshot = Runs(store, agent.spec).fork("r")
+    agent.run(snapshot=snapshot, run_id="f")
+
+    assert steps_of(store, "f") == steps_of(store, "r")
+    assert steps_of(store, "f")[0] == "system: Work."
+
+
+def test_notes_say_what_else_has_happened() -> None:
+    """Resumed, sent back; that a process has taken a run up again is no step of it."""
+
+    @on_exit
+    def once_more(run: Any) -> str | None:
+        return "Say more." if run.turn == 1 else None
+
+    store = MemoryJournal()
+    broken = ChatGeneratorError(ModelFailure("server", "out of order"))
+    agent = clerk(store, broken, said(text="More."), model_retries=0)
+    with pytest.raises(ChatGeneratorError):
+        agent.run("Go", run_id="r")
+    agent.resume("r")
+    clerk(store, "Short.", "Long.", hooks=[once_more]).run("Go", run_id="again")
+
+    assert told(store).notes == [TAKEN_UP]
+    assert TAKEN_UP not in steps_of(store, "r")
+    assert told(store, "again").notes == ["the answer was sent back: Say more."]
+
+
+def test_what_a_policy_says_is_told() -> None:
+    """A call that it allows runs; one that it denies is refused, and says why."""
+    store = MemoryJournal()
+    high_sums = CallRule("deny", arguments={"amount": {"minimum": 10}}, reason="too much")
+    rules = {"pay": RuleList([high_sums], otherwise="allow")}
+    low, high = ToolCall("pay", {"amount": 1}), ToolCall("pay", {"amount": 100})
+    clerk(store, said(low, high), "Done.", confirmation_strategies=rules).run("Go", run_id="r")
+
+    allowed, denied = told(store).calls
+    assert (allowed.status, allowed.result) == ("done", "paid 1")
+    assert (denied.status, denied.result) == ("refused", denied.reason)
+    assert "too much" in denied.reason
+
+
+def test_a_run_that_is_stopped_says_before_what() -> None:
+    """At a breakpoint."""
+    store = MemoryJournal()
+    agent = clerk(store, "Hi.")
+    agent.run("Go", run_id="r", break_point=break_every_step, raise_at_break_point=False)
+
+    (note,) = told(store).notes
+    assert note.startswith("stopped before ")

@@ -1,0 +1,167 @@
+"""`detent chat`: a conversation that is kept, asks before it acts, and ends with a code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from detent.adapters.cli.conversation import _completer, typed_lines
+from detent.adapters.cli.main import main
+from detent.adapters.cli.show import Show
+from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.core.chat.messages import ToolCall, ToolCallResult
+from detent.core.chat.replies import StreamingChunk
+from tests.adapters.cli.test_main import at_terminal, calls, folder, model
+
+__all__ = ["folder", "model"]  # the fixtures of the other commands
+Model = Callable[[Sequence[object]], list[str]]
+TEA, MILK = {"content": "Tea is a drink."}, {"content": "You asked about tea."}
+
+
+def said_last(output: str) -> list[str]:
+    """The command that goes on, as it was said at the end."""
+    words = shlex.split(next(line for line in output.splitlines() if "To go on: " in line))
+    return words[words.index("chat") :]
+
+
+def test_a_conversation_is_gone_on_with(folder: Path, model: Model) -> None:
+    """Under its name, or by what was said at the end; it shows what was said before."""
+    options = model([TEA, MILK, {"content": "Both."}])
+    first = CliRunner().invoke(main, ["chat", *options], input="What is tea?\n\n")
+    going_on = said_last(first.output)
+    second = CliRunner().invoke(main, going_on, input="And?\n/history\n/what\n\n")
+
+    assert (first.exit_code, second.exit_code) == (0, 0), second.output
+    for line in ("user: What is tea?", "assistant: Tea is a drink.", "user: And?", "/help"):
+        assert line in second.output
+    runs = SQLiteJournal(folder / "state" / "runs.db").runs()
+    assert len({run.thread_id for run in runs}) == 1
+    assert len(runs) == 2
+
+
+def test_a_program_reads_each_answer_as_json(folder: Path, model: Model) -> None:
+    """A line for each on standard output, and nothing else there."""
+    result = CliRunner().invoke(
+        main, ["chat", "--thread", "t", "--json", *model([TEA, MILK])], input="Tea?\nAnd?\n"
+    )
+
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["answer"] for line in lines] == ["Tea is a drink.", "You asked about tea."]
+    assert {line["thread_id"] for line in lines} == {"t"}
+
+
+def test_a_person_is_asked_before_a_tool_runs(folder: Path, model: Model) -> None:
+    """Where there is no terminal it waits, by a code of its own; and is gone on with at one."""
+    options = ["--thread", "t", "--ask", *model([calls("list_files"), {"content": "tea.md."}])]
+    waiting = CliRunner().invoke(main, ["chat", *options], input="Which files?\n\n")
+    assert waiting.exit_code == 3, waiting.output
+    assert "waits for a decision about list_files" in waiting.output
+
+    shown, code = at_terminal(["chat", *options], folder, b"y\n\n")
+
+    assert code == 0, shown
+    assert "which was not finished" in shown
+    assert "list_files wants to run" in shown
+    assert "tea.md." in shown
+    kept = folder / "state" / "chat_history"
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_an_answer_may_be_written(folder: Path, model: Model) -> None:
+    """To a file that was named, once somebody has said yes."""
+    script = [calls("read_file", file="tea.md"), calls("write_answer", answer="At 80.")]
+    options = ["--output", "tea-answer.md", "--thread", "t", *model(script)]
+    waiting = CliRunner().invoke(main, ["chat", *options], input="How hot?\n")
+    assert waiting.exit_code == 3
+    assert not (folder / "tea-answer.md").exists()
+
+    shown, code = at_terminal(["chat", *options], folder, b"y\n\n")
+    assert code == 0, shown
+    assert (folder / "tea-answer.md").read_text().startswith("At 80.")
+
+
+def test_what_fails_has_a_code_and_says_how_to_go_on(folder: Path, model: Model) -> None:
+    """The model gives no answer: nothing of the conversation is lost."""
+    options = model([TEA, {"tool_calls": 7}, MILK])
+    failed = CliRunner().invoke(main, ["chat", *options], input="Tea?\nAnd?\n\n")
+    assert failed.exit_code == 1
+    words = shlex.split(next(line for line in failed.output.splitlines() if "--thread" in line))
+
+    again = CliRunner().invoke(main, words[words.index("chat") :], input="And?\n\n")
+    assert (again.exit_code, "You asked about tea." in again.output) == (0, True), again.output
+
+
+def test_a_run_that_is_not_there_has_a_code(folder: Path, model: Model) -> None:
+    """As has one that another process is at work on."""
+    result = CliRunner().invoke(main, ["run", "--resume", "nothing", "--yes", *model([TEA])])
+    assert (result.exit_code, "no run 'nothing'" in result.output) == (5, True), result.output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_it(shell: str) -> None:
+    """By what is printed for each."""
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_DETENT_COMPLETE" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("detent ch", "chat"),
+        ("detent chat --th", "--thread"),
+        ("detent run --model anth", "anthropic:"),
+        ("detent run --model local:qwen2.5-coder-1", "local:qwen2.5-coder-1.5b"),
+        ("detent run --resume la", "last"),
+    ],
+)
+def test_tab_completes_commands_options_and_names(folder: Path, words: str, found: str) -> None:
+    """As a shell asks for it."""
+    asked = {"_DETENT_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    asked["COMP_CWORD"] = str(len(words.split()) - 1)
+    result = CliRunner(env=asked).invoke(main, prog_name="detent")
+    assert f"plain,{found}" in result.output.splitlines()
+
+
+def test_tab_completes_files_and_commands() -> None:
+    """One after the other, as line editing asks for them."""
+    complete = _completer(lambda: ["tea.md", "teapot.md", "milk.md"])
+    assert [complete("tea", place) for place in range(3)] == ["tea.md", "teapot.md", None]
+    assert complete("/hi", 0) == "/history"
+
+
+def test_without_a_terminal_lines_are_read_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are a script's."""
+    monkeypatch.setattr(sys, "stdin", StringIO("one\ntwo\n"))
+    with typed_lines(tmp_path / "kept", list, prompt="") as read:
+        assert [read(), read(), read()] == ["one", "two", ""]
+    assert not (tmp_path / "kept").exists()
+
+
+def results() -> Iterator[StreamingChunk]:
+    """What tools give, in lines that are too long."""
+    result = ToolCallResult("x" * 500, ToolCall("read_file", id="c"), error=False)
+    yield StreamingChunk(tool_call_result=result)
+
+
+@pytest.mark.parametrize(("width", "longest"), [(40, 39), (200, 112), (5, 22)])
+def test_on_a_narrow_terminal_results_stay_on_their_line(width: int, longest: int) -> None:
+    """What is cut off is in the run all the same."""
+    screen = StringIO()
+    show = Show(Console(file=screen, width=width))
+    for chunk in results():
+        show(chunk)
+    assert max(map(len, screen.getvalue().splitlines())) == longest
+    assert os.linesep in screen.getvalue()

@@ -1,0 +1,430 @@
+"""The host in this process, on each store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Agent,
+    ChatMessage,
+    Retries,
+    ScriptedChatGenerator,
+    StreamingChunk,
+    ToolCall,
+    before_model,
+    tool,
+)
+from detent.adapters.hosts.people import People
+from detent.approvals import AlwaysAskPolicy, WithQuestionOptions
+from detent.hosts import (
+    Accepted,
+    BlockingHost,
+    HostLimits,
+    HostRefusal,
+    LocalHost,
+    PendingQuestion,
+    Piece,
+    UnknownAgentError,
+    rules_fingerprint,
+)
+from detent.journals import (
+    DirectoryJournal,
+    Entry,
+    Journal,
+    MemoryJournal,
+    PostgresJournal,
+    SQLiteJournal,
+)
+from detent.machine import AskModel, CancelRequested, ManualClock, Run
+from detent.models import ChatReply
+from detent.ports.chat import StreamingCallback
+from detent.testing import check_host, host_agents
+
+
+@pytest.fixture(params=["memory", "directory", "sqlite", "postgres"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
+    """A store that is empty at first."""
+    match request.param:
+        case "memory":
+            return MemoryJournal()
+        case "directory":
+            return DirectoryJournal(tmp_path / "runs")
+        case "sqlite":
+            return SQLiteJournal(tmp_path / "runs.db")
+        case _:
+            journal = PostgresJournal(request.getfixturevalue("postgres_url"))
+            for run in journal.runs():
+                journal.delete(run.run_id)
+            return journal
+
+
+def test_it_keeps_the_laws(journal: Journal) -> None:
+    """Those of the port."""
+    check_host(lambda: LocalHost(host_agents(), journal, look_s=0.1))
+
+
+class Slow:
+    """Answers once it may; tells the words of its answer first."""
+
+    def __init__(self) -> None:
+        self.may = asyncio.Event()
+        self.asked = 0
+
+    async def run_async(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        streaming_callback: StreamingCallback | None = None,
+        **options: object,
+    ) -> ChatReply:
+        """The reply."""
+        self.asked += 1
+        if streaming_callback is not None:
+            streaming_callback(StreamingChunk("one ", start=True))
+        await self.may.wait()
+        if streaming_callback is not None:
+            streaming_callback(StreamingChunk("two"))
+        return ChatReply(ChatMessage.from_assistant("one two"))
+
+
+async def settled(holds: Callable[[], bool]) -> None:
+    """Let others go on until something holds."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - it is elsewhere that something comes
+            await asyncio.sleep(0.005)
+
+
+async def asked_of(host: LocalHost, run_id: str) -> PendingQuestion:
+    """The question of a run, once there is one."""
+    while True:
+        found = [one for one in await host.pending() if one.call.run_id == run_id]
+        if found:
+            return found[0]
+        await asyncio.sleep(0.005)
+
+
+def test_pieces_come_before_their_answer_also_for_latecomers() -> None:
+    """Whoever comes in the middle of an answer gets it from its first piece on."""
+
+    async def main() -> None:
+        slow = Slow()
+        async with LocalHost({"slow": Agent(chat_generator=slow)}, MemoryJournal()) as host:
+            await host.start("slow", "go", run_id="r")
+            first = host.watch("r")
+            assert isinstance(await anext(first), Entry)
+            early = await anext(first)
+            late = host.watch("r", after=0)
+            same = await anext(late)
+            slow.may.set()
+            rest = [[early, *[one async for one in first]], [same, *[one async for one in late]]]
+        for seen in rest:
+            *pieces, answer = seen
+            assert [
+                (one.number, one.chunk.content) for one in pieces if isinstance(one, Piece)
+            ] == [
+                (0, "one "),
+                (1, "two"),
+            ]
+            assert isinstance(answer, Entry)
+            assert answer.kind == "ModelReplied"
+
+    asyncio.run(main())
+
+
+def test_limits_hold_and_a_full_queue_is_said() -> None:
+    """So many go on, so many wait; the next one is refused, and nothing of it is stored."""
+
+    async def main() -> None:
+        slow, journal = Slow(), MemoryJournal()
+        limits = HostLimits(running=2, waiting=1)
+        agents = {"slow": Agent(chat_generator=slow)}
+        async with LocalHost(agents, journal, limits=limits) as host:
+            begun = [await host.start("slow", "go", run_id=f"r{n}") for n in range(4)]
+            await settled(lambda: slow.asked == 2)
+            assert [isinstance(one, Accepted) for one in begun] == [True, True, True, False]
+            assert isinstance(begun[3], HostRefusal)
+            assert begun[3].why == "full"
+            assert len(journal.runs()) == 3
+            assert (host.health().running, host.health().waiting) == (2, 1)
+            slow.may.set()
+            assert [(await host.result(f"r{n}")).text for n in range(3)] == ["one two"] * 3
+
+    asyncio.run(main())
+
+
+def test_keys_share_their_places() -> None:
+    """One tenant with many runs does not hold up another."""
+
+    async def main() -> None:
+        slow = Slow()
+        host = LocalHost(
+            {"slow": Agent(chat_generator=slow)},
+            MemoryJournal(),
+            limits=HostLimits(per_key=1),
+            key_of=lambda run: run.run_id[0],
+        )
+        async with host:
+            for run_id in ("a1", "a2", "b1"):
+                await host.start("slow", "go", run_id=run_id)
+            await settled(lambda: slow.asked == 2)
+            assert (host.health().running, host.health().waiting) == (2, 1)
+            slow.may.set()
+            await host.result("a2")
+
+    asyncio.run(main())
+
+
+def test_who_closes_gives_back_and_begins_nothing_more() -> None:
+    """A later host goes on with what was left."""
+
+    async def main() -> None:
+        slow, journal = Slow(), MemoryJournal()
+        agents = {"slow": Agent(chat_generator=slow, model_retries=0)}
+        host = LocalHost(agents, journal, drain_s=0.05)
+        async with host:
+            await host.start("slow", "go", run_id="r")
+            await settled(lambda: slow.asked == 1)
+        refused = await host.start("slow", "go", run_id="s")
+        assert isinstance(refused, HostRefusal)
+        assert refused.why == "shutting_down"
+        assert not host.health().is_ready
+        assert await host.start("slow", "go", run_id="r") == Accepted("r")
+        assert journal.runs()[0].status == "running"
+        slow.may.set()
+        async with LocalHost(agents, journal, look_s=0.01) as later:
+            assert (await later.result("r", 10)).text == "one two"
+
+    asyncio.run(main())
+
+
+def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
+    """They do not tread on each other, and each answers for all runs."""
+
+    async def main() -> None:
+        one, two = host_agents(), host_agents()
+        async with (
+            LocalHost(one, journal, look_s=0.02) as here,
+            LocalHost(two, journal, look_s=0.02) as there,
+        ):
+            for number in range(6):
+                await (here, there)[number % 2].start("echo", "a b c", run_id=f"r{number}")
+            await here.start("clerk", "pay", run_id="c")
+            call = (await asked_of(there, "c")).call
+            assert isinstance(await there.send("c", call.confirm(by="Ada")), Accepted)
+            for number in range(6):
+                assert (await there.result(f"r{number}", 10)).text == "a b c (1)"
+            assert (await here.result("c", 10)).text == "Done: paid 5"
+        kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
+        assert kinds == ["Started", "ModelReplied"] * 6
+
+    asyncio.run(main())
+
+
+def test_a_decision_of_another_process_is_found() -> None:
+    """It is in the journal, and nobody has told this host."""
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        async with LocalHost(host_agents(), journal, look_s=0.02) as host:
+            await host.start("clerk", "pay", run_id="c")
+            call = (await asked_of(host, "c")).call
+            await settled(lambda: host.health().running == 0)
+            elsewhere = host._agents["clerk"].assembly
+            People(evolve(elsewhere, journal=journal)).decide("c", call.confirm(by="Ada"))
+            assert (await host.result("c", 10)).text == "Done: paid 5"
+
+    asyncio.run(main())
+
+
+def waiter(clock: ManualClock, calls: list[float]) -> Agent[Any, Any]:
+    """An agent whose tool fails the first time, and is tried again after an hour."""
+
+    @tool(retries=Retries(1, backoff_s=3600, backoff_max_s=3600))
+    def fetch() -> str:
+        """Fetch."""
+        calls.append(clock.now())
+        if len(calls) == 1:
+            raise OSError("down")
+        return "fetched"
+
+    script = ScriptedChatGenerator(ToolCall("fetch", {}), "there it is")
+    return Agent(chat_generator=script, tools=[fetch], clock=clock)
+
+
+def test_a_long_wait_takes_no_place_and_ends_in_time() -> None:
+    """The run is left in the meantime, and gone on with when its time has come."""
+
+    async def main() -> None:
+        clock, calls = ManualClock(1e9), list[float]()
+        agents = {"waiter": waiter(clock, calls)}
+        async with LocalHost(agents, MemoryJournal(), clock=clock, look_s=0.01) as host:
+            await host.start("waiter", "go", run_id="r")
+            await settled(lambda: len(calls) == 1 and host.health().running == 0)
+            (listed,) = await host.runs()
+            assert listed.wake_at is not None
+            await asyncio.sleep(0.05)
+            assert len(calls) == 1
+            clock.advance(listed.wake_at - clock.now())
+            assert (await host.result("r", 10)).text == "there it is"
+            assert len(calls) == 2
+
+    asyncio.run(main())
+
+
+def test_a_question_that_expires_is_answered_by_its_time() -> None:
+    """Nobody has decided: the run goes on with a no."""
+
+    async def main() -> None:
+        clock = ManualClock(1e9)
+
+        @tool
+        def pay() -> str:
+            """Pay."""
+            raise AssertionError("nobody has said yes")
+
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("pay", {}), "not paid"),
+            tools=[pay],
+            confirmation_strategies={"pay": WithQuestionOptions(AlwaysAskPolicy(), expires_s=60)},
+            clock=clock,
+        )
+        async with LocalHost({"clerk": agent}, MemoryJournal(), clock=clock, look_s=0.01) as host:
+            await host.start("clerk", "pay", run_id="r")
+            await asked_of(host, "r")
+            await settled(lambda: host.health().running == 0)
+            clock.advance(61)
+            assert (await host.result("r", 10)).text == "not paid"
+
+    asyncio.run(main())
+
+
+def test_a_run_that_cannot_go_on_is_tried_later_and_later() -> None:
+    """What keeps it is said, and others are not kept by it."""
+
+    async def main() -> None:
+        clock, tries = ManualClock(1e9), list[float]()
+
+        @before_model
+        def look_up(ask: AskModel, run: Run[Any]) -> None:
+            tries.append(clock.now())
+            if len(tries) < 3:
+                raise ConnectionError("the prompts are away")
+
+        script = ScriptedChatGenerator("done")
+        agent = Agent(chat_generator=script, hooks=[look_up], clock=clock)
+        async with LocalHost({"clerk": agent}, MemoryJournal(), clock=clock, look_s=0.01) as host:
+            await host.start("clerk", "pay", run_id="r")
+            await settled(lambda: bool(host.health().faults))
+            assert host.health().faults == {"r": "HookError"}
+            await asyncio.sleep(0.05)
+            assert len(tries) == 1
+            clock.advance(1.01)
+            await settled(lambda: len(tries) == 2)
+            clock.advance(2.01)
+            assert (await host.result("r", 10)).text == "done"
+            await settled(lambda: not host.health().faults)
+
+    asyncio.run(main())
+
+
+def test_runs_of_other_agents_are_left_alone() -> None:
+    """They are another host's; what is asked about them is refused by name."""
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        async with LocalHost(host_agents(), journal) as host:
+            await host.start("clerk", "pay", run_id="c")
+            call = (await asked_of(host, "c")).call
+            await host.start("echo", "hi", run_id="e")
+            await host.result("e")
+        fewer = {"echo": host_agents()["echo"]}
+        async with LocalHost(fewer, journal, look_s=0.01) as host:
+            assert await host.pending() == []
+            refused = [await host.send("c", call.confirm()), await host.start("clerk", "x")]
+            assert [one.why for one in refused if isinstance(one, HostRefusal)] == [
+                "other_agent",
+                "unknown_agent",
+            ]
+            said = await host.send("c", ChatMessage.from_user("x"))
+            assert isinstance(said, HostRefusal)
+            assert said.why == "other_agent"
+            with pytest.raises(UnknownAgentError, match=r"run 'c' is of agent 'clerk'; .* 'echo'"):
+                await host.run("c")
+            with pytest.raises(UnknownAgentError):
+                await host.result("c")
+
+    asyncio.run(main())
+
+
+def test_a_host_needs_agents_and_claims() -> None:
+    """Without them it could not keep its word."""
+
+    class Plain(MemoryJournal):
+        """A journal without claims."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            del self.claims
+
+    with pytest.raises(ValueError, match="a host needs agents"):
+        LocalHost({}, MemoryJournal())
+    with pytest.raises(ValueError, match="a journal with claims"):
+        LocalHost(host_agents(), Plain())
+
+
+def test_blocking_code_has_the_same_host() -> None:
+    """Each call waits in its thread."""
+    with BlockingHost(LocalHost(host_agents(), MemoryJournal())) as host:
+        assert host.start("echo", "one two", run_id="r") == Accepted("r", is_new=True)
+        assert host.result("r").text == "one two (1)"
+        assert [one.kind for one in host.watch("r") if isinstance(one, Entry)][-1] == "ModelReplied"
+        assert next(host.watch("r", after=0)) is not None
+        assert host.run("r").listed == host.runs(limit=1)[0]
+        assert isinstance(host.send("r", CancelRequested("x")), HostRefusal)
+        assert list(host.pending()) == []
+        assert [agent.name for agent in host.agents()] == ["clerk", "echo", "failing", "sleeper"]
+
+
+def test_a_fingerprint_is_of_the_rules_alone() -> None:
+    """What the tools do may change; what they take, and where it goes, may not."""
+
+    def of(**options: Any) -> str:
+        @tool
+        def look(place: str) -> str:
+            """Look."""
+            return place
+
+        given: dict[str, Any] = {
+            "chat_generator": ScriptedChatGenerator("x"),
+            "tools": [look],
+            **options,
+        }
+        return rules_fingerprint(Agent(**given).spec)
+
+    @tool
+    def look(place: str) -> str:
+        """Look closely."""
+        return place * 2
+
+    @tool(name="look")
+    def elsewhere(where: str) -> str:
+        """Look."""
+        return where
+
+    same = of()
+    assert of(tools=[look]) == of(system_prompt="Look!") == of(name="x") == same
+    changed = [
+        of(tools=[elsewhere]),
+        of(exit_conditions=["look"]),
+        of(max_agent_steps=3),
+        of(state_schema={"a": {"type": int}}),
+        of(output_type=int),
+        of(model_retries=0),
+    ]
+    assert len({same, *changed}) == 7

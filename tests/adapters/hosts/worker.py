@@ -1,0 +1,77 @@
+"""A process that hosts runs until it is told to end, or is killed: ``worker.py STORE FOLDER``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from detent import NEVER_RAN, Agent, ChatMessage, IdempotencyKey, SQLiteJournal, ToolCall, tool
+from detent.hosts import LocalHost, serve_until_signal
+from detent.journals import DirectoryJournal, Journal, PostgresJournal
+from detent.models import ChatReply
+
+TURNS = 3
+
+
+class Script:
+    """Pays in each of some turns, then it is done."""
+
+    async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
+        """The next reply."""
+        await asyncio.sleep(0.01)
+        turn = sum(message.role == "assistant" for message in messages)
+        if turn == TURNS:
+            return ChatReply(ChatMessage.from_assistant("done"))
+        calls = [ToolCall("pay", {"who": who}) for who in ("Ann", "Bob")]
+        return ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+
+
+def payer(folder: Path, **options: Any) -> Agent[Any, Any]:
+    """Pays two people at a time, and writes down each payment by its key."""
+    paid = folder / "paid.txt"
+
+    def look_up(arguments: object, key: IdempotencyKey) -> object:
+        is_there = paid.exists() and f"{key}" in paid.read_text().split()
+        return "paid" if is_there else NEVER_RAN
+
+    @tool(on_unknown=look_up)
+    def pay(who: str, key: IdempotencyKey) -> str:
+        """Pay."""
+        time.sleep(0.02)
+        (folder / "begun").touch()
+        while (folder / "hold").exists():
+            time.sleep(0.01)
+        with paid.open("a") as file:
+            file.write(f"{key}\n")
+        return "paid"
+
+    return Agent(chat_generator=Script(), tools=[pay], **options)
+
+
+def journal_at(store: str) -> Journal:
+    """The store that a text names."""
+    if store.startswith("postgres"):
+        return PostgresJournal(store)
+    return SQLiteJournal(store) if store.endswith(".db") else DirectoryJournal(store)
+
+
+def host_at(store: str, folder: Path) -> LocalHost:
+    """A host of the store."""
+    return LocalHost({"payer": payer(folder)}, journal_at(store), look_s=0.1)
+
+
+def main(store: str, folder: str) -> None:
+    """Host until the end."""
+    host = host_at(store, Path(folder))
+    number = asyncio.run(
+        serve_until_signal(host, lambda: print("ready", flush=True))  # noqa: T201 - for the test
+    )
+    print(f"ended by {number}")  # noqa: T201 - as above
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,31 @@
+"""The page that says where a promise is tested names tests that there are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+PAGE = TESTS.parent / "docs" / "reference" / "haystack-behaviour.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", TEXT)))
+GROUPS = ("State", "Tool", "Toolset", "Tool invoker", "Agent", "Breakpoints", "Confirmation")
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED, ids=[name for _, name in NAMED])
+def test_a_test_that_is_named_is_there(file: str, name: str) -> None:
+    """In the file that is named."""
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_each_promise_has_a_test_or_a_reason() -> None:
+    """In each group there are some, and no cell is empty."""
+    rows = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| ")]
+    answers = [row[-1] for row in rows if not row[0].startswith("| Promise")]
+    assert len(answers) > 60
+    assert [one for one in answers if "::" not in one and "differs" not in one] == []
+    assert all(f"## {group}" in TEXT for group in GROUPS)
