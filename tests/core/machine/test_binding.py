@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from time import process_time
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from attrs import evolve
 
 from detent import State, Tool, ToolCall
 from detent.approvals import Allow, Ask, Deny
+from detent.core.machine import binding
 from detent.core.machine.binding import binding_of, inputs_in
 from detent.core.run.approval import Binding
 from detent.core.run.refs import CallRef
@@ -127,3 +130,29 @@ def test_a_number_of_attempts_is_one_at_least() -> None:
     """None is as many as the tool tries."""
     with pytest.raises(ValueError, match="'attempts' is a number above 0, got 0"):
         Ask(attempts=0)
+
+
+def test_many_long_calls_are_read_once_each_not_at_each_event() -> None:
+    """What is owed is asked for at each event: all of 128 calls would be read 128 times."""
+    long = {"to": "x" * 80_000, "amount": 5}
+    run = waiting(spec := spec_of(lambda call, tool, run: Ask()), *[long] * 128)
+
+    began = process_time()
+    owed = [due(spec, run) for _ in range(200)]
+    took_s = process_time() - began
+
+    assert all(isinstance(one, AskHuman) for one in owed[-1])
+    assert took_s < 2
+
+
+def test_what_is_known_of_a_call_is_forgotten_with_it() -> None:
+    """Nothing is kept for a call or a tool that nobody has any more."""
+    gc.collect()
+    before = len(binding._DIGESTS)
+    call = ToolCall("pay", FIVE)
+    binding.arguments_bound(call, PAY)
+    assert len(binding._DIGESTS) == before + 1
+    del call
+    gc.collect()
+
+    assert len(binding._DIGESTS) <= before

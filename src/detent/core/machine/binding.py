@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
@@ -29,9 +30,25 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     )
 
 
+_DIGESTS: dict[tuple[int, int], tuple[ref[ToolCall], ref[Tool], str]] = {}
+
+
 def arguments_bound(call: ToolCall, tool: Tool) -> str:
-    """The digest of the arguments that the tool will get for a call."""
-    return hashed(with_defaults(call, tool))
+    """The digest of the arguments that the tool will get for a call.
+
+    It is made once while both live, as neither can change: what is owed is asked for at each event,
+    and each of many long calls would be read as often as there are calls.
+    """
+    key = id(call), id(tool)
+    known = _DIGESTS.get(key)
+    if known is None or known[0]() is not call or known[1]() is not tool:
+
+        def forget(_: object) -> None:
+            _DIGESTS.pop(key, None)
+
+        known = ref(call, forget), ref(tool, forget), hashed(with_defaults(call, tool))
+        _DIGESTS[key] = known
+    return known[2]
 
 
 def inputs_in(
