@@ -13,15 +13,18 @@ from detent import State, Tool, ToolCall
 from detent.approvals import Allow, Ask, Deny
 from detent.core.machine import binding
 from detent.core.machine.binding import binding_of, inputs_in
-from detent.core.run.approval import Binding
+from detent.core.run.approval import Binding, Confirmed
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Acting, AwaitingDecision, Ready, Run
 from detent.machine import (
     AskHuman,
     CallRewritten,
+    GrantRevoked,
+    HumanDecided,
     Judge,
     Judged,
     Resumed,
+    RunTool,
     ToolStarted,
     due,
     step,
@@ -156,3 +159,22 @@ def test_what_is_known_of_a_call_is_forgotten_with_it() -> None:
     gc.collect()
 
     assert len(binding._DIGESTS) <= before
+
+
+@pytest.mark.parametrize("is_revoked", [True, False])
+def test_a_call_that_a_revoked_grant_let_run_is_judged_again(is_revoked: bool) -> None:  # noqa: FBT001 - parametrised
+    """It has not begun: what was confirmed for another call lets nothing begin any more."""
+    spec = spec_of()
+    run = waiting(spec, FIVE, FIVE)
+    asked = [one for one in due(spec, run) if isinstance(one, AskHuman)]
+    run = step(spec, run, HumanDecided(FIRST, asked[0].digest, Confirmed("arguments")))
+    assert [type(one) for one in due(spec, run)] == [RunTool, RunTool]
+    if is_revoked:
+        run = step(spec, run, GrantRevoked(FIRST))
+
+    owed = {one.ref: type(one) for one in due(spec, run) if isinstance(one, RunTool | Judge)}
+
+    assert owed == {FIRST: RunTool, CallRef(1, 1): Judge if is_revoked else RunTool}
+    for asked_again in [one for one in due(spec, run) if isinstance(one, Judge)]:
+        run = step(spec, run, Judged(asked_again.ref, Ask(), binding=asked_again.binding))
+    assert isinstance(run.slots[1].status, AwaitingDecision if is_revoked else Ready)

@@ -320,7 +320,7 @@ def match_decision(
 def _outdated(spec: AgentSpec[Any], run: Run[Any], slot: Slot, decided: Decision) -> Refusal | None:
     """Why a yes is about something else than what would run. A no always counts."""
     now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-    if isinstance(decided, Rejected) or not is_unfit(spec, slot, now):
+    if isinstance(decided, Rejected) or not is_unfit(spec, run, slot, now):
         return None
     status = slot.status
     said = status.binding.changes(now) if isinstance(status, AwaitingDecision) else []
