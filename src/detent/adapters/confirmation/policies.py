@@ -179,7 +179,7 @@ class AskOverBudget(Rule):
         past = [with_defaults(one, tool) for one in _let_through(run, tool)]
         amounts = [arguments.get(self.parameter) for arguments in past]
         # An amount below zero would make room for more than the budget, confirmed or not.
-        spent = sum(max(amount, 0) for amount in amounts if _is_amount(amount))
+        spent = sum(max(amount, 0) for amount in amounts if isinstance(amount, int | float))
         value = with_defaults(call, tool).get(self.parameter)
         if _is_amount(value) and value >= 0 and spent + value <= self.budget:
             return Allow()
