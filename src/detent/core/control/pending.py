@@ -78,9 +78,7 @@ class ToolExecutionDecision:
     tool_call_id: str | None = field(default=None, validator=_TEXT)
     feedback: str | None = field(default=None, validator=_TEXT)
     final_tool_params: dict[str, Any] | None = field(
-        default=None,
-        validator=of_kind(dict, "a dict", or_none=True),
-        repr=lambda given: f"<{', '.join(given or ())}>",  # it knows not which are secret
+        default=None, repr=False, validator=of_kind(dict, "a dict", or_none=True)
     )
     digest: str | None = field(default=None, kw_only=True, validator=_TEXT)
     by: str | None = field(default=None, kw_only=True, validator=_TEXT)
