@@ -16,6 +16,7 @@ import detent.approvals
 import detent.hosts
 import detent.journals
 import detent.machine
+import detent.mcp
 import detent.models
 import detent.telemetry
 import detent.testing
@@ -26,6 +27,7 @@ SUBJECTS = [
     detent.hosts,
     detent.journals,
     detent.machine,
+    detent.mcp,
     detent.models,
     detent.telemetry,
     detent.testing,
@@ -34,7 +36,7 @@ SUBJECTS = [
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120
 HEAVY = {
-    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs"),
+    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs", "mcp"),
     *("opentelemetry", "returns", "rich", "typeguard", "xllamacpp"),
 }
 

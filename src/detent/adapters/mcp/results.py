@@ -1,0 +1,88 @@
+"""What a server's tool has given, as parts of a message."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from detent.adapters.mcp.faults import MCPToolError
+from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
+from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent
+from detent.core.schema.validation import Validator
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+FAULTS_MAX = 3
+
+
+def parts_of(result: types.CallToolResult, schema: object = None) -> str | list[ResultPart]:
+    """The result as text, or as parts.
+
+    A server says a structured result as text, too: where it does not, here is its JSON.
+
+    Raises:
+        MCPToolError: the tool says that it has failed, or the result is not what the server's own
+            schema says, or is damaged.
+    """
+    parts: list[ResultPart] = [_part(block) for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [TextContent(json.dumps(result.structured_content, ensure_ascii=False))]
+    texts = [part.text for part in parts if isinstance(part, TextContent)]
+    if result.is_error:
+        raise MCPToolError("\n".join(texts) or "it failed, and does not say why")
+    if schema is not None:
+        _require_fit(result.structured_content, schema)
+    return "\n".join(texts) if len(texts) == len(parts) else parts
+
+
+def _part(block: types.ContentBlock) -> ResultPart:
+    match block.type:
+        case "text":
+            return TextContent(block.text)
+        case "image":
+            return ImageContent(_base64(block.data), block.mime_type)
+        case "audio":
+            return FileContent(_base64(block.data), block.mime_type)
+        case "resource_link":
+            link = block.model_dump(
+                mode="json", by_alias=True, exclude_none=True, include=_LINK, warnings=False
+            )
+            return TextContent(json.dumps(link, ensure_ascii=False))
+        case "resource":
+            return _resource(block.resource)
+
+
+_LINK = {"uri", "name", "title", "description", "mime_type", "size"}
+
+
+def _resource(found: types.TextResourceContents | types.BlobResourceContents) -> ResultPart:
+    blob: str | None = getattr(found, "blob", None)
+    if blob is None:
+        return TextContent(str(getattr(found, "text", "")))
+    name = urlsplit(str(found.uri)).path.rpartition("/")[2]
+    kind = found.mime_type or "application/octet-stream"
+    if kind.startswith("image/"):
+        return ImageContent(_base64(blob), kind)
+    return FileContent(_base64(blob), kind, name or None)
+
+
+def _base64(text: str) -> str:
+    try:
+        b64decode(text, validate=True)
+    except ValueError:
+        raise MCPToolError("a part of its result is no base64") from None
+    return text
+
+
+def _require_fit(value: Any, schema: object) -> None:
+    """Raise MCPToolError where a result is not what the server's own schema says."""
+    try:
+        faults = Validator(plain_schema(schema)).faults(value, "the result")
+    except (SchemaRefusedError, ValueError):
+        return  # the schema of a result is a help; one that is none takes nothing from the result
+    if faults:
+        told = "; ".join(faults[:FAULTS_MAX])
+        raise MCPToolError(f"its result is not what its server says that it is: {told}")

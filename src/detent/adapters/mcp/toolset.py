@@ -1,0 +1,266 @@
+"""The tools of an MCP server, as a toolset."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+from detent.adapters.mcp.definitions import (
+    Definition,
+    Listing,
+    MCPTool,
+    ToolRule,
+    missing,
+    tools_of,
+)
+from detent.adapters.mcp.faults import MCPServerError
+from detent.adapters.system.threads_and_loops import in_background
+from detent.adapters.tools.toolsets import Toolset
+from detent.core.chat.messages import ResultPart
+from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
+from detent.core.tools.signature import ToolFunction
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import thaw
+from detent.ports.chat import AsyncChatGenerator, ChatGenerator
+from detent.ports.confirmation import ConfirmationUI
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp import Client, StdioServerParameters
+    from mcp.client import Transport
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+MESSAGE_MAX = 8 * 1024 * 1024
+"""How many bytes one message of a server may have, unless said otherwise."""
+
+MCPSource: TypeAlias = (
+    "str | StdioServerParameters | MCPServer | Server[Any] | Callable[[], Transport]"
+)
+"""Where a server is: its URL, the command to begin it with, the server itself in this process, or a
+function that makes a transport of the SDK, for all else."""
+
+
+@frozen
+class MCPProgress:
+    """How far a call is, as its server says: a claim.
+
+    Attributes:
+        server: what the toolset calls the server.
+        tool: what the agent calls the tool.
+        call: the call's `IdempotencyKey`.
+        progress: how much is done.
+        total: of how much; None where that is not known.
+        message: in words.
+    """
+
+    server: str
+    tool: str
+    call: str
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class MCPToolset(Toolset):
+    """The tools of an MCP server, over stdio, over streamable HTTP, or in this process.
+
+    An agent connects it before its first run, and looks at the beginning of each run what the
+    server offers then. It works for blocking and for async agents at the same time: the connection
+    lives in an event loop of its own. Whoever makes it closes it: by `close`, or by ``with``.
+
+    What a server says of itself is a claim. Its results bear the label "untrusted"; its hints count
+    for nothing unless `trust_hints` says so. What a human approves is bound to the server, to what
+    it says that it is, and to the whole definition of the tool: if any of it changes, the call is
+    asked about again, or, where it has begun already, is not made.
+
+    Attributes:
+        left_out: why each tool of the server that cannot be used is left out, by its name.
+
+    Args:
+        server: its URL, `StdioServerParameters`, a server in this process, or a function that makes
+            a transport of the SDK.
+        name: what it is called here: letters, digits, "-", and "_" between them.
+        prefix: what the names of its tools begin with; None is the name and two underscores, so
+            that no server can take the name of another one's tool.
+        tools: the names, as the server says them, of those that are wanted; None is all.
+        trust_hints: whether what the server says of its tools counts: that one changes nothing
+            (`MCPTool.is_read_only`), or may be called twice (then ``on_unknown`` is "rerun").
+        labels: what the results bear.
+        headers: sent with each HTTP request, such as an authorization.
+        auth: of httpx2: for OAuth the SDK's `OAuthClientProvider`.
+        ui: who answers what the server asks; without it, it cannot ask.
+        sampling: the model that the server may ask, each time that the `ui` allows it; without it,
+            it may ask none.
+        on_progress: is told how far calls are, in the event loop of the connection.
+        connect_timeout_s: seconds that connecting and listing may take.
+        timeout_s: seconds that a call may take, with all that is asked meanwhile; None is no limit.
+        message_max: bytes that one message of the server may have.
+        mode: of the SDK: which era of the protocol to speak.
+
+    Raises:
+        ValueError: the name is none, or an option does not fit the others.
+        TypeError: `tools` is one text.
+        ImportError: the SDK is not installed: the extra ``mcp`` brings it.
+    """
+
+    def __init__(
+        self,
+        server: MCPSource,
+        *,
+        name: str,
+        prefix: str | None = None,
+        tools: Collection[str] | None = None,
+        trust_hints: bool = False,
+        labels: Iterable[str] = ("untrusted",),
+        headers: Mapping[str, str] | None = None,
+        auth: httpx2.Auth | None = None,
+        ui: ConfirmationUI | None = None,
+        sampling: ChatGenerator | AsyncChatGenerator | None = None,
+        on_progress: Callable[[MCPProgress], object] | None = None,
+        connect_timeout_s: float = 30.0,
+        timeout_s: float | None = 300.0,
+        message_max: int = MESSAGE_MAX,
+        mode: Literal["auto", "legacy"] = "auto",
+    ) -> None:
+        super().__init__()
+        if not re.fullmatch(r"[a-zA-Z0-9-]+(_[a-zA-Z0-9-]+)*", name):
+            raise ValueError(f"a name has letters, digits, '-', and '_' between them, got {name!r}")
+        if sampling is not None and ui is None:
+            raise ValueError("sampling needs a ui, which is asked each time before the model is")
+        if isinstance(tools, str):
+            raise TypeError(f"tools are a list of names: tools=[{tools!r}]")
+        if not 0 < connect_timeout_s < inf:
+            raise ValueError(f"connect_timeout_s is a number above 0, got {connect_timeout_s!r}")
+        only = None if tools is None else frozenset(tools)
+        start = f"{name}__" if prefix is None else prefix
+        self._rule = ToolRule(name, start, only, trust_hints, timeout_s, tuple(labels))
+        self._on_progress = on_progress
+        self._listed: tuple[MCPTool, ...] = ()
+        self._reach = _Reach(server, headers, auth, message_max, mode)
+        self.left_out: Mapping[str, str] = {}
+        _require_sdk()
+        from detent.adapters.mcp.asking import Answering
+        from detent.adapters.mcp.sessions import Line, Way
+
+        answering = Answering(name, ui, sampling)
+        client = partial(self._reach.client, answering)
+        way = Way(name, self._reach.identity(), client, connect_timeout_s, self._take)
+        self._line = Line(way)
+
+    @property
+    def name(self) -> str:
+        """What the server is called here."""
+        return self._rule.server
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools that the server offered when it was last asked, and those that were added."""
+        return iter((*self._listed, *self._tools))
+
+    def warm_up(self) -> None:
+        """Connect, and look which tools there are.
+
+        Raises:
+            MCPServerError: that does not work, or the server lacks a tool that is wanted.
+        """
+        session = in_background(self._line.session()).result()
+        if lacking := missing(self._rule.only, session.listing):
+            raise MCPServerError(self.name, f"it has no tools {lacking}")
+
+    def close(self) -> None:
+        """End the connection, and the server if it is a process of ours. A later call connects."""
+        in_background(self._line.close()).result()
+
+    def __enter__(self) -> Self:
+        self.warm_up()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _take(self, listing: Listing) -> None:
+        self._listed, self.left_out = tools_of(listing, self._rule, self._function)
+
+    def _function(self, definition: Definition) -> ToolFunction:
+        """What calls a tool, from any event loop."""
+        from detent.adapters.mcp.results import parts_of
+        from detent.adapters.mcp.sessions import Asked
+
+        async def call_at_server(
+            *, detent_call: IdempotencyKey = NO_KEY, **arguments: object
+        ) -> str | list[ResultPart]:
+            key = sha256(detent_call.encode()).hexdigest() if detent_call else ""
+            told = partial(self._told, definition.name, detent_call)
+            asked = Asked(definition, thaw(arguments), key, told)
+            result = await asyncio.wrap_future(in_background(self._line.call(asked)))
+            return parts_of(result, definition.data.get("outputSchema"))
+
+        return call_at_server
+
+    def _told(
+        self, tool: str, call: str, progress: float, total: float | None, message: str | None
+    ) -> None:
+        if self._on_progress is not None:
+            name = f"{self._rule.prefix}{tool}"
+            self._on_progress(MCPProgress(self.name, name, call, progress, total, message))
+
+
+@frozen
+class _Reach:
+    """Where the server is, and how it is spoken to."""
+
+    server: Any
+    headers: Mapping[str, str] | None
+    auth: Any
+    message_max: int
+    mode: Literal["auto", "legacy"]
+
+    def identity(self) -> tuple[object, ...]:
+        """Where it is. Secrets in a URL are no part of that."""
+        if isinstance(self.server, str):
+            parts = urlsplit(self.server)
+            return ("http", parts.scheme, parts.hostname, parts.port, parts.path)
+        if (command := getattr(self.server, "command", None)) is not None:
+            return ("stdio", command, list(self.server.args), str(self.server.cwd))
+        return ("given",)
+
+    def client(self, answering: Any, heard: Any) -> Client:
+        """What connects to it."""
+        from mcp import Client
+        from mcp_types import Implementation
+
+        return Client(
+            self._target(),
+            cache=None,
+            mode=self.mode,
+            message_handler=heard,
+            client_info=Implementation(name="detent", version=version("detent")),
+            elicitation_callback=answering.elicit if answering.ui else None,
+            sampling_callback=answering.sample if answering.sampling else None,
+        )
+
+    def _target(self) -> Any:
+        from mcp import StdioServerParameters
+
+        from detent.adapters.mcp.transports import bounded_http, bounded_stdio
+
+        if isinstance(self.server, str):
+            return bounded_http(self.server, self.headers, self.auth, self.message_max)
+        if isinstance(self.server, StdioServerParameters):
+            return bounded_stdio(self.server, self.message_max)
+        return self.server() if callable(self.server) else self.server
+
+
+def _require_sdk() -> None:
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:  # 1.x has no mcp_types
+        raise ImportError("MCP needs the SDK, 2.3 or later: pip install 'detent[mcp]'")
