@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from attrs import frozen
@@ -201,7 +201,8 @@ class MCPToolset(Toolset):
         ) -> str | list[ResultPart]:
             key = sha256(detent_call.encode()).hexdigest() if detent_call else ""
             told = partial(self._told, definition.name, detent_call)
-            asked = Asked(definition, thaw(arguments), key, told)
+            given = cast("dict[str, Any]", thaw(arguments))
+            asked = Asked(definition, given, key, told)
             result = await asyncio.wrap_future(in_background(self._line.call(asked)))
             return parts_of(result, definition.data.get("outputSchema"))
 

@@ -117,7 +117,7 @@ async def _read(process: asyncio.subprocess.Process, to_client: Any) -> None:
             try:
                 line = await _stdout(process).readline()
             except ValueError:  # longer than the limit
-                return
+                break
             if not line:
                 return
             try:
@@ -127,6 +127,7 @@ async def _read(process: asyncio.subprocess.Process, to_client: Any) -> None:
                 continue
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await to_client.send(SessionMessage(message))
+        _tell(process, signal.SIGKILL)  # what writes so does not end by being asked to
 
 
 async def _write(process: asyncio.subprocess.Process, from_client: Any, to_client: Any) -> None:
@@ -152,10 +153,15 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if await _has_ended(process):
             break
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+        _tell(process, number)
     await _has_ended(process)
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - nothing public does
+
+
+def _tell(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send a signal to it and to all that it has begun."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
 
 
 async def _has_ended(process: asyncio.subprocess.Process) -> bool:
