@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from math import inf, nextafter
 from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
 from typing import TypeVar
@@ -35,7 +36,7 @@ T = TypeVar("T")
 
 CLAIM_S = 15.0
 """How long a claim holds unless it is renewed."""
-FOREVER = float("inf")
+FOREVER = inf
 FIRST_LOOK_S, LAST_LOOK_S = 0.05, 1.0
 """How far apart the looks are at a run that somebody else drives: at first, and at last."""
 
@@ -100,6 +101,7 @@ class Keeper:
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
         self._clock = SystemClock() if clock is None else clock
+        self._last = -inf
         self._lock = RLock()  # what is held; nobody asks the store behind it
         self._renewing = RLock()  # who we are; nobody waits for it who is sure
         self._held: dict[str, tuple[ReferenceType[Lease] | None, Claim]] = {}
@@ -123,7 +125,7 @@ class Keeper:
             if not (found is None or take_over):
                 yield from self._ask(partial(self._require_free, run_id, found))
             owner = yield from self._sure_owner_steps()
-            claim = next_claim(found, owner, self._clock.now())
+            claim = next_claim(found, owner, self._instant())
             lease = Lease(self, run_id, claim)
             if (yield from self._swap(lease, found, claim)):
                 return lease
@@ -137,6 +139,12 @@ class Keeper:
             JournalError: the store cannot be asked.
         """
         return self._ask(lambda: self._require_free(run_id, self._claims.find(run_id)))
+
+    def _instant(self) -> float:
+        """Now, and never twice the same: two who claim a run at once can tell their claims apart."""
+        with self._lock:
+            self._last = max(self._clock.now(), nextafter(self._last, inf))
+            return self._last
 
     def _ask(self, call: Callable[[], T]) -> Steps[T]:
         """What the store says; nobody waits for one in memory."""
