@@ -21,6 +21,7 @@ DOORS = (
     "detent.hosts",
     "detent.journals",
     "detent.machine",
+    "detent.web",
 )
 LEFT_OUT = ("detent.adapters.testing", "detent.testing", "detent.__main__", "detent.adapters.cli")
 """Where errors are of tests alone, or loading is running."""

@@ -19,6 +19,7 @@ import detent.machine
 import detent.models
 import detent.telemetry
 import detent.testing
+import detent.web
 
 SUBJECTS = [
     detent.approvals,
@@ -28,6 +29,7 @@ SUBJECTS = [
     detent.models,
     detent.telemetry,
     detent.testing,
+    detent.web,
 ]
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120

@@ -17,6 +17,7 @@ DOORS = (
     "detent.models",
     "detent.telemetry",
     "detent.testing",
+    "detent.web",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)
 NOUN = re.compile(r"`([A-Z]\w+)`")

@@ -579,8 +579,8 @@ def test_a_machine_that_has_slept_is_not_sure(
 ) -> None:
     """Its time of day may stand where it stood."""
     lease = at_once(keeper(claims, clock).take_steps("r"))
-    now = leases._run_time()
-    monkeypatch.setattr(leases, "_run_time", lambda: now + CLOCK_S)
+    now = leases.run_time()
+    monkeypatch.setattr(leases, "run_time", lambda: now + CLOCK_S)
 
     assert not lease.is_sure
 

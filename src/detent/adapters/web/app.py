@@ -1,0 +1,166 @@
+"""The app: which page is where, who may open it, and what each answer says for its protection."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from detent.adapters.web import inbox, live, runs
+from detent.adapters.web.people import NAME, Person, SignIn, Tokens
+from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
+from detent.adapters.web.rendering import base_of, page
+from detent.ports.hosting import Host
+
+Page = Callable[[Request], Awaitable[Response]]
+SESSION_S = 12 * 60 * 60
+"""How long a session lasts, in seconds."""
+FORM_BYTES, FORM_FIELDS = 1_000_000, 2_000
+"""How large a form may be."""
+
+
+def web_app(
+    host: Host,
+    *,
+    sign_in: SignIn | None = None,
+    secret: str | None = None,
+    allowed_hosts: Sequence[str] | None = None,
+    https_only: bool = False,
+) -> Starlette:
+    """An ASGI app with the inbox and the runs of a host, to serve or to mount into another app.
+
+    Args:
+        host: whose runs are shown, and who is told what people decide.
+        sign_in: says who somebody is: `Tokens`, or a function of the app around. Without it only
+            requests from this machine to this machine's own names are answered, and whoever makes
+            them is called "local".
+        secret: what sessions are signed with; without it one is drawn, and sessions end with the
+            process. Several processes need the same.
+        allowed_hosts: the names that this app answers to; without them any, but for an app without
+            `sign_in`.
+        https_only: whether the session's cookie is only sent over HTTPS.
+    """
+    names = allowed_hosts or (["*"] if sign_in else LOCAL_NAMES)
+    app = Starlette(
+        routes=_routes(sign_in),
+        middleware=[
+            Middleware(Headers),
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(names), www_redirect=False),
+            Middleware(
+                SessionMiddleware,
+                secret_key=secret or secrets.token_urlsafe(),
+                session_cookie="detent",
+                same_site="strict",
+                https_only=https_only,
+                max_age=SESSION_S,
+            ),
+        ],
+    )
+    app.state.host = host
+    return app
+
+
+def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
+    shown = {
+        "/": inbox.inbox,
+        "/part/questions": inbox.questions,
+        "/question/{digest}/{run_id:path}": inbox.question,
+        "/runs": runs.runs,
+        "/run/{run_id:path}": runs.run,
+        "/part/run/{run_id:path}": runs.run_part,
+        "/raw/{run_id:path}": runs.raw,
+        "/live/questions": live.questions,
+        "/live/run/{run_id:path}": live.run,
+    }
+    changing = {
+        "/decide": inbox.decide,
+        "/decide-many": inbox.decide_many,
+        "/cancel": runs.cancel,
+        "/go-on": runs.go_on,
+        "/try-again": runs.try_again,
+    }
+    routes: list[Route | Mount] = [
+        Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
+        *(Route(path, _known(one, sign_in)) for path, one in shown.items()),
+        *(
+            Route(path, _known(_ours(one), sign_in), methods=["POST"])
+            for path, one in changing.items()
+        ),
+    ]
+    if isinstance(sign_in, Tokens):
+        routes += [
+            Route("/sign-in", _sign_in_page, methods=["GET"]),
+            Route("/sign-in", _ours(_signing_in(sign_in)), methods=["POST"]),
+            Route("/sign-out", _ours(_sign_out), methods=["POST"]),
+        ]
+    return routes
+
+
+def _known(handler: Page, sign_in: SignIn | None) -> Page:
+    """The page, for people who have shown who they are."""
+
+    @wraps(handler)
+    async def guarded(request: Request) -> Response:
+        if sign_in is None:
+            if not is_local(request):
+                text = "nobody can sign in here, so that only this machine is answered"
+                return page(request, "refused.html", 403, text=text, details=())
+            person: Person | None = Person("local")
+        else:
+            person = await sign_in(request)
+        if person is None and isinstance(sign_in, Tokens):
+            return RedirectResponse(f"{base_of(request)}/sign-in", 303)
+        if person is None:
+            text = "you are not signed in"
+            return page(request, "refused.html", 401, text=text, details=())
+        request.state.person = person
+        return await handler(request)
+
+    return guarded
+
+
+def _ours(handler: Page) -> Page:
+    """The handler, for forms that a page of this session has sent."""
+
+    @wraps(handler)
+    async def guarded(request: Request) -> Response:
+        async with request.form(max_fields=FORM_FIELDS, max_files=0) as form:
+            why = forgery(request, str(form.get("csrf", "")))
+            if why is not None:
+                text = f"This was not done: {why}."
+                return page(request, "refused.html", 403, text=text, details=())
+            request.state.form = form
+            return await handler(request)
+
+    return guarded
+
+
+async def _sign_in_page(request: Request) -> Response:
+    return page(request, "sign_in.html", failed=False)
+
+
+def _signing_in(tokens: Tokens) -> Page:
+    async def sign_in(request: Request) -> Response:
+        person = tokens.person(str(request.state.form.get("token", "")).strip())
+        if person is None:
+            return page(request, "sign_in.html", 403, failed=True)
+        request.session.clear()  # what was known of this session before, others may know
+        request.session[NAME] = person.name
+        return RedirectResponse(f"{base_of(request)}/", 303)
+
+    return sign_in
+
+
+async def _sign_out(request: Request) -> Response:
+    request.session.clear()
+    return RedirectResponse(f"{base_of(request)}/sign-in", 303)

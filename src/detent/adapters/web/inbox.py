@@ -1,0 +1,224 @@
+"""The inbox: every question of every run, and what people decide."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import frozen
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from detent.adapters.web.arguments import (
+    Change,
+    FormError,
+    arguments_in,
+    changes,
+    fields_of,
+)
+from detent.adapters.web.rendering import base_of, page
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.run.approval import SCOPES, Scope
+from detent.ports.hosting import Host, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.journal import RunNotFoundError
+
+RUNS = 50
+"""Of how many runs a page has the questions."""
+
+
+def host_of(request: Request) -> Host:
+    """The host of the app."""
+    host: Host = request.app.state.host
+    return host
+
+
+def cursor_in(request: Request) -> tuple[float, str] | None:
+    """Behind which run a page begins. None is the first."""
+    try:
+        at, run_id = json.loads(request.query_params.get("before", "null")) or (None, None)
+        return None if at is None else (float(at), str(run_id))
+    except (ValueError, TypeError):
+        return None
+
+
+async def inbox(request: Request) -> Response:
+    """The questions that wait."""
+    return page(request, "inbox.html", **(await _questions(request)))
+
+
+async def questions(request: Request) -> Response:
+    """The same without what is around them: for a page that is open."""
+    return page(request, "questions.html", **(await _questions(request)))
+
+
+async def _questions(request: Request) -> dict[str, Any]:
+    agent = request.query_params.get("agent") or None
+    found = await host_of(request).pending(agent=agent, before=cursor_in(request), limit=RUNS)
+    runs = {one.call.run_id for one in found}
+    more = found[-1].cursor if len(runs) == RUNS else None
+    shown = [_shown(one) for one in found]
+    return {"questions": shown, "more": more, "agent": agent, "mark": marked(found)}
+
+
+def marked(questions: Iterable[PendingQuestion]) -> str:
+    """A short name for what waits: another one where anything else waits."""
+    digests = " ".join(one.call.digest for one in questions)
+    return hashlib.sha256(digests.encode()).hexdigest()[:16]
+
+
+@frozen
+class Shown:
+    """A question with what a page makes of it."""
+
+    asked: PendingQuestion
+    fields: tuple[Any, ...] = ()
+
+    @property
+    def call(self) -> PendingCall:
+        """The call that waits."""
+        return self.asked.call
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """For what a yes may count."""
+        return SCOPES[: SCOPES.index(self.call.answers.remember) + 1]
+
+    @property
+    def since(self) -> tuple[Change, ...]:
+        """What has changed since it was decided about before."""
+        call = self.call
+        if not (call.changed and call.former):
+            return ()
+        return changes({**call.former, **call.former_state}, {**call.arguments, **call.state})
+
+
+def _shown(question: PendingQuestion) -> Shown:
+    return Shown(question, fields_of(question.call))
+
+
+async def question(request: Request) -> Response:
+    """One question, with all that can be answered."""
+    run_id, digest = request.path_params["run_id"], request.path_params["digest"]
+    found = await _find(request, run_id, digest)
+    if found is None:
+        return await _gone(request, run_id, digest)
+    return page(request, "question.html", question=found, faults=(), entered={})
+
+
+async def _find(request: Request, run_id: str, digest: str) -> Shown | None:
+    try:
+        hosted = await host_of(request).run(run_id)
+    except (RunNotFoundError, UnknownAgentError):
+        return None
+    listed = hosted.listed
+    for call in hosted.pending:
+        if call.digest == digest:
+            return _shown(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
+    return None
+
+
+async def _gone(request: Request, run_id: str, digest: str) -> Response:
+    """What has become of a question that does not wait any more."""
+    try:
+        hosted = await host_of(request).run(run_id)
+    except RunNotFoundError:
+        return page(request, "refused.html", 404, text="There is no such run.", details=())
+    except UnknownAgentError as error:
+        return page(request, "refused.html", 404, text=str(error), details=())
+    said = hosted.run.decisions[-1:]
+    details = [
+        f"the last decision in this run was {type(one.decision).__name__.lower()}, about "
+        f"{one.call.tool_name}, by {one.by or 'somebody'}"
+        for one in said
+    ]
+    text = "This question waits no longer: it was answered, or what would run has changed."
+    return page(request, "refused.html", 409, text=text, details=details, run_id=run_id)
+
+
+async def decide(request: Request) -> Response:
+    """Decide one question as a form says; a change is shown before it counts."""
+    form = request.state.form
+    run_id, digest = str(form.get("run_id", "")), str(form.get("digest", ""))
+    found = await _find(request, run_id, digest)
+    if found is None:
+        return await _gone(request, run_id, digest)
+    call, by = found.call, request.state.person.name
+    text = str(form.get("text", "")).strip()
+    match form.get("answer"):
+        case "confirm":
+            scopes: dict[str, Scope] = {str(one): one for one in SCOPES}
+            remember = scopes.get(str(form.get("remember")), "call")
+            decision = call.confirm(by=by, remember=remember)
+        case "reject":
+            decision = call.reject(text or None, by=by)
+        case "respond" if text:
+            decision = call.respond(text, by=by)
+        case "review" | "modify" as step:
+            return await _modify(request, found, is_final=step == "modify")
+        case _:
+            return _again(request, found, ["say what the tool's answer is"])
+    return await _send(request, found, decision)
+
+
+async def _modify(request: Request, found: Shown, *, is_final: bool) -> Response:
+    form, call = request.state.form, found.call
+    try:
+        arguments = arguments_in(call, form)
+    except FormError as error:
+        return _again(request, found, [str(error)])
+    if faults := call.faults(arguments):
+        return _again(request, found, faults)
+    changed = changes(call.arguments, arguments)
+    if not changed:
+        return _again(request, found, ["nothing is changed: confirm it as it is"])
+    if not is_final:
+        return page(request, "review.html", question=found, changes=changed, form=form)
+    feedback = str(form.get("text", "")).strip() or None
+    decision = call.modify(arguments, feedback, by=request.state.person.name)
+    return await _send(request, found, decision)
+
+
+def _again(request: Request, found: Shown, faults: list[str]) -> Response:
+    entered = {name: str(value) for name, value in request.state.form.items()}
+    return page(request, "question.html", 422, question=found, faults=faults, entered=entered)
+
+
+async def _send(request: Request, found: Shown, decision: ToolExecutionDecision) -> Response:
+    said = await host_of(request).send(found.call.run_id, decision)
+    if isinstance(said, HostRefusal):
+        status = 422 if said.faults else 409
+        run_id = found.call.run_id
+        return page(
+            request, "refused.html", status, text=said.text, details=said.faults, run_id=run_id
+        )
+    return RedirectResponse(f"{base_of(request)}/", 303)
+
+
+async def decide_many(request: Request) -> Response:
+    """Show the questions that were chosen, all of what would run; then decide them alike."""
+    form = request.state.form
+    chosen: list[Shown] = []
+    for item in form.getlist("chosen"):
+        digest, _, run_id = str(item).partition(":")
+        found = await _find(request, run_id, digest)
+        if found is None:
+            return await _gone(request, run_id, digest)
+        chosen.append(found)
+    if not chosen:
+        return page(request, "refused.html", 422, text="Nothing is chosen.", details=())
+    answer = str(form.get("answer", ""))
+    if answer not in {"confirm", "reject"}:
+        return page(request, "many.html", questions=chosen)
+    by, text = request.state.person.name, str(form.get("text", "")).strip() or None
+    refused: list[str] = []
+    for one in chosen:
+        decision = one.call.confirm(by=by) if answer == "confirm" else one.call.reject(text, by=by)
+        said = await host_of(request).send(one.call.run_id, decision)
+        if isinstance(said, HostRefusal):
+            refused.append(f"{one.call.tool_name} of run {one.call.run_id}: {said.text}")
+    if refused:
+        told = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
+        return page(request, "refused.html", 409, text=told, details=refused)
+    return RedirectResponse(f"{base_of(request)}/", 303)

@@ -1,0 +1,72 @@
+"""Rendering: pages of templates, in which no text is markup."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import escape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from detent.adapters.web.people import Person
+from detent.adapters.web.protection import form_token
+from detent.adapters.web.shown import ago, as_json, clock_time, moment, visible, without_secrets
+from detent.core.chat.messages import ToolCall
+from detent.core.tools.masking import masked
+
+ENVIRONMENT = Environment(
+    loader=PackageLoader("detent.adapters.web"),
+    autoescape=True,
+    finalize=visible,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def _shown_arguments(call: ToolCall) -> dict[str, Any]:
+    return masked(call.arguments, call.secret)
+
+
+def _ago(at: float) -> str:
+    return ago(time.time() - at)
+
+
+def _wide_json(value: object) -> str:
+    return as_json(value, is_wide=True)
+
+
+def _segment(text: str) -> str:
+    return quote(text, safe="")
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "ago": _ago,
+    "as_json": as_json,
+    "clock_time": clock_time,
+    # what a form sends back must be what it was, to the letter: it is markup for nobody, and unseen
+    "forms": escape,
+    "masked": _shown_arguments,
+    "moment": moment,
+    "segment": _segment,
+    "wide_json": _wide_json,
+    "without": without_secrets,
+}
+ENVIRONMENT.filters |= FILTERS
+
+
+def base_of(request: Request) -> str:
+    """The path under which an app around has mounted these pages."""
+    return str(request.scope.get("root_path", ""))
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page, or a part of one."""
+    person: Person | None = getattr(request.state, "person", None)
+    common = {"base": base_of(request), "token": form_token(request), "person": person}
+    text = ENVIRONMENT.get_template(template).render(common | values)
+    return HTMLResponse(text, status)

@@ -1,0 +1,148 @@
+"""Runs: the list of them, and one with its conversation, its time and its events."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from detent.adapters.web.inbox import Shown, cursor_in, host_of
+from detent.adapters.web.rendering import base_of, page
+from detent.adapters.web.shown import secret_names, without_secrets
+from detent.adapters.web.timeline import picture_of
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import StoredDataError
+from detent.core.run.events import CancelRequested
+from detent.ports.hosting import (
+    HostedRun,
+    HostRefusal,
+    PendingQuestion,
+    Sent,
+    TryAgain,
+    UnknownAgentError,
+)
+from detent.ports.journal import Entry, RunNotFoundError
+
+PAGE = 50
+"""How many runs a list has."""
+STATUSES = ("running", "waiting", "failed", "done", "damaged")
+EVENTS_MAX = 5_000
+"""How many entries of a run are shown; the rest is in the raw data."""
+
+
+async def runs(request: Request) -> Response:
+    """A page of runs, the one last written to first."""
+    query = request.query_params
+    chosen = {name: query.get(name) or None for name in ("status", "agent", "thread_id")}
+    before = cursor_in(request)
+    found = await host_of(request).runs(**chosen, before=before, limit=PAGE)
+    more = found[-1].cursor if len(found) == PAGE else None
+    agents = await host_of(request).agents()
+    values: dict[str, Any] = {"runs": found, "more": more, "chosen": chosen, "agents": agents}
+    return page(request, "runs.html", **values, statuses=STATUSES)
+
+
+async def run(request: Request) -> Response:
+    """One run."""
+    return await _run(request, "run.html")
+
+
+async def run_part(request: Request) -> Response:
+    """The same without what is around it: for a page that is open."""
+    return await _run(request, "run_part.html")
+
+
+async def _run(request: Request, template: str) -> Response:
+    run_id = request.path_params["run_id"]
+    host = host_of(request)
+    try:
+        hosted = await host.run(run_id)
+        entries = await entries_of(request, hosted)
+    except RunNotFoundError:
+        return page(request, "refused.html", 404, text="There is no such run.", details=())
+    except (UnknownAgentError, StoredDataError) as error:
+        return page(request, "refused.html", 409, text=str(error), details=())
+    listed = hosted.listed
+    asked = [
+        Shown(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
+        for call in hosted.pending
+    ]
+    values: dict[str, Any] = {
+        "hosted": hosted,
+        "questions": asked,
+        "entries": entries[-EVENTS_MAX:],
+        "secret": _secret(hosted, entries),
+        "picture": picture_of(entries, time.time()),
+    }
+    return page(request, template, **values)
+
+
+async def entries_of(request: Request, hosted: HostedRun) -> list[Entry]:
+    """What has happened to a run by now."""
+    found: list[Entry] = []
+    watched = host_of(request).watch(hosted.listed.run_id)
+    try:
+        async for seen in watched:
+            if isinstance(seen, Entry):
+                found.append(seen)
+                if seen.position >= hosted.listed.length - 1:
+                    break
+    finally:
+        await watched.aclose()
+    return found
+
+
+def _secret(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
+    """The names of the arguments that nobody is shown, of any call in the run."""
+    asked = (name for call in hosted.pending for name in call.masked)
+    return frozenset((*asked, *(name for one in entries for name in secret_names(one.data))))
+
+
+async def raw(request: Request) -> Response:
+    """All entries of a run as JSON."""
+    try:
+        hosted = await host_of(request).run(request.path_params["run_id"])
+    except (RunNotFoundError, UnknownAgentError) as error:
+        return JSONResponse({"error": str(error)}, 404)
+    entries = await entries_of(request, hosted)
+    secret = _secret(hosted, entries)
+    rows = [
+        {"position": one.position, "at": one.at, "kind": one.kind, "status": one.status}
+        | {"data": without_secrets(one.data, secret)}
+        for one in entries
+    ]
+    return JSONResponse({"run_id": hosted.listed.run_id, "entries": rows})
+
+
+async def cancel(request: Request) -> Response:
+    """End a run."""
+    reason = str(request.state.form.get("text", "")).strip() or "ended in the web page"
+    return await _say(request, CancelRequested(f"{reason} ({request.state.person.name})"))
+
+
+async def try_again(request: Request) -> Response:
+    """Have the model asked again in a run that has failed."""
+    return await _say(request, TryAgain(by=request.state.person.name))
+
+
+async def go_on(request: Request) -> Response:
+    """Say something more to a run that has ended: its conversation goes on in a new one."""
+    text = str(request.state.form.get("text", "")).strip()
+    if not text:
+        return page(request, "refused.html", 422, text="There is nothing to say.", details=())
+    return await _say(request, ChatMessage.from_user(text))
+
+
+async def _say(request: Request, said: Sent) -> Response:
+    run_id = str(request.state.form.get("run_id", ""))
+    try:
+        done = await host_of(request).send(run_id, said)
+    except RunNotFoundError as error:
+        return page(request, "refused.html", 404, text=str(error), details=())
+    if isinstance(done, HostRefusal):
+        values = {"text": done.text, "details": done.faults, "run_id": run_id}
+        return page(request, "refused.html", 409, **values)
+    return RedirectResponse(f"{base_of(request)}/run/{quote(done.run_id, safe='')}", 303)

@@ -1,0 +1,82 @@
+"""What is shown: texts that hide nothing, values of which one sees the type, and times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from detent.adapters.system.terminal import escape_control
+from detent.core.tools.masking import MASK
+from detent.core.values.frozen import thaw
+
+
+def visible(value: Any) -> Any:
+    r"""A text with all made visible that would hide, steer or turn round what stands beside it.
+
+    RULE: each text of a page passes here, then through the template's own escaping.
+    """
+    has_markup = hasattr(value, "__html__")
+    return escape_control(value) if isinstance(value, str) and not has_markup else value
+
+
+def as_json(value: object, *, is_wide: bool = False) -> str:
+    """A value as JSON, in which "100" and 100 differ, on one line or on several."""
+    return json.dumps(thaw(value), ensure_ascii=False, indent=2 if is_wide else None, default=repr)
+
+
+def moment(at: float | None) -> str:
+    """A time in seconds since 1970, for a machine: of HTML's ``<time datetime>``."""
+    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+def clock_time(at: float | None) -> str:
+    """The same for people."""
+    return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%d %b %Y %H:%M:%S UTC")
+
+
+def ago(seconds: float) -> str:
+    """How long ago, or, below 0, in how long, in one unit."""
+    size = abs(seconds)
+    for unit, count in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if size >= count:
+            number = int(size // count)
+            text = f"{number} {unit}{'s' if number > 1 else ''}"
+            return f"in {text}" if seconds < 0 else f"{text} ago"
+    return "in a moment" if seconds < 0 else "just now"
+
+
+def secret_names(data: object) -> Iterator[str]:
+    """The arguments that are secret, by what the calls in stored data say of themselves."""
+    match data:
+        case {"secret": list(names), "arguments": _}:
+            yield from map(str, names)
+        case Mapping():
+            for part in data.values():
+                yield from secret_names(part)
+        case list() | tuple():
+            for part in data:
+                yield from secret_names(part)
+        case _:
+            pass
+
+
+def without_secrets(data: Any, names: Collection[str]) -> Any:
+    """Stored data as people may see it: arguments of these names are masked, in every call."""
+    match data:
+        case Mapping():
+            return {
+                key: _masked(part, names) if key == "arguments" else without_secrets(part, names)
+                for key, part in data.items()
+            }
+        case list() | tuple():
+            return [without_secrets(part, names) for part in data]
+        case _:
+            return data
+
+
+def _masked(arguments: Any, names: Collection[str]) -> Any:
+    if not isinstance(arguments, Mapping):
+        return arguments
+    return {key: MASK if key in names else part for key, part in arguments.items()}

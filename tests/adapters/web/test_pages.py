@@ -1,0 +1,349 @@
+"""The pages over a real host: what is shown, what is decided, and who is turned away."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detent import ChatMessage
+from detent.adapters.web.arguments import VALUE
+from detent.adapters.web.live import event
+from detent.hosts import Host
+from detent.machine import Cancelled
+from detent.web import Tokens, web_app
+from tests.adapters.web.pages import HOSTILE, Paid, hosted, token_in, visitor
+
+ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
+
+
+async def asked(client: httpx.AsyncClient, host: Host) -> dict[str, str]:
+    """What a form about the first question carries."""
+    page = await client.get("/")
+    (question, *_) = await host.pending()
+    return {
+        "csrf": token_in(page.text),
+        "run_id": question.call.run_id,
+        "digest": question.call.digest,
+    }
+
+
+def test_the_inbox_shows_all_that_would_run() -> None:
+    """Types in sight, defaults and where they are from, no secret."""
+
+    async def visit() -> str:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            return (await client.get("/")).text
+
+    text = asyncio.run(visit())
+    assert "&#34;Ann&#34;" in text
+    assert "<bdi>100</bdi>" in text
+    assert "default of the tool" in text
+    assert "secret, not shown" in text
+    assert "s3cret-value" not in text
+
+
+@pytest.mark.parametrize(
+    ("form", "outcome"),
+    [
+        ({"answer": "confirm"}, [{"to": "Ann", "amount": 100, "note": "thanks"}]),
+        (
+            {"answer": "modify", VALUE + "amount": "5"},
+            [{"to": "Ann", "amount": 5, "note": "thanks"}],
+        ),
+        ({"answer": "reject", "text": "no"}, []),
+        ({"answer": "respond", "text": "already paid"}, []),
+    ],
+)
+def test_each_answer_does_what_it_says(form: dict[str, str], outcome: list[Any]) -> None:
+    """What runs is what was shown, with the secret that nobody saw; and who said so is known."""
+    paid: Paid = []
+
+    async def visit() -> tuple[int, str | None]:
+        async with hosted(paid, clerk=ANN) as host, visitor(web_app(host)) as client:
+            sent = await client.post("/decide", data={**await asked(client, host), **form})
+            await host.result("clerk", timeout=10)
+            (said,) = (await host.run("clerk")).run.decisions
+            return sent.status_code, said.by
+
+    assert asyncio.run(visit()) == (303, "local")
+    assert paid == [{**one, "key": "s3cret-value"} for one in outcome]
+
+
+def test_a_change_is_shown_before_it_counts() -> None:
+    """And what does not fit, or is no change, is not sent: what was entered stays."""
+    paid: Paid = []
+
+    async def visit() -> list[httpx.Response]:
+        async with hosted(paid, clerk=ANN) as host, visitor(web_app(host)) as client:
+            about = await asked(client, host)
+            forms: tuple[dict[str, str], ...] = (
+                {VALUE + "amount": "7"},
+                {VALUE + "amount": "lots"},
+                {VALUE + "amount": '"7"'},
+                {},
+            )
+            return [
+                await client.post("/decide", data={**about, "answer": "review", **form})
+                for form in forms
+            ]
+
+    good, no_json, misfit, same = asyncio.run(visit())
+    assert "<del>" in good.text
+    assert "<bdi>7</bdi>" in good.text
+    assert [one.status_code for one in (good, no_json, misfit, same)] == [200, 422, 422, 422]
+    assert "this is no JSON" in no_json.text
+    assert "lots</textarea>" in no_json.text
+    assert "integer" in misfit.text
+    assert "nothing is changed" in same.text
+    assert paid == []
+
+
+def test_the_second_of_two_answers_is_told_that_it_comes_too_late() -> None:
+    """By whom it was decided first; and nothing runs twice."""
+    paid: Paid = []
+
+    async def visit() -> httpx.Response:
+        async with hosted(paid, clerk=ANN) as host, visitor(web_app(host)) as client:
+            about = {**await asked(client, host), "answer": "confirm"}
+            await client.post("/decide", data=about)
+            await host.result("clerk", timeout=10)
+            return await client.post("/decide", data=about)
+
+    late = asyncio.run(visit())
+    assert late.status_code == 409
+    assert "confirmed, about pay, by local" in late.text
+    assert len(paid) == 1
+
+
+def test_many_are_decided_together_after_one_look_at_all() -> None:
+    """The first form only shows them."""
+    paid: Paid = []
+
+    async def visit() -> httpx.Response:
+        two = {"one": ANN, "two": {"to": "Bob", "amount": 2}}
+        async with hosted(paid, **two) as host, visitor(web_app(host)) as client:
+            csrf = (await asked(client, host))["csrf"]
+            calls = [one.call for one in await host.pending()]
+            form: dict[str, Any] = {
+                "csrf": csrf,
+                "chosen": [f"{call.digest}:{call.run_id}" for call in calls],
+            }
+            shown = await client.post("/decide-many", data=form)
+            assert paid == []
+            await client.post("/decide-many", data={**form, "answer": "confirm"})
+            for call in calls:
+                await host.result(call.run_id, timeout=10)
+            return shown
+
+    shown = asyncio.run(visit())
+    assert "Run all 2 as they are" in shown.text
+    assert {one["to"] for one in paid} == {"Ann", "Bob"}
+
+
+@pytest.mark.parametrize(
+    ("path", "forged"),
+    [
+        ("/decide", {"csrf": "wrong"}),
+        ("/decide", {"csrf": ""}),
+        ("/decide-many", {"csrf": "wrong"}),
+        ("/cancel", {"csrf": "wrong"}),
+        ("/decide", {"sec-fetch-site": "cross-site"}),
+        ("/cancel", {"sec-fetch-site": "same-site"}),
+    ],
+)
+def test_what_another_site_has_made_does_nothing(path: str, forged: dict[str, str]) -> None:
+    """Neither a form without this session's token, nor one that another site has sent."""
+    paid: Paid = []
+
+    async def visit() -> tuple[int, int]:
+        async with hosted(paid, clerk=ANN) as host, visitor(web_app(host)) as client:
+            about = {**await asked(client, host), "answer": "confirm"}
+            headers = {name: it for name, it in forged.items() if name != "csrf"}
+            about |= {name: it for name, it in forged.items() if name == "csrf"}
+            refused = await client.post(path, data=about, headers=headers)
+            return refused.status_code, len(await host.pending())
+
+    assert asyncio.run(visit()) == (403, 1)
+
+
+def test_nothing_is_decided_by_opening_a_page() -> None:
+    """Whatever a link says."""
+
+    async def visit() -> set[int]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            paths = ("/decide", "/decide-many", "/cancel", "/go-on", "/try-again", "/sign-out")
+            return {(await client.get(path)).status_code for path in paths}
+
+    assert asyncio.run(visit()) <= {404, 405}
+
+
+def test_who_is_not_signed_in_sees_nothing() -> None:
+    """A token opens the pages, its name is who decides, and signing out ends that."""
+    tokens = Tokens({"a" * 16: "ann", "b" * 16: "bob"})
+    paths = ("/", "/runs", "/run/clerk", "/raw/clerk", "/live/run/clerk", "/part/questions")
+
+    async def visit() -> tuple[set[int], int, str, int]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host, sign_in=tokens)) as client:
+            closed = {(await client.get(path)).status_code for path in paths}
+            csrf = token_in((await client.get("/sign-in")).text)
+            wrong = await client.post("/sign-in", data={"csrf": csrf, "token": "c" * 16})
+            await client.post("/sign-in", data={"csrf": csrf, "token": "a" * 16})
+            page = await client.get("/")
+            assert (
+                token_in(page.text) != csrf
+            )  # what others may know
+            await client.post("/sign-out", data={"csrf": token_in(page.text)})
+            return closed, wrong.status_code, page.text, (await client.get("/")).status_code
+
+    closed, wrong, page, after = asyncio.run(visit())
+    assert (closed, wrong, after) == ({303}, 403, 303)
+    assert "You are <bdi>ann</bdi>" in page
+
+
+def test_without_sign_in_only_this_machine_is_answered() -> None:
+    """By its own names: a page of another site that has its name point here is none of them."""
+
+    async def visit() -> tuple[int, int]:
+        async with hosted([], clerk=ANN) as host:
+            app = web_app(host)
+            async with visitor(app, "192.0.2.7") as client:
+                far = await client.get("/")
+            async with visitor(app) as client:
+                other = await client.get("/", headers={"host": "evil.example"})
+            return far.status_code, other.status_code
+
+    assert asyncio.run(visit()) == (403, 400)
+
+
+@pytest.mark.parametrize("token", ["", "short"])
+def test_a_token_that_can_be_guessed_is_refused(token: str) -> None:
+    """When the app is made."""
+    with pytest.raises(ValueError, match="16 characters"):
+        Tokens({token: "ann"})
+    with pytest.raises(ValueError, match="at least one"):
+        Tokens({})
+
+
+def test_hostile_texts_are_texts() -> None:
+    """Wherever a model, a tool or a caller can put one: nothing is markup, or unseen."""
+    call = {"to": HOSTILE, "amount": 1, "note": HOSTILE}
+
+    async def visit() -> list[str]:
+        async with hosted([], clerk=call) as host, visitor(web_app(host)) as client:
+            about = await asked(client, host)
+            pages = [
+                await client.get("/"),
+                await client.get(f"/question/{about['digest']}/clerk"),
+                await client.get("/run/clerk"),
+                await client.get("/runs", params={"thread_id": HOSTILE}),
+                await client.post(
+                    "/decide", data={**about, "answer": "review", VALUE + "to": HOSTILE}
+                ),
+            ]
+            await client.post("/decide", data={**about, "answer": "reject", "text": HOSTILE})
+            await host.result("clerk", timeout=10)
+            return [one.text for one in (*pages, await client.get("/run/clerk"))]
+
+    for text in asyncio.run(visit()):
+        assert "<script>alert" not in text
+        assert "</bdi><script" not in text
+        seen = re.sub(
+            r"(<textarea[^>]*>.*?</textarea>|value=\"[^\"]*\")", "", text, flags=re.DOTALL
+        )
+        assert "\x1b" not in seen
+        assert "\u202e" not in seen
+
+
+def test_every_answer_says_that_no_foreign_code_runs() -> None:
+    """Pages, parts, errors and what is not there."""
+
+    async def visit() -> list[httpx.Headers]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            paths = ("/", "/run/none", "/nowhere", "/static/htmx.min.js", "/question/x/clerk")
+            return [(await client.get(path)).headers for path in paths]
+
+    for headers in asyncio.run(visit()):
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-frame-options"] == "DENY"
+
+
+def test_a_run_can_be_ended_and_gone_on_with() -> None:
+    """From its page; the reason names who did it."""
+
+    async def visit() -> tuple[str, str, str]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            about = await asked(client, host)
+            await client.post("/cancel", data={**about, "text": "too much"})
+            outcome = (await host.result("clerk", timeout=10)).run.outcome
+            assert outcome == Cancelled("too much (local)")
+            ended = await client.get("/run/clerk")
+            gone_on = await client.post("/go-on", data={**about, "text": "And now?"})
+            page = await client.get(gone_on.headers["location"])
+            return ended.text, gone_on.headers["location"], page.text
+
+    ended, location, page = asyncio.run(visit())
+    assert "by <bdi>cancelled</bdi>" in ended
+    assert location.startswith("/run/")
+    assert location != "/run/clerk"
+    assert "And now?" in page
+
+
+@given(st.text())
+def test_an_event_is_one_event_whatever_it_says(text: str) -> None:
+    """No line of it begins another."""
+    lines = re.split(r"\r\n|\r|\n", event("changed", text, "7"))
+    assert [line.partition(":")[0] for line in lines] == ["event", "data", "id", "", ""]
+
+
+def test_what_is_not_there_is_said_so() -> None:
+    """With a way back, and nothing of what was asked for as markup."""
+
+    async def visit() -> list[int]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            paths = ("/run/none", "/question/x/none", "/question/x/clerk", "/raw/none")
+            return [(await client.get(path)).status_code for path in paths]
+
+    assert asyncio.run(visit()) == [404, 404, 409, 404]
+
+
+def test_lists_of_runs_are_paged_and_filtered() -> None:
+    """By status, agent and thread; the next page begins behind the last run of this one."""
+
+    async def visit() -> tuple[str, str, str]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            for number in range(60):
+                said = [ChatMessage.from_user("Pay!")]
+                await host.start("clerk", said, run_id=f"more-{number}", thread_id=f"t{number}")
+            first = (await client.get("/runs")).text
+            found = re.search(r'href="(/runs\?before=[^"]+)"', first)
+            assert found is not None
+            second = (await client.get(found[1].replace("&amp;", "&"))).text
+            one = (await client.get("/runs", params={"thread_id": "t7"})).text
+            return first, second, one
+
+    first, second, one = asyncio.run(visit())
+    in_first, in_second = (
+        set(re.findall(r"<bdi>(more-\d+|clerk)</bdi></a>", it)) for it in (first, second)
+    )
+    assert (len(in_first), len(in_second), in_first & in_second) == (50, 11, set())
+    assert set(re.findall(r"<bdi>(more-\d+)</bdi></a>", one)) == {"more-7"}
+
+
+def test_raw_data_has_no_secrets() -> None:
+    """All of what happened, as JSON."""
+
+    async def visit() -> httpx.Response:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            return await client.get("/raw/clerk")
+
+    found = asyncio.run(visit())
+    assert [one["kind"] for one in found.json()["entries"]] == ["Started", "ModelReplied", "Judged"]
+    assert "s3cret-value" not in found.text
+    assert "Ann" in found.text
