@@ -46,8 +46,8 @@ BUGS = (
         "results are merged in the order of arrival",
         Edit(
             "core/machine/step.py",
-            "move_slot(spec, run, slot, Succeeded(event.result))",
-            "move_slot(spec, evolve(run, state=run.state.update(event.result.writes)), slot,"
+            "hear_tool(spec, run, slot, Succeeded(event.result))",
+            "hear_tool(spec, evolve(run, state=run.state.update(event.result.writes)), slot,"
             " Succeeded(event.result))",
         ),
         Edit(

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.progress import Progress as Progress
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
+    from detent.adapters.journals.audited import Audit as Audit
+    from detent.adapters.journals.audited import AuditedJournal as AuditedJournal
+    from detent.adapters.journals.audited import verify_audit as verify_audit
     from detent.adapters.journals.directory import DirectoryJournal as DirectoryJournal
     from detent.adapters.journals.encrypted import EncryptedJournal as EncryptedJournal
     from detent.adapters.journals.memory import MemoryJournal as MemoryJournal
@@ -46,6 +49,7 @@ else:
             "adapters.drivers.history": "Runs",
             "adapters.drivers.progress": "Progress",
             "adapters.drivers.recording": "RunExistsError",
+            "adapters.journals.audited": "Audit AuditedJournal verify_audit",
             "adapters.journals.directory": "DirectoryJournal",
             "adapters.journals.encrypted": "EncryptedJournal",
             "adapters.journals.memory": "MemoryJournal",

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from detent.adapters.providers.http.endpoints import Endpoint as Endpoint
     from detent.adapters.providers.http.secrets import Secret as Secret
     from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
+    from detent.adapters.providers.meaning.server_tools import CodeExecution as CodeExecution
+    from detent.adapters.providers.meaning.server_tools import FileSearch as FileSearch
+    from detent.adapters.providers.meaning.server_tools import ServerTool as ServerTool
+    from detent.adapters.providers.meaning.server_tools import WebSearch as WebSearch
     from detent.adapters.providers.meaning.thinking import ThinkingLevel as ThinkingLevel
     from detent.adapters.providers.ollama.chat import OllamaChatGenerator as OllamaChatGenerator
     from detent.adapters.providers.openai.chat import OpenAIChatGenerator as OpenAIChatGenerator
@@ -119,6 +123,9 @@ else:
             "adapters.providers.http.caller": "Timeouts",
             "adapters.providers.http.endpoints": "Endpoint",
             "adapters.providers.http.secrets": "Secret",
+            "adapters.providers.meaning.server_tools": (
+                "CodeExecution FileSearch ServerTool WebSearch"
+            ),
             "adapters.providers.meaning.thinking": "ThinkingLevel",
             "adapters.providers.local.chat": "LocalChatGenerator",
             "adapters.providers.ollama.chat": "OllamaChatGenerator",

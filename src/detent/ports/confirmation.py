@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.errors import DetentError
@@ -24,7 +24,8 @@ class ConfirmationUIResult:
 
     `action` is "confirm", "reject", "modify" (with all of `new_tool_params`) or "respond"
     (`feedback` answers in the tool's place). Any other action leaves the call pending. `remember`
-    says what a confirmation counts for, `by` who said it.
+    says what a confirmation counts for, `by` who said it, `credential` what proves that to an
+    agent's approvers.
     """
 
     action: str
@@ -32,6 +33,7 @@ class ConfirmationUIResult:
     new_tool_params: dict[str, Any] | None = None
     remember: Scope = "call"
     by: str | None = None
+    credential: str | None = field(default=None, repr=False)
 
 
 class ConfirmationUI(Protocol):

@@ -22,7 +22,7 @@ from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system import processes
-from detent.adapters.system.clocks import JumpingClock, ManualClock
+from detent.adapters.system.clocks import JumpingClock, ManualClock, run_time
 from detent.adapters.system.processes import has_ended, this_process
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.core.control.claims import Claim, Owner, RunBusyError
@@ -579,7 +579,7 @@ def test_a_machine_that_has_slept_is_not_sure(
 ) -> None:
     """Its time of day may stand where it stood."""
     lease = at_once(keeper(claims, clock).take_steps("r"))
-    now = leases.run_time()
+    now = run_time()
     monkeypatch.setattr(leases, "run_time", lambda: now + CLOCK_S)
 
     assert not lease.is_sure

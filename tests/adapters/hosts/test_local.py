@@ -20,6 +20,7 @@ from detent import (
     before_model,
     tool,
 )
+from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.hosts.people import People
 from detent.approvals import AlwaysAskPolicy, WithQuestionOptions
 from detent.hosts import (
@@ -204,24 +205,42 @@ def test_who_closes_gives_back_and_begins_nothing_more() -> None:
 
 
 def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
-    """They do not tread on each other, and each answers for all runs."""
+    """However often each looks for what is to go on while the other is at work."""
 
     async def main() -> None:
-        one, two = host_agents(), host_agents()
+        slow = Slow()
+        agents = {"slow": Agent(chat_generator=slow)}
         async with (
-            LocalHost(one, journal, look_s=0.02) as here,
-            LocalHost(two, journal, look_s=0.02) as there,
+            LocalHost(agents, journal, look_s=0.01) as here,
+            LocalHost(agents, journal, look_s=0.01, claim_s=CLAIM_S + 1) as there,
         ):
             for number in range(6):
-                await (here, there)[number % 2].start("echo", "a b c", run_id=f"r{number}")
+                await (here, there)[number % 2].start("slow", "go", run_id=f"r{number}")
+            for host in (here, there):
+                await host._driving.look()
+            await settled(lambda: slow.asked >= 6)
+            slow.may.set()
+            for number in range(6):
+                assert (await there.result(f"r{number}", 10)).text == "one two"
+        assert slow.asked == 6
+        kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
+        assert kinds == ["Started", "ModelReplied"] * 6
+
+    asyncio.run(main())
+
+
+def test_each_host_of_a_store_answers_for_all(journal: Journal) -> None:
+    """A question of one is shown and decided by the other."""
+
+    async def main() -> None:
+        async with (
+            LocalHost(host_agents(), journal, look_s=0.02) as here,
+            LocalHost(host_agents(), journal, look_s=0.02) as there,
+        ):
             await here.start("clerk", "pay", run_id="c")
             call = (await asked_of(there, "c")).call
             assert isinstance(await there.send("c", call.confirm(by="Ada")), Accepted)
-            for number in range(6):
-                assert (await there.result(f"r{number}", 10)).text == "a b c (1)"
             assert (await here.result("c", 10)).text == "Done: paid 5"
-        kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
-        assert kinds == ["Started", "ModelReplied"] * 6
 
     asyncio.run(main())
 

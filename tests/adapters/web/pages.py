@@ -27,7 +27,7 @@ HOSTILE = "\x1b[2J</bdi><script>alert(1)</script>\u202egnp.exe\nevent: changed\n
 Paid = list[dict[str, Any]]
 
 
-def clerk(paid: Paid, call: dict[str, Any], answer: str = "Done.") -> Agent[Any, Any]:
+def clerk(paid: Paid, call: dict[str, Any], policy: Any = None, **options: Any) -> Agent[Any, Any]:
     @tool
     def pay(
         to: str,
@@ -39,15 +39,21 @@ def clerk(paid: Paid, call: dict[str, Any], answer: str = "Done.") -> Agent[Any,
         paid.append({"to": to, "amount": amount, "note": note, "key": key})
         return f"paid {to}"
 
-    script = ScriptedChatGenerator(ToolCall("pay", call, "c1"), answer)
-    rules = {"pay": AlwaysAskPolicy()}
-    return Agent(chat_generator=script, tools=[pay], confirmation_strategies=rules)
+    script = ScriptedChatGenerator(ToolCall("pay", call, "c1"), "Done.")
+    rules = {"pay": policy or AlwaysAskPolicy()}
+    return Agent(chat_generator=script, tools=[pay], confirmation_strategies=rules, **options)
 
 
 @asynccontextmanager
 async def hosted(paid: Paid, **agents: dict[str, Any]) -> AsyncGenerator[Host]:
     """A host; of each agent one run, of its name, that waits for somebody to confirm its call."""
-    made = {name: clerk(paid, call) for name, call in agents.items()}
+    async with waiting({name: clerk(paid, call) for name, call in agents.items()}) as host:
+        yield host
+
+
+@asynccontextmanager
+async def waiting(made: dict[str, Agent[Any, Any]]) -> AsyncGenerator[Host]:
+    """The same of agents that are made."""
     async with LocalHost(made, MemoryJournal(), look_s=0.05) as host:
         for name in made:
             said = [ChatMessage.from_user(f"Pay, {name}!")]

@@ -10,14 +10,16 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
-from detent import ChatMessage
+from detent import AlwaysAskPolicy, ChatMessage
 from detent.adapters.web.arguments import VALUE
 from detent.adapters.web.live import event
+from detent.approvals import Approvers, Principal, WithApprovers
 from detent.hosts import Host
 from detent.machine import Cancelled
-from detent.web import Tokens, web_app
-from tests.adapters.web.pages import HOSTILE, Paid, hosted, token_in, visitor
+from detent.web import Person, Tokens, web_app
+from tests.adapters.web.pages import HOSTILE, Paid, clerk, hosted, token_in, visitor, waiting
 
 ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
 
@@ -102,6 +104,35 @@ def test_a_change_is_shown_before_it_counts() -> None:
     assert "integer" in misfit.text
     assert "nothing is changed" in same.text
     assert paid == []
+
+
+def test_two_people_answer_for_one_call() -> None:
+    """Whom the agent's approvers know by what the sign-in hands on; one person counts once."""
+    paid: Paid = []
+    known = {"key of ann": Principal("ann"), "key of bob": Principal("bob")}
+
+    async def who(request: Request) -> Person | None:
+        name = request.headers["x-user"]
+        return Person(name, f"key of {name}")
+
+    two = WithApprovers(AlwaysAskPolicy(), Approvers(2))
+    agent = clerk(paid, ANN, two, approvers=lambda said, _: known.get(said.credential))
+
+    async def visit() -> list[httpx.Response]:
+        async with waiting({"clerk": agent}) as host, visitor(web_app(host, sign_in=who)) as client:
+            found: list[httpx.Response] = []
+            for name in ("eve", "ann", "ann", "bob"):
+                client.headers["x-user"] = name
+                form = {**await asked(client, host), "answer": "confirm"}
+                found += [await client.post("/decide", data=form), await client.get("/")]
+                assert len(paid) == 0 or name == "bob"
+            await host.result("clerk", timeout=10)
+            return found
+
+    eve, _, ann, page, again, *_, bob, _ = asyncio.run(visit())
+    assert [one.status_code for one in (eve, ann, again, bob)] == [409, 303, 409, 303]
+    assert "2 people; said yes: <bdi>ann</bdi>" in page.text
+    assert len(paid) == 1
 
 
 def test_the_second_of_two_answers_is_told_that_it_comes_too_late() -> None:
@@ -195,9 +226,7 @@ def test_who_is_not_signed_in_sees_nothing() -> None:
             wrong = await client.post("/sign-in", data={"csrf": csrf, "token": "c" * 16})
             await client.post("/sign-in", data={"csrf": csrf, "token": "a" * 16})
             page = await client.get("/")
-            assert (
-                token_in(page.text) != csrf
-            )  # what others may know
+            assert token_in(page.text) != csrf  # what others may know
             await client.post("/sign-out", data={"csrf": token_in(page.text)})
             return closed, wrong.status_code, page.text, (await client.get("/")).status_code
 

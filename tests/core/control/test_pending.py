@@ -267,7 +267,7 @@ def test_what_a_human_says_is_in_the_decision() -> None:
 
 def test_what_is_no_decision_is_told_what_one_has() -> None:
     """All its names."""
-    with pytest.raises(StoredDataError, match=r"which has \['answer', 'by', 'digest'"):
+    with pytest.raises(StoredDataError, match=r"which has \['answer', 'by', 'credential'"):
         ToolExecutionDecision.from_dict({})
 
 

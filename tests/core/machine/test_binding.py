@@ -125,5 +125,5 @@ def test_an_agent_without_the_policy_judges_what_was_cleared_for_another_tool() 
 
 def test_a_number_of_attempts_is_one_at_least() -> None:
     """None is as many as the tool tries."""
-    with pytest.raises(ValueError, match="'attempts' is None or a number above 0, got 0"):
+    with pytest.raises(ValueError, match="'attempts' is a number above 0, got 0"):
         Ask(attempts=0)

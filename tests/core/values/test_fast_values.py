@@ -182,6 +182,8 @@ CHANGES: dict[str, object] = {
     "exhausted": "max_tokens",
     "deadline": 9.5,
     "calls_inside": 3,
+    "started_by": "Ada",
+    "labels": ("untrusted",),
     "decisions": (1,),
     "grants": (2,),
     "nonce": "drawn",

@@ -218,6 +218,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         tools: Tools[S] | Sequence[str] | None = None,
         inbox: Inbox | None = None,
         run_id: str | None = None,
+        started_by: str | None = None,
         **state: object,
     ) -> AgentResult[S, T]:
         """Run until the agent is done, or until it waits for a human whom nobody here can ask.
@@ -239,6 +240,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             tools: the tools of this run: names of the agent's tools, or tools in place of them.
             inbox: where events from outside come in, e.g. `CancelRequested` from another thread.
             run_id: what the run is called in the journal; without one it gets a new one.
+            started_by: who begins it; a question may want somebody else's yes: see `Approvers`.
             state: initial values of state keys.
 
         Raises:
@@ -260,9 +262,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             from detent.adapters.agent.inputs import require_inbox
 
             require_inbox(inbox)
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
+        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
+        request = RunRequest(*said, run_id, state, started_by)
         from detent.adapters.drivers.steps import at_once
 
         handle = at_once(self._assembly.begin(request, streaming_callback, after, thread_id))
@@ -283,6 +284,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         tools: Tools[S] | Sequence[str] | None = None,
         inbox: AsyncInbox | None = None,
         run_id: str | None = None,
+        started_by: str | None = None,
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
@@ -292,9 +294,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             from detent.adapters.agent.inputs import require_async_inbox
 
             require_async_inbox(inbox)
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
+        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
+        request = RunRequest(*said, run_id, state, started_by)
         assembly = await self._warmed_up()
         begin = assembly.begin(request, streaming_callback, after, thread_id)
         handle = await in_event_loop(begin, is_paced=is_slow(assembly.journal))
@@ -313,12 +314,12 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         system_prompt: str | None = None,
         tools: Tools[S] | Sequence[str] | None = None,
         run_id: str | None = None,
+        started_by: str | None = None,
         **state: object,
     ) -> RunHandle[S]:
         """A run as `run` begins it, for a loop of one's own: its session, and who performs."""
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
+        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
+        request = RunRequest(*said, run_id, state, started_by)
         from detent.adapters.drivers.steps import at_once
 
         return at_once(self._assembly.begin(request, streaming_callback, after, thread_id))

@@ -48,6 +48,7 @@ from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.state import initial_writes
 from detent.core.state.typevars import S
 from detent.core.storage.snapshot import AgentSnapshot, snapshot_from
+from detent.ports.approvers import Authenticator
 from detent.ports.chance import Chance
 from detent.ports.chat import (
     AsyncChatGenerator,
@@ -70,10 +71,6 @@ def _keeper_of(assembly: Assembly[Any]) -> Keeper | None:
     return keeper_of(assembly.journal, assembly.claim_s)
 
 
-def _has_toolset(assembly: Assembly[Any]) -> bool:
-    return has_toolset(assembly.tools)
-
-
 @frozen
 class Assembly(Generic[S]):
     """An agent's rules and ports; makes handles of runs. `tools` are as the user gave them."""
@@ -89,6 +86,7 @@ class Assembly(Generic[S]):
     strategies: Mapping[str, Any] = field(factory=dict)
     name: str = ""
     claim_s: float = CLAIM_S
+    approvers: Authenticator | None = field(default=None, kw_only=True)
     tool_executor: ToolExecutor | AsyncToolExecutor = field(
         kw_only=True, factory=FunctionToolExecutor
     )
@@ -101,7 +99,7 @@ class Assembly(Generic[S]):
         init=False, repr=False, default=Factory(_keeper_of, takes_self=True)
     )
     has_toolset: bool = field(
-        init=False, repr=False, default=Factory(_has_toolset, takes_self=True)
+        init=False, repr=False, default=Factory(lambda own: has_toolset(own.tools), takes_self=True)
     )
 
     def __attrs_post_init__(self) -> None:
@@ -133,30 +131,29 @@ class Assembly(Generic[S]):
         thread_id: str | None = None,
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
-        if request.snapshot is not None:
-            snapshot = request.snapshot
-            taken = self._taken_up(snapshot, request, streaming_callback, after, thread_id)
-            return (yield from taken)
+        if (snapshot := request.snapshot) is not None:
+            given = (snapshot, request, streaming_callback, after, thread_id)
+            return (yield from self._taken_up(*given))
         spec, names = self._chosen(request.tools)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
         options, run_id = request.generation_kwargs or {}, request.run_id or self.chance.new_id()
         thread = None if thread_id is None else Thread(self.journal, thread_id)
-        before = after
-        if thread is not None:
-            before = yield from answer(self.journal, partial(thread.end, spec, after))
+        ended = None if thread is None else partial(thread.end, spec, after)
+        before = after if ended is None else (yield from answer(self.journal, ended))
         opening, messages = continued(spec, before, conversation_of(request.messages))
         require_keys(request.state, spec.state.fields)
         require_said(messages, opening, request.state)
         leg = first_leg(self.telemetry, self.name, run_id, thread_id, self.journal)
         new = start(
-            opening,
-            messages,
+            *(opening, messages),
             run_id=run_id,
             state=initial_writes(request.state),
             options=RunOptions(names, options) if options or names is not None else NO_OPTIONS,
             at=self.clock.now() if spec.is_timed else None,
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
+            started_by=request.started_by,
+            labels=() if before is None else before.run.labels,
         )
         begun = (Loaded(new, 0), streaming_callback, request.break_point, leg, thread)
         return (yield from self._begun(spec, *begun))
@@ -178,10 +175,11 @@ class Assembly(Generic[S]):
             tools=names,
             generation_kwargs=request.generation_kwargs,
             system_prompt=request.system_prompt,
+            started_by=request.started_by,
             **request.state,
         )
         stored, ports = snapshot_from(snapshot), (self.journal, self.clock, self.chance)
-        take_up = partial(taken_up, spec, stored, request.run_id, *ports)
+        take_up = partial(taken_up, spec, stored, request.run_id, *ports, self.approvers)
         at = yield from answer(self.journal, take_up)
         leg = yield from later_leg(self.telemetry, self.name, at.run, self.journal)
         return (yield from self._begun(spec, at, streaming_callback, request.break_point, leg))
@@ -332,6 +330,7 @@ class Assembly(Generic[S]):
             chance=self.chance.number,
             price=spec.limits.price,
             lease=lease,
+            approvers=self.approvers,
             listener=self.listener,
         )
 

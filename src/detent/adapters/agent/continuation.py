@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import isawaitable
 from typing import Any
 
 from attrs import evolve, frozen
 
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
+from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ChatMessage, ChatRole
-from detent.core.control.pending import decided_run
+from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
 from detent.core.errors import DetentError
+from detent.core.machine.calls import DecisionRefusedError, Refusal
 from detent.core.machine.recovery import rebound
 from detent.core.machine.step import step
 from detent.core.result import AgentResult
+from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
+from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
 from detent.core.state.state import conversation_in, initial_writes
 from detent.core.state.typevars import S
 from detent.core.storage.snapshot import AgentSnapshot, run_of
+from detent.ports.approvers import Authenticator, identified
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
@@ -34,6 +40,7 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     journal: Journal | None,
     clock: Clock,
     chance: Chance,
+    approvers: Authenticator | None = None,
 ) -> Loaded[S]:
     """The run in a snapshot, with what humans have decided about it; with a journal, a copy of it.
 
@@ -44,11 +51,40 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     run = run_of(spec, stored)
     if journal is not None:
         require_current(journal, spec, run)
-    run, _ = decided_run(spec, run, stored.decisions, clock.now())
+    who = people(approvers, spec, run, stored.decisions)
+    run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))
     if journal is not None:  # which may have that run already, further on
         run = rebound(spec, run, run_id or chance.new_id(), chance.new_id())
     return Loaded(run, 0, stored.held)
+
+
+def people(
+    approvers: Authenticator | None,
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    decisions: Sequence[ToolExecutionDecision],
+) -> list[Principal | None]:
+    """Who makes each of some decisions about a run. Of one about nothing that waits, nobody.
+
+    Raises:
+        DecisionRefusedError: of one of them, that is not known.
+    """
+    if approvers is None:
+        return []
+    asked = {call.digest: call for call in pending(spec, run)}
+    found: list[Principal | None] = []
+    for decision in decisions:
+        shown = asked.get(decision.digest or "")
+        if shown is None:  # it does not count, which the run says better
+            found.append(None)
+            continue
+        said = approvers(decision, shown)
+        who = identified(in_background(said).result() if isawaitable(said) else said)
+        if isinstance(who, Refusal):
+            raise DecisionRefusedError(who)
+        found.append(who)
+    return found
 
 
 NOT_ENDED = frozenset({"running", "waiting"})

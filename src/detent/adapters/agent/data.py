@@ -86,6 +86,7 @@ def to_data(assembly: Assembly[Any]) -> Json:
                 name: _rule_data(rule) for name, rule in assembly.strategies.items()
             },
             "hooks": [_name(hook.function) for hook in assembly.hooks],
+            **({} if assembly.approvers is None else {"approvers": True}),
         }
         return cast(Json, json.loads(json.dumps(data, allow_nan=False)))
     except (TypeError, ValueError) as error:
@@ -104,7 +105,7 @@ def parts_of(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Json:
         )
     faults: list[str] = []
     made: Json = dict(parts)
-    readers = (_generator, _tools, _state, _output, _limits, _strategies, _hooks)
+    readers = (_generator, _tools, _state, _output, _limits, _strategies, _hooks, _approvers)
     try:
         for read in readers:
             made |= read(data, parts, faults)
@@ -226,6 +227,13 @@ def _rule_data(rule: object) -> object:
         parts = (getattr(rule, f"confirmation_{part}", rule) for part in ("policy", "ui"))
         return " and ".join(type(part).__name__ for part in parts)
     return data
+
+
+def _approvers(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:
+    """Nothing: without those that it had, everybody could decide."""
+    if data.get("approvers") and parts.get("approvers") is None:
+        faults.append("it asks who decides; pass those who know: approvers=…")
+    return {}
 
 
 def _hooks(data: Mapping[str, Any], parts: Mapping[str, Any], faults: list[str]) -> Json:

@@ -49,12 +49,14 @@ class RunDecisions:
         that still wait.
 
         Raises:
-            DecisionRefusedError: one of them does not count; then none has been written.
+            DecisionRefusedError: one of them does not count; then none has been written. With
+                `approvers` that is so, too, if they do not know who makes it by its `credential`.
             TypeError: one of them is none.
             ValueError: one of them has no digest, so that it is not known what was shown.
             RunNotFoundError: the journal has no such run.
             JournalConflictError: others write to the run all the time; nothing has been written.
         """
+        from detent.adapters.agent.continuation import people
         from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
 
         for decision in decisions:
@@ -69,9 +71,10 @@ class RunDecisions:
                     f"a decision about {decision.tool_name!r} in a journal needs the digest of "
                     "what was shown: make it of a call of agent.pending(run_id)"
                 )
-        now, spec = self._assembly.clock.now(), self._load(run_id)[0]
+        now, (spec, run) = self._assembly.clock.now(), self._load(run_id)
+        who = people(self._assembly.approvers, spec, run, decisions)
         return pending(
-            spec, self._write(run_id, lambda run: decided_run(spec, run, decisions, now))
+            spec, self._write(run_id, lambda run: decided_run(spec, run, decisions, now, who))
         )
 
     def grants(self, run_id: str) -> tuple[Grant, ...]:

@@ -80,6 +80,7 @@ CHECKS: Mapping[str, Check] = {
     "clock": (_has("now", "wait", "wait_async"), "a clock such as SystemClock()"),
     "observers": (_all(callable), "a list of functions of the run before, the event and the run"),
     "journal": (_has("append", "read", "runs"), "a journal such as SQLiteJournal('runs.db')"),
+    "approvers": (callable, "a function of a decision and its question, such as ApproverKeys(…)"),
     "telemetry": (_has("begin"), "telemetry such as OpenTelemetry()"),
     "hooks": (
         _all(lambda hook: isinstance(hook, Hook)),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from detent.core.run.limits import Limits
     from detent.core.storage.snapshot import AgentSnapshot
     from detent.core.tools.retries import Retries
+    from detent.ports.approvers import Authenticator
     from detent.ports.chance import Chance
     from detent.ports.chat import Messages, StreamingCallback
     from detent.ports.clock import Clock
@@ -56,6 +57,7 @@ class RunRequest(Generic[S]):
     tools: Tools[S] | Sequence[str] | None
     run_id: str | None
     state: Mapping[str, object]
+    started_by: str | None = None
 
 
 class AgentOptions(TypedDict, total=False):
@@ -84,6 +86,8 @@ class AgentOptions(TypedDict, total=False):
         clock: tells the time where a tool has a time-out, or a call is tried again.
         observers: each sees every event of every run.
         journal: keeps what happens, so that `resume` can go on after a crash.
+        approvers: say who makes a decision; with them, only decisions of people whom they know
+            count. See `Authenticator`.
         claim_s: how long a run of the journal stays with this process when that falls silent,
             before another one may go on with it; 15 without. See `Agent.resume`.
         chance: gives new ids, and spreads further attempts; tests have one with a seed.
@@ -108,6 +112,7 @@ class AgentOptions(TypedDict, total=False):
     observers: Sequence[Observer] | None
     journal: Journal | None
     claim_s: float
+    approvers: Authenticator | None
     chance: Chance | None
     telemetry: Telemetry | None
     hooks: Sequence[Hook] | None

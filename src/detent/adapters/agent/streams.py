@@ -45,6 +45,7 @@ class RunStreams(Generic[S, T]):
         tools: Tools[S] | Sequence[str] | None = None,
         inbox: Inbox | None = None,
         run_id: str | None = None,
+        started_by: str | None = None,
         **state: object,
     ) -> Generator[Observation[S, T]]:
         """As `run`, as an iterator of what happens: pieces, events, and last the result.
@@ -60,9 +61,8 @@ class RunStreams(Generic[S, T]):
         from detent.adapters.drivers.observations import streamed
 
         require_inbox(inbox)
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
+        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
+        request = RunRequest(*said, run_id, state, started_by)
         watch = partial(self._begin_watched, request, after, thread_id)
         return streamed(watch, inbox, raises=raise_at_break_point)
 
@@ -80,6 +80,7 @@ class RunStreams(Generic[S, T]):
         tools: Tools[S] | Sequence[str] | None = None,
         inbox: AsyncInbox | None = None,
         run_id: str | None = None,
+        started_by: str | None = None,
         **state: object,
     ) -> AsyncGenerator[Observation[S, T]]:
         """As `stream`, in the running event loop.
@@ -91,9 +92,8 @@ class RunStreams(Generic[S, T]):
         from detent.adapters.drivers.observations import streamed_async
 
         require_async_inbox(inbox)
-        request = RunRequest(
-            messages, break_point, snapshot, generation_kwargs, system_prompt, tools, run_id, state
-        )
+        said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
+        request = RunRequest(*said, run_id, state, started_by)
         watch = partial(self._begin_watched, request, after, thread_id)
         return streamed_async(watch, inbox, raises=raise_at_break_point)
 

@@ -11,7 +11,6 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.inputs import exits_of, limits_of
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
-from detent.adapters.drivers.leases import CLAIM_S
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
@@ -21,6 +20,7 @@ from detent.core.state.state import State, TypedState
 from detent.core.state.typevars import S, T
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.tool import Tool, by_name
+from detent.ports.approvers import vouches_of
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback, schema_mode_of
 from detent.ports.journal import Journal
 from detent.ports.observer import Observer
@@ -48,7 +48,6 @@ def assemble(
     parallel_tool_calls: int | None = None,
     observers: Sequence[Observer] = (),
     journal: Journal | None = None,
-    claim_s: float = CLAIM_S,
     hooks: Sequence[Hook] = (),
     **ports: Any,
 ) -> Assembly[S]:
@@ -67,9 +66,10 @@ def assemble(
         model_retries=retries_of(model_retries),
         fail_on_tool_fault=raise_on_tool_invocation_failure,
         output=output_for(chat_generator, output_type),
+        vouches=vouches_of(ports.get("approvers")),
     )
     parts = (tools, rules, streaming_callback, observers, journal, hooks, rules.named, name)
-    return Assembly(spec, chat_generator, *parts, claim_s, **ports)
+    return Assembly(spec, chat_generator, *parts, **ports)
 
 
 def _rules(

@@ -1,4 +1,4 @@
-"""`detent run`, `chat`, `models` and `completion`; `detent runs` is a room of its own."""
+"""`detent run`, `chat`, `models` and `completion`; the others are in modules of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import click
 from click.shell_completion import get_completion_class
@@ -25,15 +24,15 @@ from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
+from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.group import runs
+from detent.adapters.cli.serving import serve
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.adapters.providers.capabilities import CAPABILITIES
-from detent.adapters.providers.http.caller import host_of
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
@@ -52,7 +51,6 @@ PROMPT = (
     "Name the files that you used."
 )
 PROMPT_WRITING = " When you know the answer, call write_answer once with the whole of it."
-WIDE = 100
 OPTIONS = {"as_json": "json", "guarded": "ask"}
 """What parameters are called that have another name as options."""
 LAST = "last"
@@ -107,7 +105,9 @@ def main() -> None:
     """Agents that can stop at any point and carry on."""
 
 
+main.add_command(models)
 main.add_command(runs)
+main.add_command(serve)
 
 
 @main.command()
@@ -230,41 +230,6 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101 - one of click's own; for type checkers
     click.echo(kind(main, {}, "detent", "_DETENT_COMPLETE").source())
-
-
-@main.command()
-def models() -> None:
-    """List the models that can be named, where they are, and whether a key for them is set."""
-    console = Console()
-    for model in known_models():
-        here = "on this machine" if model.path is not None else "fetched when first used"
-        size = f"{model.size / 1e6:,.0f} MB"
-        _row(console, f"local:{model.name}", f"{size:>9}  {model.licence:12} {here}")
-    put(console, "\nProviders; those at a URL need the extra http:", "bold")
-    for name in PROVIDERS:
-        _row(console, f"{name}:MODEL", _about(name))
-        if name in CAPABILITIES:
-            _row(console, "", ", ".join(CAPABILITIES[name].words()), "dim")
-
-
-def _row(console: Console, name: str, about: str, style: str = "") -> None:
-    """A name and what is said of it, side by side; on a narrow terminal one below the other."""
-    words = " ".join(about.split())
-    text = f"{name:30} {about}" if console.width >= WIDE else f"{name}\n    {words}".lstrip("\n")
-    put(console, text, style)
-
-
-def _about(provider: str) -> str:
-    """Where a provider is found, and whether its key is there; or what else it needs."""
-    try:
-        generator = chat_generator(f"{provider}:MODEL")
-    except ValueError as error:
-        return str(error)
-    if isinstance(generator, LocalChatGenerator):
-        return "in this process, with the extra local"
-    url = urlsplit(generator.endpoint.base_url)
-    place = urlunsplit((url.scheme, host_of(url.geturl()), url.path, "", ""))
-    return f"{place}  {generator.about_key()}"
 
 
 @contextmanager

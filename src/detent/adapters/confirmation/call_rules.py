@@ -39,9 +39,20 @@ def _patterns(value: Mapping[str, object]) -> FrozenDict[str, object]:
 
 
 def _names(value: Iterable[str]) -> tuple[str, ...]:
-    """The converter of names: a text would be taken for one name a letter, and "*" fits all."""
+    """The converter of tools' names."""
+    return _listed("tools", value)
+
+
+def _labels(value: Iterable[str]) -> tuple[str, ...]:
+    """The converter of labels."""
+    return _listed("labels", value)
+
+
+def _listed(what: str, value: Iterable[str]) -> tuple[str, ...]:
+    """Names as a tuple: a text would be taken for one name a letter, and "*" fits all."""
     if isinstance(value, str):
-        raise ValueError(f"'tools' is a list of names, got {value!r:.100}: write [{value!r:.100}]")  # noqa: TRY004 - as each other fault of a rule
+        got = f"{value!r:.100}"
+        raise ValueError(f"'{what}' is a list of names, got {got}: write [{got}]")  # noqa: TRY004 - as each other fault of a rule
     return tuple(value)
 
 
@@ -59,6 +70,8 @@ class CallRule(Described):
         tools: names of tools, with ``*`` and ``?``: one of them must fit.
         arguments: patterns by the names of arguments, defaults filled in: all must fit.
         state: patterns by the keys of the state: all must fit.
+        labels: patterns of what the run has got to know, see `Tool.labels`: one of them must fit;
+            () is for any run.
         name: what people and the model are told; without one, the rule's place in its list.
         reason: why, for the same.
 
@@ -72,12 +85,17 @@ class CallRule(Described):
     )
     arguments: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
     state: FrozenDict[str, object] = field(factory=FrozenDict, converter=_patterns)
+    labels: tuple[str, ...] = field(
+        default=(), converter=_labels, validator=deep_iterable(of_kind(str, "a list of texts"))
+    )
     name: str = field(default="", validator=of_kind(str, "a text"))
     reason: str = field(default="", validator=of_kind(str, "a text"))
 
     def fits(self, call: ToolCall, tool: Tool, run: Run[Any]) -> bool:
         """Whether the rule is about a call."""
         if not any(fnmatchcase(tool.name, pattern) for pattern in self.tools):
+            return False
+        if self.labels and not any(fnmatchcase(a, b) for a in run.labels for b in self.labels):
             return False
         held = {key: run.state.read(key) for key in self.state if _holds(run, key)}
         return _all_fit(self.arguments, with_defaults(call, tool)) and _all_fit(self.state, held)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from inspect import isawaitable
 from math import inf
+from operator import and_
 from typing import Any, ClassVar, TypeAlias, cast
 
 from attrs import evolve, field, frozen
@@ -325,7 +327,8 @@ def _any(verdicts: list[Verdict]) -> Verdict:
     # What only one of them lets count for more does not count for more.
     lasting = asks[0].remember if len({ask.remember for ask in asks}) == 1 else "call"
     reason = "; ".join(ask.reason for ask in asks if ask.reason)
-    return evolve(asks[0], reason=reason, remember=lasting)
+    people = reduce(and_, (ask.approvers for ask in asks))
+    return evolve(asks[0], reason=reason, remember=lasting, approvers=people)
 
 
 def _all(verdicts: list[Verdict]) -> Verdict:

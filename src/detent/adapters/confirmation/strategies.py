@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from detent.adapters.confirmation.call_rules import CallRule, RuleList
 from detent.adapters.confirmation.described import Classes, Described
+from detent.adapters.confirmation.people import PEOPLE
 from detent.adapters.confirmation.policies import (
     AllOf,
     AlwaysAskPolicy,
@@ -165,7 +166,7 @@ class BreakpointConfirmationStrategy(Described):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:
         """What `to_dict` gave; as for `BlockingConfirmationStrategy`."""
-        return super().from_dict(data, {**POLICIES, **(classes or {})})
+        return super().from_dict(data, {**POLICIES, **PEOPLE, **(classes or {})})
 
 
 def described_classes() -> Classes:
@@ -174,4 +175,4 @@ def described_classes() -> Classes:
 
     strategies = (BlockingConfirmationStrategy, BreakpointConfirmationStrategy)
     kinds: tuple[type, ...] = (*strategies, RichConsoleUI, SimpleConsoleUI)
-    return {**POLICIES, **{kind.__name__: kind for kind in kinds}}
+    return {**POLICIES, **PEOPLE, **{kind.__name__: kind for kind in kinds}}

@@ -54,6 +54,7 @@ from detent.core.tools.masking import with_secrets_marked
 from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
+from detent.ports.approvers import Authenticator
 from detent.ports.chat import (
     AsyncChatGenerator,
     ChatGenerator,
@@ -98,6 +99,7 @@ class EffectPerformer:
     chance: Callable[[], float] = random.random
     price: Callable[[ChatReply], float] | None = None
     lease: Lease | None = None
+    approvers: Authenticator | None = None
     listener: PieceListener | None = None
     dispatcher: CallbackDispatcher | None = field(
         init=False, repr=False, default=Factory(_dispatcher_of, takes_self=True)
@@ -119,7 +121,7 @@ class EffectPerformer:
                 return self._timed(effect, _judged(judge(effect)))
             case AskHuman():
                 ui = self.uis.get(effect.tool.name, self.uis.get("*"))
-                return None if ui is None else asked(ui, effect, self.clock)
+                return None if ui is None else asked(ui, effect, self.clock, self.approvers)
 
     def perform_async(self, effect: Effect) -> Coroutine[Any, Any, Event | None]:
         """As `perform`, without blocking the event loop."""
@@ -143,7 +145,9 @@ class EffectPerformer:
 
     async def _consult_async(self, effect: AskHuman) -> Event | None:
         ui = self.uis.get(effect.tool.name, self.uis.get("*"))
-        return None if ui is None else await asked_async(ui, effect, self.clock)
+        if ui is None:
+            return None
+        return await asked_async(ui, effect, self.clock, self.approvers)
 
     def _timed(self, effect: Judge, judged: Judged) -> Judged:
         """The verdict with the time, where the question may expire, or what answers it."""

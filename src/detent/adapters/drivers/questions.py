@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ from attrs import evolve
 
 from detent.adapters.system.threads_and_loops import in_a_thread, in_background
 from detent.core.control.pending import (
+    PendingCall,
     ToolExecutionDecision,
     decision_for,
     question,
@@ -22,11 +23,13 @@ from detent.core.machine.calls import (
     change_faults,
     is_late,
     not_allowed,
+    not_entitled,
 )
-from detent.core.run.approval import Decision, Modified
+from detent.core.run.approval import Decision, Modified, Principal
 from detent.core.run.effects import AskHuman
 from detent.core.run.events import ClockTicked, HumanDecided
 from detent.core.values.frozen import thaw
+from detent.ports.approvers import Authenticator, identified
 from detent.ports.clock import Clock
 from detent.ports.confirmation import ConfirmationUIResult, HITLBreakpointException, decision_of
 
@@ -44,15 +47,17 @@ DECISIVE = {
 Dialogue: TypeAlias = Generator[partial[object], object, HumanDecided | ClockTicked | None]
 
 
-def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | ClockTicked | None:
+def asked(
+    asker: Any, effect: AskHuman, clock: Clock, approvers: Authenticator | None = None
+) -> HumanDecided | ClockTicked | None:
     """What a human decides; None says that they have not. Blocks until they have answered.
 
-    An answer that comes too late says no more than how late it is.
+    An answer that comes too late says no more than how late it is. `approvers` say who they are.
 
     Raises:
         DecisionRefusedError: a strategy has decided about another call than this.
     """
-    talk, said = _dialogue(asker, effect, clock), None
+    talk, said = _dialogue(asker, effect, clock, approvers), None
     while isinstance(call := _next(talk, said), partial):
         try:
             said = call()
@@ -63,10 +68,10 @@ def asked(asker: Any, effect: AskHuman, clock: Clock) -> HumanDecided | ClockTic
 
 
 async def asked_async(
-    asker: Any, effect: AskHuman, clock: Clock
+    asker: Any, effect: AskHuman, clock: Clock, approvers: Authenticator | None = None
 ) -> HumanDecided | ClockTicked | None:
     """As `asked`, in the running event loop; what blocks is called in a thread."""
-    talk, said = _dialogue(asker, effect, clock), None
+    talk, said = _dialogue(asker, effect, clock, approvers), None
     while isinstance(call := _next(talk, said), partial):
         try:
             said = await in_a_thread(call)
@@ -85,14 +90,27 @@ def _next(talk: Dialogue, said: object) -> partial[object] | HumanDecided | Cloc
         return event
 
 
-def _dialogue(asker: Any, effect: AskHuman, clock: Clock) -> Dialogue:
+def _dialogue(
+    asker: Any,
+    effect: AskHuman,
+    clock: Clock,
+    approvers: Callable[..., object] | None,
+) -> Dialogue:
     notice = ""
     for _ in range(TRIES):
         said = yield partial(_consult, asker, effect, notice)
         decision, by = _meant(type(asker).__name__, effect, said)
         if decision is None:
             return None
-        event = HumanDecided(effect.ref, effect.digest, decision, by, clock.now())
+        who: Principal | None = None
+        if approvers is not None:
+            shown = question(effect)
+            known = identified((yield partial(approvers, _claim(shown, said), shown)))
+            if isinstance(known, Refusal):
+                notice = f"This answer does not count: {known.text}."
+                continue
+            who, by = known, known.name
+        event = HumanDecided(effect.ref, effect.digest, decision, by, clock.now(), who)
         if is_late(decision, event.at, effect.expires_at):
             return ClockTicked(clock.now())
         notice = _objection(effect, event)
@@ -105,6 +123,9 @@ def _objection(effect: AskHuman, event: HumanDecided) -> str:
     """Why what a human has said would not count, so that they are asked again; "" if it does."""
     if (lack := not_allowed(effect.ask.answers, effect.call, event.decision)) is not None:
         return f"This answer does not count: {lack}."
+    people = (effect.ask.approvers, event.decision, event.who, effect.votes, effect.started_by)
+    if (why := not_entitled(*people)) is not None:
+        return f"This answer does not count: {why.text}."
     changed = event.decision if isinstance(event.decision, Modified) else None
     faults = [] if changed is None else change_faults(effect.call, changed, effect.tool)
     return f"Your change does not fit the tool: {'; '.join(faults)}" if faults else ""
@@ -135,6 +156,26 @@ def _meant(name: str, effect: AskHuman, said: object) -> tuple[Decision | None, 
                 f"{name} must answer with a ConfirmationUIResult, a ToolExecutionDecision, or None "
                 f"where nobody can say, got {type(said).__name__}"
             )
+
+
+def _claim(shown: PendingCall, said: object) -> ToolExecutionDecision:
+    """An answer as somebody's decision about what was shown."""
+    if isinstance(said, ToolExecutionDecision):
+        return evolve(said, tool_call_id=shown.call_id, digest=shown.digest)
+    assert isinstance(said, ConfirmationUIResult)  # noqa: S101 - else it has meant nothing
+    is_answer = said.action == "respond"
+    return ToolExecutionDecision(
+        shown.tool_name,
+        said.action in {"confirm", "modify"},
+        shown.call_id,
+        None if is_answer else said.feedback,
+        said.new_tool_params if said.action == "modify" else None,
+        digest=shown.digest,
+        by=said.by,
+        answer=said.feedback if is_answer else None,
+        remember=said.remember if said.action == "confirm" else "call",
+        credential=said.credential,
+    )
 
 
 def _require_about(effect: AskHuman, said: ToolExecutionDecision) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
 
 from detent.adapters.agent.assembly import Assembly
+from detent.adapters.agent.continuation import people
 from detent.adapters.agent.decisions import RunDecisions
 from detent.core.control.pending import ToolExecutionDecision, decided_run
 from detent.core.errors import StoredDataError
 from detent.core.machine.calls import DecisionRefusedError
 from detent.core.machine.step import step
+from detent.core.run.approval import Principal
 from detent.core.run.events import CancelRequested, Event, Resumed
 from detent.core.run.run import Run
 from detent.core.storage.journal import status_of
@@ -44,12 +47,15 @@ class People(RunDecisions):
         events: list[Event] = []
 
         def change(run: Run[Any]) -> tuple[Run[Any], list[Event]]:
-            after, events[:] = self._heard(run, said)
+            after, events[:] = self._heard(run, said, who)
             return after, events
 
+        who: Sequence[Principal | None] = ()
         try:
-            if isinstance(said, ToolExecutionDecision) and not said.digest:
-                return _undigested(said)
+            if isinstance(said, ToolExecutionDecision):
+                if not said.digest:
+                    return _undigested(said)
+                who = people(self._assembly.approvers, *self._load(run_id), [said])
             self._write(run_id, change)
         except _RefusedError as error:
             return error.refusal
@@ -63,11 +69,14 @@ class People(RunDecisions):
         return events[0]
 
     def _heard(
-        self, run: Run[Any], said: ToolExecutionDecision | CancelRequested | TryAgain
+        self,
+        run: Run[Any],
+        said: ToolExecutionDecision | CancelRequested | TryAgain,
+        who: Sequence[Principal | None],
     ) -> tuple[Run[Any], list[Event]]:
         spec, now = self._assembly.current_spec, self._assembly.clock.now()
         if isinstance(said, ToolExecutionDecision):
-            return decided_run(spec, run, [said], now)
+            return decided_run(spec, run, [said], now, who)
         event: Event = said if isinstance(said, CancelRequested) else self._again()
         after = run
         if isinstance(said, CancelRequested) or status_of(run) == "failed":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -69,6 +69,7 @@ class Wires(TypedDict, total=False):
     on_unknown: OnUnknown
     binds: Sequence[str] | None
     max_calls: int | None
+    labels: Collection[str]
 
 
 class ToolOptions(Wires, total=False):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -21,7 +21,7 @@ from detent.adapters.web.arguments import (
 from detent.adapters.web.rendering import base_of, page
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Host, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import Accepted, Host, HostRefusal, PendingQuestion, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
 
 RUNS = 50
@@ -185,8 +185,16 @@ def _again(request: Request, found: Shown, faults: list[str]) -> Response:
     return page(request, "question.html", 422, question=found, faults=faults, entered=entered)
 
 
+async def _said(
+    request: Request, call: PendingCall, decision: ToolExecutionDecision
+) -> Accepted | HostRefusal:
+    """What the host makes of a decision of the person whose request it is."""
+    whose = evolve(decision, credential=request.state.person.credential)
+    return await host_of(request).send(call.run_id, whose)
+
+
 async def _send(request: Request, found: Shown, decision: ToolExecutionDecision) -> Response:
-    said = await host_of(request).send(found.call.run_id, decision)
+    said = await _said(request, found.call, decision)
     if isinstance(said, HostRefusal):
         status = 422 if said.faults else 409
         run_id = found.call.run_id
@@ -215,7 +223,7 @@ async def decide_many(request: Request) -> Response:
     refused: list[str] = []
     for one in chosen:
         decision = one.call.confirm(by=by) if answer == "confirm" else one.call.reject(text, by=by)
-        said = await host_of(request).send(one.call.run_id, decision)
+        said = await _said(request, one.call, decision)
         if isinstance(said, HostRefusal):
             refused.append(f"{one.call.tool_name} of run {one.call.run_id}: {said.text}")
     if refused:

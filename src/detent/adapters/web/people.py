@@ -20,10 +20,13 @@ class Person:
     """Somebody who has shown who they are.
 
     Attributes:
-        name: what is written down as `by` with each of their decisions.
+        name: what is written down as `by` with each of their decisions, where the agent has no
+            `approvers`.
+        credential: what the agent's `approvers` know them by; it goes with each decision.
     """
 
     name: str
+    credential: str | None = field(default=None, repr=False)
 
 
 SignIn: TypeAlias = Callable[[Request], Awaitable[Person | None]]

@@ -138,7 +138,8 @@ class ToolCallDelta:
 class StreamingChunk:
     """A piece of a run, as it happens: for showing, never part of the run itself.
 
-    At most one of `content`, `reasoning`, `tool_calls` and `tool_call_result` is set. `start` marks
+    At most one of `content`, `reasoning`, `tool_calls`, `tool_call_result` and `server_tool`, the
+    name of a tool that the provider itself has begun to run, is set. `start` marks
     the first piece of a text or of a tool result; `index` says which call or result it belongs to.
     The `finish_reason` "tool_call_results" says that all results of a turn were told, "discarded"
     that the answer has broken off and that what was told of it does not count.
@@ -154,3 +155,4 @@ class StreamingChunk:
     index: int | None = None
     start: bool = False
     agents: tuple[str, ...] = ()
+    server_tool: str = ""

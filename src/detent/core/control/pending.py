@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Self
 
 from attrs import asdict, field, fields_dict, frozen
@@ -17,12 +18,15 @@ from detent.core.machine.due import due
 from detent.core.machine.step import step
 from detent.core.run.approval import (
     ALL_ANSWERS,
+    ANYBODY,
     Answered,
     Answers,
+    Approvers,
     Confirmed,
     Decision,
     FormerDecision,
     Modified,
+    Principal,
     Rejected,
     Scope,
     is_scope,
@@ -62,6 +66,7 @@ class ToolExecutionDecision:
         by: who decided.
         answer: a text that answers in the tool's place; the tool does not run.
         remember: what a confirmation counts for, see `Scope`.
+        credential: what proves who decides, to the agent's `approvers`. No run keeps it.
 
     Raises:
         TypeError: one of them is of another type.
@@ -79,6 +84,7 @@ class ToolExecutionDecision:
     by: str | None = field(default=None, kw_only=True, validator=_TEXT)
     answer: str | None = field(default=None, kw_only=True, validator=_TEXT)
     remember: Scope = field(default="call", kw_only=True, validator=is_scope)
+    credential: str | None = field(default=None, kw_only=True, validator=_TEXT, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -128,6 +134,9 @@ class PendingCall:
         former_state: what was revealed of the state then.
         masked: the parameters that are secret, and show `MASK`. An argument of another one that
             reads like it is what the model wrote.
+        approvers: who may answer.
+        votes: who has said yes, where it takes more people.
+        started_by: who began the run, where that is known.
     """
 
     run_id: str
@@ -150,21 +159,28 @@ class PendingCall:
     former: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     former_state: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
     masked: tuple[str, ...] = ()
+    approvers: Approvers = ANYBODY
+    votes: tuple[str, ...] = ()
+    started_by: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for a web page or a queue."""
         plain = {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
-        return plain | {"answers": asdict(self.answers)}
+        return plain | {"answers": asdict(self.answers), "approvers": asdict(self.approvers)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """What `to_dict` gave. Raises StoredDataError where it is no such call."""
         try:
-            lists = {name: tuple(data.get(name, ())) for name in ("agents", "defaults", "masked")}
+            names = ("agents", "defaults", "masked", "votes")
+            lists = {name: tuple(data.get(name, ())) for name in names}
             answers = dict(data.get("answers", {}))
             if answers.get("modify") is not None:
                 answers["modify"] = tuple(answers["modify"])
-            fields: dict[str, Any] = {**data, **lists, "answers": Answers(**answers)}
+            wanted = dict(data.get("approvers", {}))
+            wanted["roles"] = tuple(wanted.get("roles", ()))
+            parts = {"answers": Answers(**answers), "approvers": Approvers(**wanted)}
+            fields: dict[str, Any] = {**data, **lists, **parts}
             return cls(**fields)
         except (TypeError, ValueError, AttributeError) as error:
             raise StoredDataError(f"this is no pending call: {error}") from error
@@ -218,6 +234,7 @@ def question(effect: AskHuman) -> PendingCall:
     attempts = max(1, tool.retries.times + 2 - effect.begins)
     attempts = min(attempts, effect.ask.attempts or attempts)
     repeats = f"One yes lets it be tried up to {attempts} times." if attempts > 1 else ""
+    reason = (effect.reason, change.text, repeats, _people(effect))
     return PendingCall(
         outermost,
         *effect.ref,
@@ -225,7 +242,7 @@ def question(effect: AskHuman) -> PendingCall:
         tool.name,
         tool.description,
         masked(whole, tool.masked),
-        " ".join(filter(None, (effect.reason, change.text, repeats))),
+        " ".join(filter(None, reason)),
         effect.digest,
         tool.spec.parameters,
         effect.revealed,
@@ -238,7 +255,18 @@ def question(effect: AskHuman) -> PendingCall:
         masked(change.arguments, tool.masked),
         change.state,
         tuple(sorted(tool.masked)),
+        effect.ask.approvers,
+        effect.votes,
+        effect.started_by,
     )
+
+
+def _people(effect: AskHuman) -> str:
+    """How many people must say yes, and who has, where one is not enough."""
+    wanted, votes = effect.ask.approvers.count, effect.votes
+    if wanted == 1:
+        return ""
+    return f"{wanted} people must say yes; so far: {', '.join(votes) or 'nobody'}."
 
 
 def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[str, Any]:
@@ -253,9 +281,13 @@ def unmasked(arguments: Mapping[str, Any], call: ToolCall, tool: Tool) -> dict[s
 
 
 def match_decision(
-    spec: AgentSpec[Any], run: Run[Any], decision: ToolExecutionDecision, at: float | None = None
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    decision: ToolExecutionDecision,
+    at: float | None = None,
+    who: Principal | None = None,
 ) -> Result[Event, Refusal]:
-    """The event that a decision is for `run` as it stands, or why it does not count.
+    """The event that a decision is for `run`, which `who` makes, or why it does not count.
 
     It is matched by the id of the call, else by the tool, where only one call of it waits: never by
     a name where an id was given.
@@ -277,7 +309,7 @@ def match_decision(
     if digest is None:
         digest = str(getattr(slot.status, "digest", ""))
     decided = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
-    event = HumanDecided(slot.ref, digest, decided, decision.by, at)
+    event = HumanDecided(slot.ref, digest, decided, who.name if who else decision.by, at, who)
     if (why := refusal(agent, inner, event) or _outdated(agent, inner, slot, decided)) is not None:
         return Failure(why)
     return Success(wrap_event(path, event))
@@ -301,9 +333,15 @@ def _calls(run: Run[Any]) -> Iterator[tuple[Path, Run[Any], Slot]]:
 
 
 def decided_run(
-    spec: AgentSpec[S], run: Run[S], decisions: Iterable[ToolExecutionDecision], at: float
+    spec: AgentSpec[S],
+    run: Run[S],
+    decisions: Iterable[ToolExecutionDecision],
+    at: float,
+    who: Iterable[Principal | None] = (),
 ) -> tuple[Run[S], list[Event]]:
     """The run after `decisions`, which were made at a time since 1970, and these as events.
+
+    `who` made each of them, as an authenticator says.
 
     Raises:
         DecisionRefusedError: one of them does not count; then none of them has happened.
@@ -311,9 +349,10 @@ def decided_run(
     from returns.pipeline import is_successful
 
     events: list[Event] = []
-    for decision in decisions:
+    known = chain(who, repeat(None))
+    for decision, by in zip(decisions, known, strict=False):
         # each against the run that the ones before have made: two about one call do not both count
-        matched = match_decision(spec, run, decision, at)
+        matched = match_decision(spec, run, decision, at, by)
         if not is_successful(matched):
             raise DecisionRefusedError(matched.failure())
         events.append(matched.unwrap())

@@ -25,6 +25,7 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
         tool.version,
         hashed(inputs_in(run, tool, tool.binds)),
         arguments_bound(call, tool),
+        ", ".join(run.labels),
     )
 
 

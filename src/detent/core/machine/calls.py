@@ -5,7 +5,7 @@ A decision that does not count changes nothing; a `Refusal` says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -13,12 +13,16 @@ import attrs
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import DetentError
 from detent.core.run.approval import (
+    ANYBODY,
     SCOPES,
     Answered,
     Answers,
+    Approvers,
     Confirmed,
     Decision,
     Modified,
+    Principal,
+    Rejected,
     is_past,
 )
 from detent.core.run.events import ClockTicked, HumanDecided, ToolRaised
@@ -51,6 +55,8 @@ Why: TypeAlias = Literal[
     "outdated",
     "expired",
     "not_allowed",
+    "unauthenticated",
+    "not_entitled",
     "invalid_arguments",
 ]
 
@@ -62,8 +68,9 @@ class Refusal:
     "unknown_call": no such call waits for a decision. "repeated": it has been decided about before.
     "wrong_digest": it is about another call, or about other arguments. "outdated": what was asked
     about is not what would run now. "expired": it comes too late. "not_allowed": the question does
-    not take this answer. "invalid_arguments": it changes them to what the tool does not take;
-    `faults` says how. The call goes on waiting.
+    not take this answer. "unauthenticated": it is not known who decides. "not_entitled": others
+    must decide. "invalid_arguments": it changes them to what the tool does not take; `faults` says
+    how. The call goes on waiting.
     """
 
     why: Why
@@ -102,9 +109,55 @@ def refusal(spec: AgentSpec[Any], run: Run[Any], event: HumanDecided) -> Refusal
         return Refusal("expired", f"{where} ({name}) could be confirmed until {status.expires_at}")
     if (lack := not_allowed(status.ask.answers, slot.call, event.decision)) is not None:
         return Refusal("not_allowed", f"{where} ({name}): {lack}")
+    votes = [vote.who.name for vote in status.votes if vote.who]
+    if spec.vouches and not (event.who and spec.vouches(event, slot.call, spec.tools[name])):
+        return Refusal("unauthenticated", f"{where} ({name}): {UNKNOWN_PERSON}")
+    who = not_entitled(status.ask.approvers, event.decision, event.who, votes, run.started_by)
+    if who is not None:
+        return attrs.evolve(who, text=f"{where} ({name}): {who.text}")
     changed = event.decision if isinstance(event.decision, Modified) else None
     if changed and (faults := change_faults(slot.call, changed, spec.tools[name])):
         return Refusal("invalid_arguments", f"{where}: {'; '.join(faults)}", tuple(faults))
+    return None
+
+
+UNKNOWN_PERSON = (
+    "it is not known who decides: an agent with approvers takes decisions with a credential that "
+    "they accept"
+)
+
+
+def not_entitled(
+    wanted: Approvers,
+    decision: Decision,
+    who: Principal | None,
+    votes: Collection[str],
+    started_by: str | None,
+) -> Refusal | None:
+    """Why somebody may not answer a question in this way; None if they may.
+
+    `votes` are the names of those who have said yes, `started_by` that of who began the run.
+    """
+    if wanted == ANYBODY:
+        return None
+    if who is None:
+        return Refusal("unauthenticated", UNKNOWN_PERSON)
+    if wanted.roles and not {*wanted.roles} & {*who.roles}:
+        roles = " or ".join(map(repr, wanted.roles))
+        return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
+    if isinstance(decision, Rejected):
+        return None
+    if wanted.apart and started_by in (None, who.name):
+        begun = f"{who.name} has started this run: somebody else must say yes"
+        unknown = "whoever started the run may not say yes, and it is not known who did: begin it "
+        text = begun if started_by else f"{unknown}with started_by=…"
+        return Refusal("not_entitled", text)
+    if wanted.count > 1 and not isinstance(decision, Confirmed):
+        text = f"{wanted.count} people must confirm it as it is: reject it, and say what is wrong"
+        return Refusal("not_allowed", text)
+    if who.name in votes:
+        text = f"{who.name} has said yes already: somebody else must, too"
+        return Refusal("repeated", text)
     return None
 
 

@@ -147,7 +147,9 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
             }
             why = (asked.digest, asked.reason, run.id, asked.expires_at, FrozenDict(revealed))
             question = AskHuman(slot.ref, slot.call, tool, *why)
-            yield evolve(question, begins=asked.attempt, ask=asked.ask, change=asked.change)
+            votes = tuple(vote.by or "" for vote in asked.votes)
+            known = evolve(question, votes=votes, started_by=run.started_by)
+            yield evolve(known, begins=asked.attempt, ask=asked.ask, change=asked.change)
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:

@@ -8,6 +8,8 @@ import attrs
 
 from detent.core.machine.binding import arguments_bound, binding_of, change_in, inputs_in
 from detent.core.run.approval import (
+    ANYBODY,
+    PLAIN_ASK,
     SCOPES,
     Allow,
     Answered,
@@ -67,10 +69,10 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
             ask = asked.ask
         case Ask() as ask:
             clear = slot.clearance
-            if clear is not None and _lets_begin(clear, now, event.at):  # a human has said so
+            if clear is not None and _lets_begin(clear, now, ask, event.at):  # a human has said so
                 clear = attrs.evolve(clear, is_unjudged=False)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
-            grant = None if asked.after else granted(run.grants, now, event.at, ask.answers)
+            grant = None if asked.after else granted(run.grants, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
@@ -80,9 +82,11 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     return with_slot(run, moved(slot, attrs.evolve(question, reason=why)))
 
 
-def _lets_begin(clear: Clearance, now: Binding, at: float | None) -> bool:
-    """Whether a call that a human has changed may begin: as it was left, and in time."""
-    return clear.is_unjudged and clear.binding == now and not is_past(clear.expires_at, at)
+def _lets_begin(clear: Clearance, now: Binding, ask: Ask, at: float | None) -> bool:
+    """Whether a call that a human has changed may begin: as it was left, in time, and by them."""
+    was_asked = (ANYBODY, (clear.ask or PLAIN_ASK).approvers)
+    is_theirs = clear.is_unjudged and ask.approvers in was_asked
+    return is_theirs and clear.binding == now and not is_past(clear.expires_at, at)
 
 
 def posed(  # noqa: PLR0917 - the parts of a question
@@ -159,7 +163,7 @@ def released(run: Run[Any], slot: Slot, at: float | None) -> Slot:
     # A question that came of a crash is another one: no earlier word answers it.
     if not isinstance(status, AwaitingDecision) or status.after:
         return slot
-    grant = granted(run.grants, status.binding, at, status.ask.answers)
+    grant = granted(run.grants, status.binding, at, status.ask)
     if grant is None:
         return slot
     clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
@@ -168,23 +172,51 @@ def released(run: Run[Any], slot: Slot, at: float | None) -> Slot:
 
 def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Run[Any]:
     """The run with a decision in its record, and with what is confirmed by it for other calls."""
-    said, tool = event.decision, spec.tools[slot.call.tool_name]
+    said = event.decision
     status = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
-    seen = inputs_in(run, tool, status.ask.reveals)
-    done = DecisionRecord(slot.ref, slot.call, said, event.by, event.at, (), seen)
-    run = evolve(run, decisions=(*run.decisions, done))
+    done, ask = _recorded(spec, run, slot, event), status.ask
     if not isinstance(said, Confirmed):
-        return run
-    answers = status.ask.answers
-    asked: Scope = SCOPES[min(map(SCOPES.index, (status.ask.remember, answers.remember)))]
-    scope: Scope = asked if said.remember == "call" else said.remember
+        return evolve(run, decisions=(*run.decisions, done))
+    said_yes = (*status.votes, done)
+    run = evolve(run, decisions=(*run.decisions, *said_yes))
+    scopes = [_scope(ask, vote.decision) for vote in said_yes]
+    scope = SCOPES[min(map(SCOPES.index, scopes))]  # what one of them has not said counts not
     if scope == "call":
         return run
-    lasts_s = answers.remember_s
+    lasts_s = ask.answers.remember_s
     until = None if lasts_s is None else (event.at or 0) + lasts_s
-    bound = status.binding
-    grant = Grant(slot.ref, slot.call, scope, bound, event.by, event.at, (), until, seen)
+    by = ", ".join(vote.by for vote in said_yes if vote.by) or None
+    grant = Grant(slot.ref, slot.call, scope, status.binding, by, event.at, (), until)
+    grant = attrs.evolve(grant, revealed=done.revealed, approvers=ask.approvers)
     return evolve(run, grants=(*run.grants, grant))
+
+
+def _scope(ask: Ask, said: Decision) -> Scope:
+    """What a yes counts for."""
+    if isinstance(said, Confirmed) and said.remember != "call":
+        return said.remember
+    return SCOPES[min(map(SCOPES.index, (ask.remember, ask.answers.remember)))]
+
+
+def _recorded(
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided
+) -> DecisionRecord:
+    """A decision that counts, for the record."""
+    ask = slot.status.ask if isinstance(slot.status, AwaitingDecision) else PLAIN_ASK
+    seen = inputs_in(run, spec.tools[slot.call.tool_name], ask.reveals)
+    done = (event.decision, event.by, event.at, (), seen, event.who)
+    return DecisionRecord(slot.ref, slot.call, *done)
+
+
+def voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:
+    """The slot after a yes that is not enough, as more people must say so; None if it is."""
+    status = slot.status
+    assert isinstance(status, AwaitingDecision)  # noqa: S101 - else it is refused
+    is_yes, count = isinstance(event.decision, Confirmed), len(status.votes) + 1
+    if not is_yes or count >= status.ask.approvers.count:
+        return None
+    votes = (*status.votes, _recorded(spec, run, slot, event))
+    return moved(slot, attrs.evolve(status, votes=votes))
 
 
 def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:

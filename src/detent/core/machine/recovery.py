@@ -143,7 +143,7 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
             moves = digest == bound.digest(slot.ref, slot.call.id, after) and bound.run == was
             bound = evolve(bound, run=new) if moves else bound
             digest = bound.digest(slot.ref, slot.call.id, after) if moves else ""
-            status = evolve(status, digest=digest, binding=bound)
+            status = evolve(status, digest=digest, binding=bound, votes=())
         case _:
             pass
     return Slot(slot.ref, slot.call, status, clear)

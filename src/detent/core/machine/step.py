@@ -30,6 +30,7 @@ from detent.core.machine.questions import (
     released,
     remembered,
     rewritten,
+    voted,
     with_slot,
 )
 from detent.core.machine.recovery import after_lookup, pause_after, recovered
@@ -41,6 +42,7 @@ from detent.core.machine.turns import (
     cut_short,
     end,
     has_no_answer,
+    hear_tool,
     move_slot,
     settled_turn,
     with_slots,
@@ -85,6 +87,7 @@ from detent.core.run.run import (
     Unknown,
     are_settled,
     evolve,
+    labelled,
     moved,
     replaced,
 )
@@ -107,11 +110,14 @@ def start(
     options: RunOptions = NO_OPTIONS,
     at: float | None = None,
     nonce: str = "",
+    started_by: str | None = None,
+    labels: tuple[str, ...] = (),
 ) -> Run[S]:
     """A run in which nothing has happened yet: the conversation so far and the initial state.
 
     `at` is the time, in seconds since 1970: the limit in seconds counts from it. `nonce` is what
-    nobody can guess: decisions are bound to it.
+    nobody can guess: decisions are bound to it. `started_by` says who begins it, `labels` where
+    what it begins with comes from.
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
@@ -119,8 +125,8 @@ def start(
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
     opening = Write("messages", [*prompt, *messages])
     filled = spec.state.update([*state, opening])
-    until = spec.limits.deadline(at)
-    begun = Run(run_id, filled, options=options, deadline=until, nonce=nonce)
+    begun = Run(run_id, filled, options=options, nonce=nonce, labels=labels)
+    begun = evolve(begun, deadline=spec.limits.deadline(at), started_by=started_by)
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
         return end(evolve(begun, turn=0), Exhausted(limit))
     return begun
@@ -218,7 +224,7 @@ def _on_tool_started(spec: AgentSpec[S], run: Run[S], event: ToolStarted) -> Run
 
 def _on_tool_returned(spec: AgentSpec[S], run: Run[S], event: ToolReturned) -> Run[S]:
     slot = _attempted(run, event, BEGUN)
-    return run if slot is None else move_slot(spec, run, slot, Succeeded(event.result))
+    return run if slot is None else hear_tool(spec, run, slot, Succeeded(event.result))
 
 
 def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S]:
@@ -227,7 +233,7 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
         return move_slot(spec, run, slot, after_lookup(spec, run, slot, event))
-    return move_slot(spec, run, slot, after_fault(spec, slot, event))
+    return hear_tool(spec, run, slot, after_fault(spec, slot, event))
 
 
 def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run[S]:
@@ -282,6 +288,8 @@ def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) ->
             state=initial_writes(given),
             at=at,
             nonce=inner_name(run.nonce, slot.ref),
+            started_by=run.started_by,
+            labels=run.labels,
         )
     except DetentError as error:
         return Faulted(invocation.fault(error))
@@ -301,6 +309,7 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
     usage, cost = after.usage - before.usage, after.cost - before.cost
     calls = run.calls_inside + after.calls - before.calls
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
+    run = labelled(run, after.labels)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
@@ -345,6 +354,8 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
     slot = _slot(run, event.ref)
     if slot is None or refusal(spec, run, event) is not None:
         return run
+    if (vote := voted(spec, run, slot, event)) is not None:
+        return with_slot(run, vote)
     knowing = remembered(spec, run, slot, event)
     slots = replaced(run.slots, decided(spec, slot, event.decision))
     return with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))

@@ -32,6 +32,7 @@ from detent.core.run.run import (
     are_settled,
     evolve,
     is_settled,
+    labelled,
     moved,
     replaced,
 )
@@ -57,6 +58,13 @@ def move_slot(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Ru
     """The run with another status of a call, and on its way if that was the last of the turn."""
     phase: Acting = run.phase  # type: ignore[assignment]  # only a run that acts has a slot
     return advance(spec, run, phase.reply, replaced(phase.slots, moved(slot, status)))
+
+
+def hear_tool(spec: AgentSpec[S], run: Run[S], slot: Slot, status: Status) -> Run[S]:
+    """The run after a tool has said something, whose labels it bears if the model reads of it."""
+    if isinstance(status, Succeeded | Faulted):
+        run = labelled(run, spec.tools[slot.call.tool_name].labels)
+    return move_slot(spec, run, slot, status)
 
 
 def settled_turn(spec: AgentSpec[S], run: Run[S]) -> Run[S]:

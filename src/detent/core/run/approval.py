@@ -7,7 +7,7 @@ from math import inf
 from typing import Literal, TypeAlias, get_args
 
 from attrs import Attribute, field, fields_dict, frozen
-from attrs.validators import deep_iterable, optional
+from attrs.validators import and_, deep_iterable, min_len, optional
 
 from detent.core.chat.messages import ToolCall, frozen_mapping
 from detent.core.run.refs import CallRef, Path
@@ -41,9 +41,9 @@ def is_scope(instance: object, attribute: Attribute[Scope], value: Scope) -> Non
         raise ValueError(f"'{attribute.name}' is 'call', 'arguments' or 'tool', got {value!r:.100}")
 
 
-def _is_count(instance: object, attribute: Attribute[int], value: int | None) -> None:
-    if value is not None and not (type(value) is int and value > 0):
-        raise ValueError(f"'{attribute.name}' is None or a number above 0, got {value!r:.100}")
+def _is_count(instance: object, attribute: Attribute[int], value: int) -> None:
+    if not (type(value) is int and value > 0):
+        raise ValueError(f"'{attribute.name}' is a number above 0, got {value!r:.100}")
 
 
 @frozen
@@ -77,6 +77,55 @@ class Answers:
 ALL_ANSWERS = Answers()
 
 
+def _roles(value: Iterable[str]) -> tuple[str, ...]:
+    """The converter of roles. Raises TypeError for a text: it would be one role a letter."""
+    if isinstance(value, str):
+        raise TypeError(f"roles are a list of texts, got {value!r:.100}")
+    return tuple(value)
+
+
+@frozen
+class Principal:
+    """Who decides, as an authenticator says: it names, and nobody else does.
+
+    Attributes:
+        name: who it is: two people have two names.
+        roles: what they may decide about, see `Approvers`.
+        proof: by what it was proven, to be looked at again when the decision is read; never a
+            password or a token.
+    """
+
+    name: str = field(validator=and_(_is_text, min_len(1)))
+    roles: tuple[str, ...] = field(default=(), converter=_roles, validator=deep_iterable(_is_text))
+    proof: str = field(default="", validator=_is_text, repr=False)
+
+
+@frozen
+class Approvers:
+    """Who may answer a question. What it says of a yes is for all that is not a no.
+
+    Attributes:
+        count: how many different people must say yes; one no is enough to reject.
+        roles: who answers has one of these roles; () is anybody.
+        apart: nobody says yes to a call of a run that they have started themselves.
+    """
+
+    count: int = field(default=1, validator=_is_count)
+    roles: tuple[str, ...] = field(default=(), converter=_roles, validator=deep_iterable(_is_text))
+    apart: bool = field(default=False, validator=_is_choice)
+
+    def __and__(self, other: Approvers) -> Approvers:
+        """Who may answer by both."""
+        roles = self.roles or other.roles
+        if self.roles and other.roles:
+            both = tuple(role for role in self.roles if role in other.roles)
+            roles = both or (" and ".join(map("/".join, (self.roles, other.roles))),)
+        return Approvers(max(self.count, other.count), roles, self.apart or other.apart)
+
+
+ANYBODY = Approvers()
+
+
 @frozen
 class Ask:
     """A human must decide.
@@ -89,6 +138,7 @@ class Ask:
         reveals: the parameters filled from the state whose values the human is shown.
         answers: which answers count.
         attempts: how many attempts one yes lets begin; None is all that the tool's `retries` allow.
+        approvers: who may answer.
     """
 
     reason: str = field(default="", validator=_is_text)
@@ -96,7 +146,8 @@ class Ask:
     expires_s: float | None = field(default=None, validator=_may_be_number)
     reveals: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))
     answers: Answers = ALL_ANSWERS
-    attempts: int | None = field(default=None, validator=_is_count)
+    attempts: int | None = field(default=None, validator=optional(_is_count))
+    approvers: Approvers = ANYBODY
 
 
 PLAIN_ASK = Ask()
@@ -149,18 +200,21 @@ class Binding:
         tool: the tool: its name, description, schema, wiring and code.
         inputs: what the state fills in, by declaration.
         arguments: the arguments, with the defaults of those that are left out.
+        labels: what the run has got to know until now; "" is nothing that bears a label.
     """
 
     run: str = ""
     tool: str = ""
     inputs: str = ""
     arguments: str = ""
+    labels: str = ""
 
     def digest(self, ref: CallRef, call_id: str | None, after: str = "") -> str:
         """What a decision must carry; `after` names the crash that the question came of."""
         # By the id alone it would count for other arguments: ids are the model's and come again.
         parts = (self.run, self.tool, self.inputs, self.arguments)
-        return hashed(*parts, *ref, call_id, after)
+        # RULE: without a label a digest is what it was before there were any
+        return hashed(*parts, *ref, call_id, after, *filter(None, [self.labels]))
 
     def changes(self, now: Binding) -> list[str]:
         """What of it is another now, in words."""
@@ -173,6 +227,7 @@ CHANGES = {
     "tool": "the tool itself has changed (its code, description, schema or wiring)",
     "inputs": "what the state fills in has changed",
     "arguments": "the arguments have changed",
+    "labels": "the run has read something since that bears another label",
 }
 """What people are told of each part of a binding."""
 assert CHANGES.keys() == fields_dict(Binding).keys()  # noqa: S101 - a new part needs its words
@@ -222,7 +277,7 @@ class DecisionRecord:
 
     `path` says of which agent inside the run the call is, `revealed` what the human saw of the
     state. A no of a policy, or of a question that nobody answered in time, is a rejection `by`
-    "policy" or "expiry".
+    "policy" or "expiry". `who` is known where an authenticator has said who decides.
     """
 
     ref: CallRef
@@ -232,6 +287,7 @@ class DecisionRecord:
     at: float | None = None
     path: Path = ()
     revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    who: Principal | None = None
 
 
 @frozen
@@ -248,6 +304,7 @@ class Grant:
         path: of which agent inside the run the call is.
         expires_at: when it ends, in seconds since 1970; None is never.
         revealed: what the human saw of the state.
+        approvers: who could give it: it is none where others must be asked.
     """
 
     ref: CallRef
@@ -259,6 +316,7 @@ class Grant:
     path: Path = ()
     expires_at: float | None = None
     revealed: FrozenDict[str, object] = field(factory=FrozenDict, converter=frozen_mapping)
+    approvers: Approvers = ANYBODY
 
     def covers(self, binding: Binding, at: float | None) -> bool:
         """Whether a call with this binding need not be asked about, at a time."""
@@ -270,12 +328,13 @@ class Grant:
 
 
 def granted(
-    grants: Iterable[Grant], binding: Binding, at: float | None, answers: Answers = ALL_ANSWERS
+    grants: Iterable[Grant], binding: Binding, at: float | None, ask: Ask = PLAIN_ASK
 ) -> Grant | None:
-    """The first of `grants` that covers a call. What may not be answered was not granted before."""
+    """The first of `grants` that answers a question about a call: it could, given now."""
+    answers = ask.answers
     scopes = SCOPES[: SCOPES.index(answers.remember) + 1] if answers.confirm else ()
     fits = (one for one in grants if one.scope in scopes and one.covers(binding, at))
-    return next(fits, None)
+    return next((one for one in fits if ask.approvers in (ANYBODY, one.approvers)), None)
 
 
 def is_past(until: float | None, at: float | None) -> bool:

@@ -15,7 +15,7 @@ from attrs import Factory, field, frozen
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.run.approval import PLAIN_ASK, Ask, Binding, FormerDecision, Verdict
-from detent.core.run.events import ModelReplied, ToolReturned
+from detent.core.run.events import HumanDecided, ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import Run
 from detent.core.state.state import BaseState
@@ -31,6 +31,9 @@ Policy: TypeAlias = Callable[[ToolCall, Tool, Run[Any]], Verdict | Awaitable[Ver
 Its verdict is kept in the run; it is asked again only if something else would run than it saw. It
 is given the call with its validated arguments, the tool, and the run as it stands.
 """
+
+Vouches: TypeAlias = Callable[[HumanDecided, ToolCall, Tool], bool]
+"""Whether a decision about a call is that of the person whom it names; pure."""
 
 
 class EffectKey(NamedTuple):
@@ -151,7 +154,8 @@ class AskHuman(_OfCall):
 
     `revealed` are values from the state that the tool will get and the human may see. After
     `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes lets
-    begin, `change` what was decided before.
+    begin, `change` what was decided before, `votes` who has said yes where it takes more people,
+    `started_by` who has begun the run.
     """
 
     ref: CallRef
@@ -166,6 +170,8 @@ class AskHuman(_OfCall):
     begins: int = 1
     ask: Ask = PLAIN_ASK
     change: FormerDecision | None = None
+    votes: tuple[str, ...] = ()
+    started_by: str | None = None
     kind = "human"
 
 

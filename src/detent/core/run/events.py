@@ -8,7 +8,7 @@ from attrs import frozen
 
 from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure
-from detent.core.run.approval import Binding, Decision, Verdict
+from detent.core.run.approval import Binding, Decision, Principal, Verdict
 from detent.core.run.refs import CallRef
 from detent.core.tools.result import ToolFault, ToolResult
 from detent.core.values.fast_values import fast_init
@@ -116,7 +116,8 @@ class CallRewritten:
 class HumanDecided:
     """A human decided about one call. It counts only with the digest of that very call.
 
-    `by` says who, `at` when, in seconds since 1970. `refusal` says why a decision does not count.
+    `by` says who, `at` when, in seconds since 1970. `who` is what an authenticator said of them.
+    `refusal` says why a decision does not count.
     """
 
     ref: CallRef
@@ -124,6 +125,7 @@ class HumanDecided:
     decision: Decision
     by: str | None = None
     at: float | None = None
+    who: Principal | None = None
 
 
 @frozen

@@ -54,6 +54,7 @@ class AwaitingDecision:
         after: the name of the crash that the question came of; "" if it came of a policy.
         trouble: what happened then, in words.
         change: what was decided before, if the question is put again.
+        votes: those who have said yes, where it takes more of them.
     """
 
     digest: str
@@ -65,6 +66,7 @@ class AwaitingDecision:
     after: str = ""
     trouble: str = ""
     change: FormerDecision | None = None
+    votes: tuple[DecisionRecord, ...] = ()
 
 
 @fast_init
@@ -293,7 +295,8 @@ class Run(Generic[S]):
     attempt of this turn with which the run last failed: once it is resumed, retries are counted
     from there. `decisions` are those that counted, `grants` the confirmations that count for
     further calls. `nonce` is drawn when the run begins: two runs of one id are not the same.
-    `calls_inside` counts the calls that agents inside have made.
+    `calls_inside` counts the calls that agents inside have made. `started_by` says who has begun
+    it, `labels` what its tools have brought along: what the model makes from then on bears them.
     """
 
     id: str
@@ -312,6 +315,8 @@ class Run(Generic[S]):
     given_up: int = 0
     nonce: str = ""
     calls_inside: int = 0
+    started_by: str | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def calls(self) -> int:
@@ -334,6 +339,12 @@ class Run(Generic[S]):
         """The tool calls that are being answered now; none outside a turn's tool calls."""
         phase = self.phase
         return phase.slots if isinstance(phase, Acting) else ()
+
+
+def labelled(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
+    """The run, which has got to know what bears these labels."""
+    more = {*labels} - {*run.labels} if labels else None
+    return evolve(run, labels=tuple(sorted({*run.labels, *more}))) if more else run
 
 
 if TYPE_CHECKING:

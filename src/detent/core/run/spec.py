@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from detent.core.chat.messages import frozen_mapping
 from detent.core.errors import WiringError
-from detent.core.run.effects import Policy
+from detent.core.run.effects import Policy, Vouches
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
 from detent.core.state.typevars import S
@@ -56,6 +56,8 @@ class AgentSpec(Generic[S]):
         model_retries: how often a model that gave no answer is asked again, and when.
         fail_on_tool_fault: end the run when a tool fails, in place of telling the model.
         output: the type that the answer has; None is text.
+        vouches: what a decision is held against; with it, only those of known people count. The
+            agents among the tools have it in place of their own.
         agents: the tools that are agents, by name.
         guards: for each guarded tool, who says whether a human must be asked before it runs.
         depth: how many agents work inside each other at most, this one included.
@@ -76,6 +78,7 @@ class AgentSpec(Generic[S]):
     model_retries: Retries = field(factory=lambda: Retries(2))
     fail_on_tool_fault: bool = False
     output: OutputType[Any] | None = None
+    vouches: Vouches | None = field(default=None, kw_only=True, repr=False)
     # no cached properties: a class that has some is slower wherever one of its fields is read
 
     def _offered(self) -> tuple[ToolSpec, ...]:
@@ -86,8 +89,11 @@ class AgentSpec(Generic[S]):
     )
 
     def _agents(self) -> FrozenDict[str, AgentSpec[Any]]:
-        tools = self.tools.items()
-        return FrozenDict({name: one.agent for name, one in tools if isinstance(one, Delegate)})
+        tools, ours = self.tools.items(), self.vouches
+        inner = {name: one.agent for name, one in tools if isinstance(one, Delegate)}
+        if ours is not None:
+            inner = {name: evolve(agent, vouches=ours) for name, agent in inner.items()}
+        return FrozenDict(inner)
 
     agents: FrozenDict[str, AgentSpec[Any]] = field(
         init=False, eq=False, repr=False, default=Factory(_agents, takes_self=True)

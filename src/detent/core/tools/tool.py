@@ -61,6 +61,13 @@ def _schema(value: Mapping[str, Any]) -> FrozenDict[str, Any]:
     return frozen_mapping(value)
 
 
+def _labels(value: Iterable[str]) -> tuple[str, ...]:
+    labels = () if isinstance(value, str) else tuple(value)
+    if isinstance(value, str) or not all(isinstance(one, str) and one for one in labels):
+        raise ToolDefinitionError(f"labels are a set of texts, got {value!r:.80}")
+    return tuple(sorted(set(labels)))
+
+
 @names_told
 @frozen
 class Tool:
@@ -85,6 +92,8 @@ class Tool:
         max_calls: how often a model may call it in one run; None is no limit. One more is not run.
         on_unknown: what happens to a call whose process ended before it was known how it went:
             "ask" a human, "rerun" it, "fail", or a function that looks it up; see `OnUnknown`.
+        labels: what its results bring along, "untrusted" say: the run bears it from then on, and
+            policies can ask for it.
         binds: the parameters filled from the state by whose values a decision of a human stands and
             falls; None is all. A parameter that gets the state itself is never one.
 
@@ -106,6 +115,7 @@ class Tool:
         default=None, kw_only=True, repr=False, converter=optional(tuple[str, ...])
     )
     max_calls: int | None = field(default=None, kw_only=True, repr=False)
+    labels: tuple[str, ...] = field(default=(), kw_only=True, repr=False, converter=_labels)
 
     def __attrs_post_init__(self) -> None:
         _require_parts(self)

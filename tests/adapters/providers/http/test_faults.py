@@ -75,6 +75,57 @@ FAULTS: Mapping[str, Fault] = {
         "bad_response",
         retryable=False,
     ),
+    "redirect": Fault(
+        json_play(b"", 307, location="http://localhost:9/?key=sk-secret"),
+        "bad_request",
+        retryable=False,
+    ),
+    "nothing said": Fault(Play(status=204, after="break"), "cut_stream", retryable=True),
+    "status unknown": Fault(json_play(b"", 599), "server", retryable=True),
+    "list": Fault(json_play(b"[1, 2]", 200), "bad_response", retryable=False),
+    "number": Fault(json_play(b"17", 200), "bad_response", retryable=False),
+    "null": Fault(json_play(b"null", 200), "cut_stream", retryable=True),
+    "choices of another type": Fault(
+        json_play(b'{"choices": 17}', 200), "bad_response", retryable=False
+    ),
+    "message of another type": Fault(
+        json_play(b'{"choices": [{"message": "hello"}]}', 200), "bad_response", retryable=False
+    ),
+    "other encoding": Fault(
+        json_play(WHOLE.encode("utf-16"), 200), "bad_response", retryable=False
+    ),
+    "deep": Fault(json_play(b"[" * 200_000, 200), "cut_stream", retryable=True),
+    "deep error": Fault(json_play(b'{"error":' * 90_000, 400), "bad_request", retryable=False),
+    "headers without end": Fault(
+        Play(headers={f"x-{place}": "y" * 1000 for place in range(2000)}),
+        "bad_response",
+        retryable=False,
+    ),
+    "key in the error": Fault(
+        json_play(b'{"error": {"message": "bad key sk-secret"}}', 401),
+        "authentication",
+        retryable=False,
+    ),
+    "gzip that grows": Fault(
+        json_play(gzip.compress(bytes(70_000_000)), 200, content_encoding="gzip"),
+        "bad_response",
+        retryable=False,
+    ),
+    "error that grows": Fault(
+        json_play(gzip.compress(b" " * 70_000_000), 500, content_encoding="gzip"),
+        "server",
+        retryable=True,
+    ),
+    "other protocol": Fault(json_play(b"SSH-2.0-x\r\n", 200), "bad_response", retryable=False),
+    "two answers": Fault(
+        json_play(b'{"error": {"message": "no"}}' * 2, 200), "bad_response", retryable=False
+    ),
+    "error in a stream": Fault(
+        Play((SAID, b'data: {"error": {"message": "sk-secret", "code": 500}}\n\n')),
+        "server",
+        retryable=True,
+    ),
+    "event without end": Fault(Play((b"data: {",)), "cut_stream", retryable=True),
     "too many": Fault(json_play(SLOWER, 429, retry_after="7"), "rate_limit", retryable=True),
     "too many, cut off": Fault(
         evolve(json_play(SLOWER[:9], 429, retry_after="7"), after="break"),

@@ -13,6 +13,7 @@ from attrs import define, field
 
 from detent.adapters.providers.anthropic.encode import PROVIDER
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
+from detent.adapters.providers.meaning.server_tools import begun
 from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ReasoningContent, ToolCall
 from detent.core.chat.replies import StreamingChunk, ToolCallDelta
@@ -33,6 +34,8 @@ class Block:
 
     def opened(self) -> Sequence[StreamingChunk]:
         """What can be shown of the block as it starts; mostly it is empty then."""
+        if self.kind == "server_tool_use":
+            return begun(self.start.get("name"))
         if self.kind != "tool_use":
             return self._pieces(self.start)
         given = self.start.get("input")

@@ -17,6 +17,7 @@ from detent.adapters.providers.http.adapter import (
 )
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.counting import counted_members
+from detent.adapters.providers.meaning.server_tools import CodeExecution, for_claude
 
 ENDPOINT = Endpoint(
     "https://api.anthropic.com",
@@ -26,6 +27,7 @@ ENDPOINT = Endpoint(
 )
 COUNTED = counted_members({"messages", "model", "system", "thinking", "tool_choice", "tools"})
 VERSION = "2023-06-01"
+CODE_EXECUTION = "code-execution-2025-08-25"
 BEFORE_SCHEMAS = re.compile(r"claude-(?:instant|2|3|(?:opus|sonnet)-4(?:-0|-2025|$))")
 """The models that came before `output_config`.
 
@@ -48,7 +50,7 @@ class AnthropicChatGenerator(HttpChatGenerator):
             them (`max_tokens`, 8192 by default, `thinking`, `temperature` …) or, where they mean
             the same, Chat Completions does (`stop`, `tool_choice`, `response_format` …). `tools`
             are tools that run at Anthropic. Betas are asked for by
-            ``headers={"anthropic-beta": …}``.
+            ``headers={"anthropic-beta": …}``; that of `CodeExecution` is asked for where none is.
 
     Raises:
         ValueError: `api_base_url` is no HTTP URL.
@@ -63,13 +65,17 @@ class AnthropicChatGenerator(HttpChatGenerator):
         prompt_cache: CacheTime | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        options["headers"] = {"anthropic-version": VERSION, **(options.get("headers") or {})}
+        headers = {"anthropic-version": VERSION, **(options.get("headers") or {})}
+        if any(isinstance(one, CodeExecution) for one in options.get("server_tools", ())):
+            headers.setdefault("anthropic-beta", CODE_EXECUTION)
+        options["headers"] = headers
         api = HttpApi(
             ENDPOINT,
             "/v1/messages",
             partial(request_body, prompt_cache=prompt_cache),
             lambda _: MessageFold(),
             count=TokenCount("/v1/messages/count_tokens", COUNTED, "input_tokens"),
+            server_tool=for_claude,
             schema_mode="never" if BEFORE_SCHEMAS.match(model) else "always",
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -29,6 +29,7 @@ from detent.adapters.providers.http.adapter import (
     Secret,
     below,
 )
+from detent.adapters.providers.meaning.server_tools import for_claude_on_vertex
 
 ON_VERTEX = "vertex-2023-10-16"
 ON_BEDROCK = "bedrock-2023-05-31"
@@ -71,6 +72,7 @@ class VertexAnthropicChatGenerator(HttpChatGenerator):
             f"/models/{quote(model)}:",
             partial(_body, version=ON_VERTEX, prompt_cache=prompt_cache),
             lambda _: MessageFold(),
+            server_tool=for_claude_on_vertex,
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 

@@ -16,6 +16,7 @@ from detent.adapters.providers.http.failures import failure_in_answer, unfinishe
 from detent.adapters.providers.meaning.citations import with_citations
 from detent.adapters.providers.meaning.neutral import BROKEN_OFF, decided_reason
 from detent.adapters.providers.meaning.parts import Part, assistant_message
+from detent.adapters.providers.meaning.server_tools import uses
 from detent.adapters.providers.meaning.wire import first_count
 from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
@@ -93,8 +94,13 @@ class MessageFold:
             usage=_usage(self._usage),
             model=str(about.get("model") or ""),
             raw_finish_reason=str(about.get("stop_reason") or ""),
-            extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA},
+            extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA}
+            | uses(self._server_tools()),
         )
+
+    def _server_tools(self) -> list[object]:
+        blocks = (block for _, block in sorted(self._blocks.items()))
+        return [block.start.get("name") for block in blocks if block.kind == "server_tool_use"]
 
     def _begin(self, message: Json) -> list[StreamingChunk]:
         self._tell(message)

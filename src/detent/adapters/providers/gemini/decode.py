@@ -16,6 +16,7 @@ from detent.adapters.providers.gemini.grounding import grounds, likelihoods
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message
+from detent.adapters.providers.meaning.server_tools import begun, uses
 from detent.adapters.providers.meaning.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
@@ -35,6 +36,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "IMAGE_PROHIBITED_CONTENT": "content_filter",
     "IMAGE_RECITATION": "content_filter",
 }
+CODE = "executableCode"
 NOT_EXTRA = frozenset({"candidates", "modelVersion", "usageMetadata"})
 OF_TEXT = frozenset({"text", "thought"})
 NOT_EXTRA_OF_CANDIDATE = frozenset({"content", "finishReason", "index"})
@@ -84,10 +86,17 @@ class GenerateFold:
             usage=_usage(usage),
             model=str(self._about.get("modelVersion") or ""),
             raw_finish_reason=self._finish,
-            extra=_without(self._about, NOT_EXTRA) | {"usage": usage},
+            extra=_without(self._about, NOT_EXTRA) | {"usage": usage} | uses(self._server_tools()),
             logprobs=likelihoods(self._about.get("logprobsResult") or {}),
         )
         return Success(reply)
+
+    def _server_tools(self) -> list[str]:
+        """The name of a tool for each time it ran: searches are told by what was sought."""
+        grounding = self._about.get("groundingMetadata") or {}
+        blocks = (part.block for part in self._parts if isinstance(part, Opaque))
+        searched = ["web_search" for _ in grounding.get("webSearchQueries") or ()]
+        return searched + [CODE for block in blocks if CODE in block]
 
     def _piece(self, part: Json) -> Sequence[StreamingChunk]:
         """Take in a part; give what can be shown of it."""
@@ -101,6 +110,8 @@ class GenerateFold:
             self._parts.append(_attachment(data, _without(part, {"inlineData"})))
         else:
             self._parts.append(Opaque(part))
+            if CODE in part:
+                return begun(CODE)
         return ()
 
     def _call(self, wire: Json, part: Json) -> Call:

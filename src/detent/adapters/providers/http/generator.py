@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from detent.adapters.providers.http.answers import Answer, Fold, Payloads
 from detent.adapters.providers.http.api import ChatRequest, HttpApi
@@ -20,6 +20,11 @@ from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
+from detent.adapters.providers.meaning.server_tools import (
+    ServerTool,
+    require_server_tools,
+    server_tool_data,
+)
 from detent.adapters.providers.meaning.thinking import ThinkingLevel, require_thinking
 from detent.adapters.providers.meaning.wire import cannot_send
 from detent.core.chat.messages import ChatMessage
@@ -49,6 +54,8 @@ class HttpOptions(TypedDict, total=False):
         thinking: how much the model shall think before it answers: "off", "low", "medium", "high",
             or at most so many tokens; in the words of the provider, as near as it has them. What
             `generation_kwargs` says in the provider's own words wins. By default the model's own.
+        server_tools: what the provider runs itself while the model answers: `WebSearch`,
+            `CodeExecution`, `FileSearch`. One that it has not is refused before anything is sent.
         timeout: seconds for a whole call, or `Timeouts`.
         headers: further request headers; a `Secret` among them never prints.
         http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
@@ -57,6 +64,7 @@ class HttpOptions(TypedDict, total=False):
 
     generation_kwargs: Mapping[str, object] | None
     thinking: ThinkingLevel | None
+    server_tools: Sequence[ServerTool]
     timeout: float | Timeouts
     headers: Mapping[str, str | Secret] | None
     http_client: httpx.Client | None
@@ -82,7 +90,7 @@ class HttpChatGenerator:
 
     Raises:
         ValueError: `api_base_url` is no HTTP URL, or `thinking` is none of its values.
-        TypeError: there is no such option.
+        TypeError: there is no such option, or one of `server_tools` is none.
     """
 
     def __init__(
@@ -106,6 +114,7 @@ class HttpChatGenerator:
         self._options = dict(options.get("generation_kwargs") or {})
         self._thinking: ThinkingLevel | None = options.get("thinking")
         require_thinking(self._thinking)
+        self._server_tools = require_server_tools(options.get("server_tools", ()))
         self._headers = dict(options.get("headers") or {})
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._timeouts = as_timeouts(options.get("timeout", Timeouts()))
@@ -133,6 +142,8 @@ class HttpChatGenerator:
             data["generation_kwargs"] = thaw(self._options)
         if self._thinking is not None:
             data["thinking"] = self._thinking
+        if self._server_tools:
+            data["server_tools"] = [*map(server_tool_data, self._server_tools)]
         if is_elsewhere:
             if {"@", "?"} & set(self._base_url):
                 raise SecretError(
@@ -235,8 +246,17 @@ class HttpChatGenerator:
         callback: StreamingCallback | None,
     ) -> ChatRequest:
         options = self._options | dict(generation_kwargs or {})
+        if self._server_tools:
+            own: Any = options.get("tools") or ()
+            options["tools"] = [*self._server_tool_members(), *own]
         stream, thinking = callback is not None, self._thinking
         return ChatRequest(self.model, messages, tools, options, stream=stream, thinking=thinking)
+
+    def _server_tool_members(self) -> Iterator[dict[str, Any]]:
+        write = self.api.server_tool
+        if write is None:
+            raise cannot_send(host_of(self._base_url), "server_tools, as far as is documented")
+        return map(write, self._server_tools)
 
     def _is_awaited(self, request: Request, reply: ChatReply, until: float) -> bool:
         """Whether to look once more for an answer that is being made, in this very call.

@@ -15,6 +15,7 @@ from detent.adapters.providers.http.adapter import (
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.calls import custom_tools
 from detent.adapters.providers.http.counting import counted_members
+from detent.adapters.providers.meaning.server_tools import for_responses
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import request_body, under_way
 
@@ -68,5 +69,6 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
             schema_mode="always",
             under_way=under_way,
             count=TokenCount("/responses/input_tokens", COUNTED, "input_tokens"),
+            server_tool=for_responses,
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

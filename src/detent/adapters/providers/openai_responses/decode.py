@@ -16,6 +16,7 @@ from detent.adapters.providers.meaning.citations import citation
 from detent.adapters.providers.meaning.logprobs import logprobs
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message, without
+from detent.adapters.providers.meaning.server_tools import begun, uses
 from detent.adapters.providers.meaning.wire import first_count, read_arguments
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.chat.messages import ImageContent, ReasoningContent, ToolCall
@@ -42,6 +43,9 @@ THOUGHTS = frozenset({"response.reasoning_summary_text.delta", "response.reasoni
 ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
+WANTED = frozenset({"apply_patch_call", "computer_call", "local_shell_call", "shell_call"})
+"""What the application is asked to do, by other items than functions."""
+
 UNDER_WAY = frozenset({"in_progress", "queued"})
 # What the answer repeats of the request, or what the reply says elsewhere.
 NOT_EXTRA = frozenset({"instructions", "model", "object", "output", "status", "text", "tools"})
@@ -129,7 +133,8 @@ class ResponseFold:
                 name: said
                 for name, said in {**response, "refusal": refusal}.items()
                 if said and name not in NOT_EXTRA
-            },
+            }
+            | uses(map(_name_at_server, filter(self._runs_at_server, self._told_items()))),
             logprobs=tuple(self._logprobs()),
         )
 
@@ -161,7 +166,10 @@ class ResponseFold:
         return max(self._items, default=0) if default is None else default
 
     def _open(self, index: int, item: Json) -> Sequence[StreamingChunk]:
+        is_new = index not in self._items
         self._items[index] = item
+        if self._runs_at_server(item):
+            return begun(_name_at_server(item)) if is_new else ()
         if not self._is_call(item) or index in self._places:
             return ()
         place = self._places[index] = len(self._places)
@@ -196,6 +204,11 @@ class ResponseFold:
         kind = item.get("type")
         is_ours = self._custom is None or str(item.get("name")) in self._custom
         return kind == "function_call" or (kind == CUSTOM_CALL and is_ours)
+
+    def _runs_at_server(self, item: Json) -> bool:
+        """Whether the provider itself runs a tool here."""
+        kind = str(item.get("type"))
+        return kind.endswith("_call") and kind not in WANTED and not self._is_call(item)
 
     def _parts_of(self, item: Json, *, cut: bool) -> Iterator[Part]:
         """What an item says. Where the answer was `cut` off in it, a call is not whole."""
@@ -245,6 +258,11 @@ def _call(item: Json, *, cut: bool) -> ToolCall:
         {PROVIDER: without(item, "arguments", "call_id", "input", "name")},
         written if read is None else None,
     )
+
+
+def _name_at_server(item: Json) -> object:
+    kind = item["type"]
+    return item.get("name") if kind == CUSTOM_CALL else kind
 
 
 def _call_id(call: Json) -> str | None:

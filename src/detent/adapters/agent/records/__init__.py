@@ -1,0 +1,1 @@
+"""What is on record of the runs of an agent."""

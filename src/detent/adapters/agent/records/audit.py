@@ -1,0 +1,205 @@
+"""The audit log: what was asked, shown and decided in a run, by whom, and what really ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import asdict, field, frozen
+
+from detent.adapters.drivers.loading import STARTED, STOPPED, event_and_run, loaded
+from detent.adapters.journals.audited import link_of
+from detent.core.chat.messages import ToolCall, frozen_mapping
+from detent.core.control.pending import pending
+from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import nested_run
+from detent.core.run.approval import DecisionRecord, Modified
+from detent.core.run.events import (
+    CallRewritten,
+    CancelRequested,
+    Event,
+    GrantRevoked,
+    HappenedInside,
+    HumanDecided,
+    ToolRaised,
+    ToolReturned,
+    ToolStarted,
+)
+from detent.core.run.refs import AgentRef, Path
+from detent.core.run.run import Run
+from detent.core.run.spec import AgentSpec
+from detent.core.tools.defaults import with_defaults
+from detent.core.tools.masking import masked
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import FrozenDict, thaw
+from detent.ports.journal import Journal, with_data
+
+
+@frozen
+class AuditRecord:
+    """One thing that people are to answer for.
+
+    Attributes:
+        position: of the entry of the journal that says so.
+        at: when that was written, in seconds since 1970.
+        link: the digest of that entry and of all before it; see `AuditedJournal`.
+        what: "asked", "decided", "denied" (by a policy, or as nobody decided in time), "rewritten"
+            (by a hook), "ran", "returned", "failed", "revoked" or "cancelled".
+        tool_name: the tool of the call that it is about.
+        call_id: the id of the call.
+        agents: the agents inside the run whose call it is.
+        arguments: what was shown, decided, or handed to the tool; secrets are masked.
+        by: who, as far as that was said.
+        proof: by what that was proven, if an authenticator keeps that.
+        text: why it was asked, what was decided, what the tool gave.
+    """
+
+    position: int
+    at: float
+    link: str
+    what: str
+    tool_name: str = ""
+    call_id: str | None = None
+    agents: tuple[str, ...] = ()
+    arguments: FrozenDict[str, Any] = field(factory=FrozenDict, converter=frozen_mapping)
+    by: str | None = None
+    proof: str = ""
+    text: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {name: thaw(value) for name, value in asdict(self, recurse=False).items()}
+
+
+def audit_log(journal: Journal, spec: AgentSpec[Any], run_id: str) -> tuple[AuditRecord, ...]:
+    """What was asked, shown and decided in a run, by whom, and what really ran, in order.
+
+    It is made of all entries of the run, from the first, with the rules of an agent. That they are
+    those which were written, `verify_audit` says.
+
+    Raises:
+        RunNotFoundError: there is no such run.
+        StoredDataError: these rules make another run of it, or a checkpoint says something else
+            than the entries.
+    """
+    run, link = loaded(journal, spec, run_id, 1, from_start=True).run, ""
+    records: list[AuditRecord] = []
+    for entry, data in with_data(journal.read(run_id)):
+        link = link_of(link, run_id, entry, data)
+        if entry.kind in {STARTED, STOPPED}:
+            continue
+        before = run
+        event, run = event_and_run(spec, run, entry, data)
+        if run is not before:
+            said = _records(spec, before, event, run)
+            records += [AuditRecord(entry.position, entry.at, link, **one) for one in said]
+    if loaded(journal, spec, run_id).run != run:
+        raise StoredDataError(
+            f"a checkpoint of run {run_id!r} is not what its entries make: somebody has changed it"
+        )
+    return tuple(records)
+
+
+def _records(
+    spec: AgentSpec[Any], before: Run[Any], event: Event, after: Run[Any]
+) -> Iterator[dict[str, Any]]:
+    """What an event that has counted is on record for."""
+    path, own = _unwrapped(event)
+    # whoever calls themselves "policy" is none
+    ended = () if isinstance(own, HumanDecided) else after.decisions[len(before.decisions) :]
+    for done in ended:
+        yield {"what": "denied", "by": done.by, **_denied(spec, done)}
+    yield from _happened(spec, before, path, own)
+    asked = {call.digest for call in pending(spec, before)}
+    for call in pending(spec, after):
+        if call.digest not in asked:
+            yield {
+                "what": "asked",
+                "tool_name": call.tool_name,
+                "call_id": call.call_id,
+                "agents": call.agents,
+                "arguments": {**call.arguments, **call.state},
+                "text": call.reason,
+            }
+
+
+def _happened(
+    spec: AgentSpec[Any], before: Run[Any], path: Path, event: Event
+) -> Iterator[dict[str, Any]]:
+    match event:
+        case CancelRequested(reason):
+            yield {"what": "cancelled", "text": reason}
+        case GrantRevoked(_, by):
+            yield {"what": "revoked", "by": by}
+        case ToolStarted(ref) | ToolReturned(ref) | ToolRaised(ref) | CallRewritten(ref):
+            call, tool = _call(spec, before, path, ref.place)
+            shown = event.call if isinstance(event, CallRewritten) else call
+            about = _about(call, tool, path) | {"arguments": _shown(shown, tool)}
+            yield about | {"what": WORDS[type(event)], "text": _text(event)}
+        case HumanDecided(ref, _, decision, by, _, who):
+            call, tool = _call(spec, before, path, ref.place)
+            given = decision.arguments if isinstance(decision, Modified) else {}
+            said = f"{type(decision).__name__} {getattr(decision, 'remember', '')}".strip()
+            why = getattr(decision, "feedback", None) or getattr(decision, "text", None)
+            yield _about(call, tool, path) | {
+                "what": "decided",
+                "arguments": masked(given, tool.masked),
+                "by": by,
+                "proof": "" if who is None else who.proof,
+                "text": ": ".join(filter(None, (said, why))),
+            }
+        case _:
+            pass
+
+
+WORDS: dict[type, str] = {
+    ToolStarted: "ran",
+    ToolReturned: "returned",
+    ToolRaised: "failed",
+    CallRewritten: "rewritten",
+}
+
+
+def _text(event: Event) -> str:
+    match event:
+        case ToolReturned(result=result):
+            return result.content if isinstance(result.content, str) else "<parts>"
+        case ToolRaised(fault=fault):
+            return fault.message
+        case _:
+            return ""
+
+
+def _denied(spec: AgentSpec[Any], done: DecisionRecord) -> dict[str, Any]:
+    agent = _agent(spec, done.path)
+    tool = agent.tools[done.call.tool_name]
+    text = str(getattr(done.decision, "feedback", "") or "")
+    return _about(done.call, tool, done.path) | {"arguments": _shown(done.call, tool), "text": text}
+
+
+def _about(call: ToolCall, tool: Tool, path: Path) -> dict[str, Any]:
+    agents = tuple(at.tool_name for at in path)
+    return {"tool_name": tool.name, "call_id": call.id, "agents": agents}
+
+
+def _shown(call: ToolCall, tool: Tool) -> dict[str, Any]:
+    return masked(with_defaults(call, tool), tool.masked)
+
+
+def _call(spec: AgentSpec[Any], run: Run[Any], path: Path, place: int) -> tuple[ToolCall, Tool]:
+    call = nested_run(run, path).slots[place].call
+    return call, _agent(spec, path).tools[call.tool_name]
+
+
+def _agent(spec: AgentSpec[Any], path: Path) -> AgentSpec[Any]:
+    for at in path:
+        spec = spec.agents[at.tool_name]
+    return spec
+
+
+def _unwrapped(event: Event) -> tuple[Path, Event]:
+    """An event and the agent inside the run to which it has happened."""
+    path: Path = ()
+    while isinstance(event, HappenedInside):
+        path, event = (*path, AgentRef(*event.ref, event.tool_name)), event.event
+    return path, event

@@ -1,0 +1,176 @@
+"""Tools that run at the provider: one way to ask for them, in the words of those who have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeAlias
+
+from attrs import asdict, field, frozen
+
+from detent.adapters.providers.meaning.wire import cannot_send
+from detent.core.chat.replies import StreamingChunk
+
+
+def _strings(values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise TypeError(f"expected a list of strings, got the string {values!r}")
+    return tuple(values)
+
+
+@frozen(kw_only=True)
+class WebSearch:
+    """The provider searches the web while the model answers.
+
+    Attributes:
+        domains: search only in these, such as ``("example.org",)``; by default everywhere.
+        max_uses: at most so many searches in an answer; by default as many as the model wants.
+    """
+
+    kind: ClassVar = "web_search"
+    domains: tuple[str, ...] = field(default=(), converter=_strings)
+    max_uses: int | None = None
+
+
+@frozen
+class CodeExecution:
+    """The provider runs code that the model writes, in a container of the provider."""
+
+    kind: ClassVar = "code_execution"
+
+
+@frozen
+class FileSearch:
+    """The provider searches files that were given to it before.
+
+    Attributes:
+        stores: the names that the provider gave to the stores of the files.
+    """
+
+    kind: ClassVar = "file_search"
+    stores: tuple[str, ...] = field(converter=_strings)
+
+
+ServerTool: TypeAlias = WebSearch | CodeExecution | FileSearch
+"""A tool that runs at the provider."""
+
+ServerToolMember: TypeAlias = Callable[[ServerTool], dict[str, Any]]
+"""Writes one as an entry of `tools` in a request."""
+
+KINDS: Mapping[str, type[ServerTool]] = {
+    kind.kind: kind for kind in (WebSearch, CodeExecution, FileSearch)
+}
+
+
+def require_server_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
+    """The tools, each as itself or as `server_tool_data` wrote it.
+
+    Raises:
+        TypeError: one is none, or has an option that there is not.
+    """
+    return tuple(map(_server_tool, tools))
+
+
+def _server_tool(tool: object) -> ServerTool:
+    if isinstance(tool, Mapping) and tool.get("kind") in KINDS:
+        return KINDS[tool["kind"]](**{name: tool[name] for name in tool if name != "kind"})
+    if isinstance(tool, ServerTool):
+        return tool
+    known = ", ".join(kind.__name__ for kind in KINDS.values())
+    raise TypeError(
+        f"server_tools are instances of {known}, got {type(tool).__name__}; what only one "
+        'provider has is given as generation_kwargs={"tools": […]}'
+    )
+
+
+def server_tool_data(tool: ServerTool) -> dict[str, Any]:
+    """A tool as data, without what it leaves to the provider."""
+    return {"kind": tool.kind} | {name: said for name, said in asdict(tool).items() if said}
+
+
+def for_claude(tool: ServerTool) -> dict[str, Any]:
+    """For Anthropic's Messages API.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+    """
+    match tool:
+        case WebSearch(domains=domains, max_uses=uses):
+            limits = {"allowed_domains": domains, "max_uses": uses}
+            return {"type": "web_search_20250305", "name": "web_search", **_given(limits)}
+        case CodeExecution():
+            return {"type": "code_execution_20250825", "name": "code_execution"}
+        case FileSearch():
+            raise cannot_send("the Messages API", "FileSearch")
+
+
+def for_claude_on_vertex(tool: ServerTool) -> dict[str, Any]:
+    """For Claude on Vertex AI, which searches the web, and no more."""
+    if isinstance(tool, CodeExecution):
+        raise cannot_send("Claude on Vertex AI", "CodeExecution")
+    return for_claude(tool)
+
+
+def for_responses(tool: ServerTool) -> dict[str, Any]:
+    """For OpenAI's Responses API.
+
+    Source: https://platform.openai.com/docs/guides/tools
+    """
+    match tool:
+        case WebSearch(max_uses=int()):
+            what = "WebSearch(max_uses=…); max_tool_calls in generation_kwargs bounds all tools"
+            raise cannot_send("the Responses API", what)
+        case WebSearch(domains=domains):
+            filters = {"allowed_domains": domains} if domains else None
+            return {"type": "web_search", **_given({"filters": filters})}
+        case CodeExecution():
+            return {"type": "code_interpreter", "container": {"type": "auto"}}
+        case FileSearch(stores):
+            return {"type": "file_search", "vector_store_ids": stores}
+
+
+def for_gemini(tool: ServerTool) -> dict[str, Any]:
+    """For Gemini's generateContent.
+
+    Source: https://ai.google.dev/gemini-api/docs/google-search
+    """
+    match tool:
+        case WebSearch(domains=domains, max_uses=uses) if domains or uses:
+            raise cannot_send("generateContent", "WebSearch with domains or max_uses")
+        case WebSearch():
+            return {"googleSearch": {}}
+        case CodeExecution():
+            return {"codeExecution": {}}
+        case FileSearch(stores):
+            return {"fileSearch": {"fileSearchStoreNames": stores}}
+
+
+def _given(members: Mapping[str, object]) -> dict[str, Any]:
+    return {name: said for name, said in members.items() if said}
+
+
+NAMES = {
+    "bash_code_execution": "code_execution",
+    "code_interpreter_call": "code_execution",
+    "executableCode": "code_execution",
+    "file_search_call": "file_search",
+    "text_editor_code_execution": "code_execution",
+    "web_search_call": "web_search",
+}
+"""What providers call the tools of `KINDS` in their answers, where they call them otherwise."""
+
+
+def begun(name: object) -> tuple[StreamingChunk]:
+    """The piece that tells that a provider has begun to run a tool, named as in a request."""
+    return (StreamingChunk(server_tool=NAMES.get(str(name), str(name))),)
+
+
+def uses(names: Iterable[object]) -> dict[str, dict[str, int]]:
+    """How often tools ran at the provider, as the reply's `extra` tells it: they cost by the use.
+
+    >>> uses(["web_search_call", "web_search_call", "x_search"])
+    {'server_tools': {'web_search': 2, 'x_search': 1}}
+    >>> uses([])
+    {}
+    """
+    counts = Counter(NAMES.get(str(name), str(name)) for name in names)
+    return {"server_tools": dict(counts)} if counts else {}

@@ -1,0 +1,60 @@
+"""The approvers port: somebody who says who decides."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Protocol, TypeAlias
+
+from detent.core.chat.messages import ToolCall
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.machine.calls import UNKNOWN_PERSON, Refusal
+from detent.core.run.approval import Principal
+from detent.core.run.effects import Vouches
+from detent.core.run.events import HumanDecided
+from detent.core.tools.tool import Tool
+
+Identified: TypeAlias = Principal | Refusal | None
+
+
+class Authenticator(Protocol):
+    """Says who makes a decision: it looks at `ToolExecutionDecision.credential`.
+
+    One with a method ``vouches(event: HumanDecided, call: ToolCall, tool: Tool) -> bool`` is asked
+    by that each time that a decision counts, also when it is read from a journal: whether it is
+    really that of the person whom it names. It must be pure.
+    """
+
+    def __call__(
+        self, decision: ToolExecutionDecision, question: PendingCall, /
+    ) -> Identified | Awaitable[Identified]:
+        """Who decides; None, or a `Refusal` that says why, where that is not known."""
+        ...
+
+
+def vouches_of(approvers: Authenticator | None) -> Vouches | None:
+    """What decisions are held against; None where nobody asks who decides."""
+    if approvers is None:
+        return None
+    own: Vouches | None = getattr(approvers, "vouches", None)
+    return own or _believes
+
+
+def _believes(event: HumanDecided, call: ToolCall, tool: Tool) -> bool:
+    """Whom the authenticator has named, it has named; nothing can be looked at again."""
+    return event.who is not None
+
+
+def identified(said: Any) -> Principal | Refusal:
+    """What an authenticator has said.
+
+    Raises:
+        TypeError: it is no answer.
+    """
+    if isinstance(said, Principal | Refusal):
+        return said
+    if said is None:
+        return Refusal("unauthenticated", UNKNOWN_PERSON)
+    raise TypeError(
+        "approvers answer with a Principal, or with None or a Refusal where they do not know who "
+        f"decides, got {type(said).__name__}"
+    )

@@ -1,0 +1,99 @@
+"""The audited journal keeps the promises of the port, over any other store."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from detent.journals import (
+    AuditedJournal,
+    Checkpoint,
+    Entry,
+    Journal,
+    JournalConflictError,
+    MemoryJournal,
+    SQLiteJournal,
+    verify_audit,
+)
+from detent.ports.journal import submit_of
+from detent.ports.laws import check_journal
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_it_keeps_the_promises_of_the_port(store: str, tmp_path: Path) -> None:
+    """Whatever is inside."""
+    journal: Journal = MemoryJournal() if store == "memory" else SQLiteJournal(tmp_path / "runs.db")
+    check_journal(lambda: AuditedJournal(journal))
+
+
+def entry(position: int) -> Entry:
+    return Entry(position, 1.0, "Happened", "running", {"n": position})
+
+
+@define
+class Submitting:
+    """A store that can be written to without waiting, and says when."""
+
+    inner: MemoryJournal = field(factory=MemoryJournal)
+    waiting: list[Future[None]] = field(factory=list)
+
+    def submit(
+        self, run_id: str, entries: list[Entry], checkpoint: Checkpoint | None = None
+    ) -> Future[None]:
+        """Write at once, and say so later."""
+        future: Future[None] = Future()
+        self.waiting.append(future)
+        self.inner.append(run_id, entries, checkpoint)
+        return future
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+
+def test_a_link_hangs_on_what_was_written_not_on_what_was_to_be() -> None:
+    """An append that was refused, or whose fate is not known, leaves no link behind."""
+    store = Submitting()
+    journal = AuditedJournal(store)  # type: ignore[arg-type]  # it hands on what it has not got
+    submit = submit_of(journal)
+    assert submit is not None
+
+    submit("r", [entry(0)])
+    store.waiting[0].set_result(None)
+    submit("r", [entry(1), entry(2)])
+    store.waiting[1].set_exception(TimeoutError())
+    submit("r", [entry(3)])
+    store.waiting[2].cancel()
+    with pytest.raises(JournalConflictError):
+        submit("r", [entry(3)])
+    submit("r", [entry(4)])
+
+    assert verify_audit(journal, "r").length == 5
+
+
+def test_an_entry_that_was_not_written_leaves_no_link() -> None:
+    """Another process writes in its place, and the next entry hangs on that one's."""
+    store = MemoryJournal()
+    AuditedJournal(store).append("r", [entry(0)])
+    journal, failed = AuditedJournal(store), Future[None]()
+    failed.set_exception(TimeoutError())
+
+    journal._submitted(lambda *new: failed, "r", [entry(1)])
+    AuditedJournal(store).append("r", [Entry(1, 2.0, "Other", "running", {})])
+    journal.append("r", [entry(2)])
+
+    assert verify_audit(journal, "r").length == 3
+
+
+def test_many_runs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link of a run that was long silent is read again."""
+    monkeypatch.setattr("detent.adapters.journals.audited.KNOWN", 2)
+    journal = AuditedJournal(MemoryJournal())
+    for position in range(2):
+        for run_id in "abc":
+            journal.append(run_id, [entry(position)])
+
+    assert [verify_audit(journal, run_id).length for run_id in "abc"] == [2, 2, 2]
+    assert len(journal._links) == 2
