@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -45,6 +47,7 @@ from detent.journals import (
 from detent.machine import AskModel, CancelRequested, ManualClock, Run
 from detent.models import ChatReply
 from detent.ports.chat import StreamingCallback
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.testing import check_host, host_agents
 
 
@@ -225,6 +228,35 @@ def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
         assert slow.asked == 6
         kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
         assert kinds == ["Started", "ModelReplied"] * 6
+
+    asyncio.run(main())
+
+
+def test_of_two_hosts_one_begins_the_next_run_of_a_thread(tmp_path: Path) -> None:
+    """Although both look for its end before either has begun one."""
+    both = Barrier(2)
+
+    class Watched(SQLiteJournal):
+        def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+            """Where the thread ends; the other is heard out first, if it is about to ask."""
+            found = list(super().runs(query))
+            if query.thread_id is not None:
+                with suppress(BrokenBarrierError):
+                    both.wait(0.2)
+            return found
+
+    async def main() -> None:
+        journal = Watched(tmp_path / "runs.db")
+        async with (
+            LocalHost(host_agents(), journal) as here,
+            LocalHost(host_agents(), journal, claim_s=CLAIM_S + 1) as there,
+        ):
+            begun = await asyncio.gather(
+                here.start("clerk", "pay", run_id="a", thread_id="t"),
+                there.start("clerk", "pay", run_id="b", thread_id="t"),
+            )
+        why = [one.why for one in begun if isinstance(one, HostRefusal)]
+        assert (why, len(journal.runs())) == (["thread_busy"], 1)
 
     asyncio.run(main())
 

@@ -139,7 +139,7 @@ class LocalHost:
             clock=self._clock,
             look_s=self._look_s,
         )
-        self._starting = Starting(self._legs, self._reading, self._driving)
+        self._starting = Starting(self._legs, self._reading, self._driving, self._keeper)
         self._is_open = True
         self._looking = asyncio.create_task(self._driving.look_for_ever(), name="detent host")
 
