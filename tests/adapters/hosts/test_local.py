@@ -22,7 +22,8 @@ from detent import (
     before_model,
     tool,
 )
-from detent.adapters.drivers.leases import CLAIM_S
+from detent.adapters.drivers.leases import CLAIM_S, Keeper
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.people import People
 from detent.approvals import AlwaysAskPolicy, WithQuestionOptions
 from detent.hosts import (
@@ -118,7 +119,8 @@ def test_pieces_come_before_their_answer_also_for_latecomers() -> None:
 
     async def main() -> None:
         slow = Slow()
-        async with LocalHost({"slow": Agent(chat_generator=slow)}, MemoryJournal()) as host:
+        agents = {"slow": Agent(chat_generator=slow)}
+        async with LocalHost(agents, MemoryJournal(), drain_s=0.1) as host, asyncio.timeout(10):
             await host.start("slow", "go", run_id="r")
             first = host.watch("r")
             assert isinstance(await anext(first), Entry)
@@ -148,7 +150,7 @@ def test_limits_hold_and_a_full_queue_is_said() -> None:
         slow, journal = Slow(), MemoryJournal()
         limits = HostLimits(running=2, waiting=1)
         agents = {"slow": Agent(chat_generator=slow)}
-        async with LocalHost(agents, journal, limits=limits) as host:
+        async with LocalHost(agents, journal, limits=limits, drain_s=0.1) as host:
             begun = [await host.start("slow", "go", run_id=f"r{n}") for n in range(4)]
             await settled(lambda: slow.asked == 2)
             assert [isinstance(one, Accepted) for one in begun] == [True, True, True, False]
@@ -172,6 +174,7 @@ def test_keys_share_their_places() -> None:
             MemoryJournal(),
             limits=HostLimits(per_key=1),
             key_of=lambda run: run.run_id[0],
+            drain_s=0.1,
         )
         async with host:
             for run_id in ("a1", "a2", "b1"):
@@ -288,6 +291,26 @@ def test_a_decision_of_another_process_is_found() -> None:
             await settled(lambda: host.health().running == 0)
             elsewhere = host._agents["clerk"].assembly
             People(evolve(elsewhere, journal=journal)).decide("c", call.confirm(by="Ada"))
+            assert (await host.result("c", 10)).text == "Done: paid 5"
+
+    asyncio.run(main())
+
+
+def test_a_decision_about_a_run_that_another_process_is_just_leaving_goes_on() -> None:
+    """Without a look at the store: whoever was told tries again."""
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        other = Keeper(journal.claims, CLAIM_S)
+        async with LocalHost(host_agents(), journal, look_s=1000) as host:
+            await host.start("clerk", "pay", run_id="c")
+            call = (await asked_of(host, "c")).call
+            await settled(lambda: host.health().running == 0)
+            lease = at_once(other.take_steps("c"))
+            await host.send("c", call.confirm(by="Ada"))
+            await settled(lambda: host.health().running == 0)
+            assert journal.runs()[0].status == "running"
+            lease.release()
             assert (await host.result("c", 10)).text == "Done: paid 5"
 
     asyncio.run(main())

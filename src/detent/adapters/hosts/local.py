@@ -198,7 +198,7 @@ class LocalHost:
         if not self._driving.hear(run_id, event):
             now = await self._reading.listed(run_id)
             if now is not None and now.status == "running":
-                self._driving.add(now)
+                self._driving.add_told(now)
         return Accepted(run_id)
 
     def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:
