@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Timer
 
 import click
 import httpx
@@ -115,7 +118,12 @@ def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:
 
 def refused(*words: str) -> str:
     """What it says instead of serving."""
-    result = CliRunner().invoke(main, ["serve", *words])
+    alarm = Timer(20, partial(os.kill, os.getpid(), signal.SIGINT))  # else it would serve for ever
+    alarm.start()
+    try:
+        result = CliRunner().invoke(main, ["serve", *words])
+    finally:
+        alarm.cancel()
     assert result.exit_code == 2, result.output
     return " ".join(result.output.split())
 
