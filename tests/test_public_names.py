@@ -16,6 +16,7 @@ import detent.approvals
 import detent.hosts
 import detent.journals
 import detent.machine
+import detent.mcp
 import detent.models
 import detent.telemetry
 import detent.testing
@@ -26,6 +27,7 @@ SUBJECTS = [
     detent.hosts,
     detent.journals,
     detent.machine,
+    detent.mcp,
     detent.models,
     detent.telemetry,
     detent.testing,
