@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from detent.adapters.mcp.definitions import MCPTool as MCPTool
     from detent.adapters.mcp.faults import MCPServerError as MCPServerError
     from detent.adapters.mcp.faults import MCPToolError as MCPToolError
+    from detent.adapters.mcp.faults import ToolChangedError as ToolChangedError
     from detent.adapters.mcp.policies import AskUnlessReadOnly as AskUnlessReadOnly
     from detent.adapters.mcp.toolset import MCPProgress as MCPProgress
-    from detent.adapters.mcp.toolset import MCPSource as MCPSource
     from detent.adapters.mcp.toolset import MCPToolset as MCPToolset
 else:
     from detent.exports import lazy_exports
@@ -19,8 +19,8 @@ else:
         __name__,
         {
             "adapters.mcp.definitions": "MCPTool",
-            "adapters.mcp.faults": "MCPServerError MCPToolError",
+            "adapters.mcp.faults": "MCPServerError MCPToolError ToolChangedError",
             "adapters.mcp.policies": "AskUnlessReadOnly",
-            "adapters.mcp.toolset": "MCPProgress MCPSource MCPToolset",
+            "adapters.mcp.toolset": "MCPProgress MCPToolset",
         },
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ def peer(tmp_path: Path) -> Iterator[Make]:
     def make(how: str, **options: Any) -> MCPToolset:
         args = ["-I", str(PEER), how, str(tmp_path / "log")]
         server = StdioServerParameters(command=sys.executable, args=args)
-        made.append(MCPToolset(server, name="peer", mode="legacy", **options))
+        made.append(MCPToolset(server, name="peer", prefix="peer__", mode="legacy", **options))
         return made[-1]
 
     yield make
@@ -46,7 +45,7 @@ def told(toolset: MCPToolset, *numbers: int) -> list[str]:
 
 def test_lines_that_are_no_messages_are_passed_over(peer: Make) -> None:
     """Whatever else a server prints to its output, an answer is heard."""
-    assert told(peer("garbage"), 1, 2) == ["still here", "still here"]
+    assert told(peer("garbage"), 1, 2) == ["done", "done"]
 
 
 @pytest.mark.parametrize("how", ["endless", "endless lines", "huge", "dies"])
@@ -54,18 +53,16 @@ def test_what_breaks_a_connection_is_the_fault_of_one_call(peer: Make, how: str)
     """The model reads that nobody knows what has become of the call."""
     first, second = told(peer(how, message_max=1_000_000), 1, 2)
 
-    assert "tool server 'peer'" in first
-    assert "nobody knows whether the call was done" in first
+    assert "the MCP server peer" in first
+    assert "it is not known what became of the call" in first
     assert second == first.replace("'n': 1", "'n': 2").replace('"n": 1', '"n": 2')
 
 
-def test_a_server_that_has_died_is_begun_again_by_the_next_call(
-    peer: Make, tmp_path: Path
-) -> None:
+def test_a_server_that_has_died_is_begun_again_by_the_next_call(peer: Make, tmp_path: Path) -> None:
     """And the call that it died of is not made again."""
     first, second = told(peer("dies once"), 1, 2)
 
-    assert "Connection closed" in first
+    assert "has gone away" in first
     assert second == "done"
     assert len((tmp_path / "log").read_text().splitlines()) == 2
 
@@ -93,7 +90,7 @@ def test_what_is_no_result_is_a_fault(peer: Make) -> None:
 
 def test_a_server_of_an_unknown_version_is_refused(peer: Make) -> None:
     """The error says what it speaks."""
-    with pytest.raises(MCPServerError, match="peer.*cannot be reached"):
+    with pytest.raises(MCPServerError, match="peer cannot be talked to"):
         peer("wrong version").warm_up()
 
 
@@ -105,13 +102,13 @@ def test_connecting_ends(peer: Make, how: str, tmp_path: Path) -> None:
         with pytest.raises(MCPServerError, match="none"):
             MCPToolset(server, name="peer").warm_up()
         return
-    with pytest.raises(MCPServerError, match=r"did not answer within 0\.3 s"):
+    with pytest.raises(MCPServerError, match=r"was not ready after 0\.3 s"):
         peer(how, connect_timeout_s=0.3).warm_up()
 
 
 def test_a_list_without_an_end_is_refused(peer: Make) -> None:
     """Pages are counted."""
-    with pytest.raises(MCPServerError, match="its list of tools ends not"):
+    with pytest.raises(MCPServerError, match="lists more than 1000 tools"):
         peer("endless list").warm_up()
 
 
@@ -123,12 +120,11 @@ def test_tools_that_cannot_be_used_are_left_out_with_a_reason(peer: Make) -> Non
     toolset.warm_up()
 
     assert time.perf_counter() - began < 5
-    names = ["peer__work", "peer__loop", "peer__backtracking"]
+    names = [f"peer__{name}" for name in ("work", "loop", "backtracking", "evil__2J", "two_words")]
     assert [tool.name for tool in toolset] == names
     left_out = {name[:9]: reason.partition(":")[0] for name, reason in toolset.left_out.items()}
     assert left_out.keys() == {
-        *("bomb", "deep", "outside", "nowhere", "wrong", "evil\\x1b["[:9], "two words"),
-        *("same", "x" * 9),
+        *("bomb", "deep", "outside", "nowhere", "wrong", "same", "x" * 9),
     }
     assert "parts" in left_out["bomb"]
     assert "parts" in left_out["deep"]
@@ -163,8 +159,8 @@ def _processes() -> Iterator[str]:
     """The commands of all processes."""
     if not Path("/proc").is_dir():
         pytest.skip("only Linux shows its processes as files")
-    for one in filter(str.isdigit, os.listdir("/proc")):
+    for one in Path("/proc").glob("[0-9]*"):
         try:
-            yield Path("/proc", one, "cmdline").read_text()
+            yield (one / "cmdline").read_text()
         except OSError:
             continue

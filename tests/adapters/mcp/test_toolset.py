@@ -1,411 +1,248 @@
-"""Tools of real servers of the SDK, in both eras of the protocol, in this process."""
+"""Tools of MCP servers, by the SDK's own servers: in this process, by stdio and by HTTP."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
 
-import mcp_types as types
 import pytest
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import Elicit, ElicitationResult, Resolve
-from pydantic import BaseModel
+from mcp import StdioServerParameters
 
 from detent import (
     Agent,
-    AgentResult,
+    AlwaysAskPolicy,
     ChatMessage,
     HITLBreakpointException,
+    ImageContent,
     ScriptedChatGenerator,
+    SQLiteJournal,
     ToolCall,
-    ToolDefinitionError,
 )
-from detent.approvals import ConfirmationUIResult
-from detent.mcp import AskUnlessReadOnly, MCPProgress, MCPTool, MCPToolset
+from detent.approvals import AskIfLabelled, DecisionRefusedError
+from detent.mcp import MCPServerError, MCPToolset
 
-Make = Callable[..., MCPToolset]
-ERAS = ["auto", "legacy"]
+SERVER = Path(__file__).with_name("server.py")
 
 
 @pytest.fixture
-def connect() -> Iterator[Make]:
-    """Makes toolsets, and closes them."""
-    made: list[MCPToolset] = []
-
-    def make(server: MCPServer, **options: Any) -> MCPToolset:
-        made.append(MCPToolset(server, **{"name": "it", **options}))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
+def log(tmp_path: Path) -> Path:
+    """Where the server writes what it does."""
+    return tmp_path / "log"
 
 
-def model(*calls: tuple[str, dict[str, Any]]) -> ScriptedChatGenerator:
-    """Makes all the calls at once, and ends."""
-    asked = [ToolCall(name, arguments) for name, arguments in calls]
-    return ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=asked), "end")
+def done(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
 
 
-def results(result: AgentResult[Any, Any]) -> list[Any]:
-    """What the calls gave, as the model has it."""
-    return [one.result for message in result.messages for one in message.tool_call_results]
+def command(log: Path) -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=[str(SERVER), str(log)])
 
 
-def called(toolset: MCPToolset, *calls: tuple[str, dict[str, Any]], **options: Any) -> list[Any]:
-    """What calls give in a blocking run."""
-    agent = Agent(chat_generator=model(*calls), tools=toolset, **options)
-    return results(agent.run("go"))
+def in_process(log: Path) -> Any:
+    spec = spec_from_file_location("mcp_test_server", SERVER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.made(log)
 
 
-def calculator() -> MCPServer:
-    """A server with two tools."""
-    server = MCPServer("calculator", version="1")
-
-    @server.tool(annotations=types.ToolAnnotations(read_only_hint=True))
-    def add(a: int, b: int = 1) -> int:
-        """Add two numbers."""
-        return a + b
-
-    @server.tool(title="Put down", annotations=types.ToolAnnotations(idempotent_hint=True))
-    def note(text: str) -> str:
-        """Write down."""
-        raise ToolError(f"no room for {text}")
-
-    return server
-
-
-@pytest.mark.parametrize("mode", ERAS)
-def test_the_tools_of_a_server_are_those_of_an_agent(connect: Make, mode: str) -> None:
-    """In blocking and in async runs, with the server's schemas; what fails, the model reads."""
-    toolset = connect(calculator(), mode=mode)
-    calls = [("it__add", {"a": 1, "b": 2}), ("it__note", {"text": "x"}), ("it__add", {"a": "one"})]
-
-    blocking = called(toolset, *calls)
-    agent = Agent(chat_generator=model(*calls), tools=[toolset])
-    waiting = results(asyncio.run(agent.run_async("go")))
-
-    assert blocking == waiting
-    added, failed, misfit = blocking
-    assert added == "3"
-    assert "no room for x" in failed
-    assert misfit.endswith("'a' must be an integer, got \"one\"")
-
-
-def test_a_hint_counts_where_it_is_trusted(connect: Make) -> None:
-    """It is a claim of the server; by itself it neither spares a question nor allows a repetition."""
-    doubted, trusted = connect(calculator()), connect(calculator(), trust_hints=True)
-    doubted.warm_up()
-    trusted.warm_up()
-
-    def known(toolset: MCPToolset) -> list[tuple[object, ...]]:
-        tools = [tool for tool in toolset if isinstance(tool, MCPTool)]
-        return [(one.is_read_only, one.is_destructive, one.on_unknown) for one in tools]
-
-    assert known(doubted) == [(False, True, "ask"), (False, True, "ask")]
-    assert known(trusted) == [(True, False, "rerun"), (False, True, "rerun")]
-    assert {tool.labels for tool in (*doubted, *trusted)} == {("untrusted",)}
-    assert [tool.title for tool in trusted if isinstance(tool, MCPTool)] == ["", "Put down"]
-
-
-def test_all_is_asked_about_that_is_not_known_to_change_nothing(connect: Make) -> None:
-    """With the hints of a trusted server; without trust, all of it."""
-    calls = [("it__add", {"a": 1}), ("it__note", {"text": "x"})]
-    waiting: list[list[str]] = []
-    for trust in (True, False):
-        toolset = connect(calculator(), trust_hints=trust)
-        rules = {"*": AskUnlessReadOnly()}
-        with pytest.raises(HITLBreakpointException) as stop:
-            called(toolset, *calls, confirmation_strategies=rules)
-        waiting.append([call.tool_name for call in stop.value.pending])
-
-    assert waiting == [["it__note"], ["it__add", "it__note"]]
-
-
-def test_no_server_takes_the_name_of_another_ones_tool(connect: Make) -> None:
-    """Names begin with that of the toolset; who does without hears of names that are there twice."""
-    one, other = connect(calculator(), name="one"), connect(calculator(), name="other")
-
-    calls = [("one__add", {"a": 1}), ("other__add", {"a": 2})]
-    agent = Agent(chat_generator=model(*calls), tools=[one, other])
-    assert results(agent.run("go")) == ["2", "3"]
-
-    bare = [connect(calculator(), name=name, prefix="") for name in ("one", "other")]
-    with pytest.raises(ToolDefinitionError, match="several tools are called 'add', 'note'"):
-        Agent(chat_generator=model(), tools=bare).run("go")
-
-
-def test_a_toolset_has_the_tools_that_are_wanted(connect: Make) -> None:
-    """One that the server lacks is an error when it connects."""
-    toolset = connect(calculator(), tools=["add"])
-    toolset.warm_up()
-
-    assert [tool.name for tool in toolset] == ["it__add"]
-    with pytest.raises(Exception, match=r"it has no tools \['subtract'\]"):
-        connect(calculator(), tools=["add", "subtract"]).warm_up()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"name": "a b"}, "a name has letters"),
-        ({"name": "a__b"}, "a name has letters"),
-        ({"name": "a", "sampling": model()}, "sampling needs a ui"),
-        ({"name": "a", "tools": "add"}, "a list of names"),
-        ({"name": "a", "connect_timeout_s": 0}, "connect_timeout_s"),
-    ],
-)
-def test_what_does_not_fit_is_said_at_once(wrong: dict[str, Any], said: str) -> None:
-    """Before anything is connected."""
-    with pytest.raises((ValueError, TypeError), match=said):
-        MCPToolset(calculator(), **wrong)
-
-
-def gives(*content: types.ContentBlock, **more: Any) -> MCPServer:
-    """A server whose tool gives this."""
-    server = MCPServer("giver")
-
-    @server.tool()
-    def give() -> types.CallToolResult:
-        """Give it."""
-        return types.CallToolResult(content=list(content), **more)
-
-    return server
-
-
-BYTES = "AAEC"
-TEXT = types.TextContent(text="see:")
-RESULTS: Sequence[tuple[MCPServer, object]] = [
-    (gives(), ""),
-    (gives(TEXT, types.TextContent(text="that")), "see:\nthat"),
-    (gives(structured_content={"é": [1]}), '{"é": [1]}'),
-    (gives(TEXT, types.ImageContent(data=BYTES, mime_type="image/png")), ("image/png", BYTES)),
-    (gives(TEXT, types.AudioContent(data=BYTES, mime_type="audio/wav")), ("audio/wav", BYTES)),
-    (
-        gives(types.ResourceLink(uri="file:///a.txt", name="a")),
-        '{"name": "a", "uri": "file:///a.txt"}',
-    ),
-]
-
-
-def resource(**made: str) -> types.EmbeddedResource:
-    """A resource with text or with bytes."""
-    kind = types.TextResourceContents if "text" in made else types.BlobResourceContents
-    return types.EmbeddedResource(resource=kind.model_validate(made))
-
-
-@pytest.mark.parametrize(
-    ("server", "seen"),
-    [
-        *RESULTS,
-        (gives(resource(uri="file:///a.txt", text="inside")), "inside"),
-        (gives(TEXT, resource(uri="f:///a/b.pdf", blob=BYTES)), ("application/octet-stream", BYTES)),
-        (gives(TEXT, resource(uri="f:///b", blob=BYTES, mimeType="image/gif")), ("image/gif", BYTES)),
-    ],
-)
-def test_a_result_of_any_kind_is_read_by_the_model(
-    connect: Make, server: MCPServer, seen: object
-) -> None:
-    """Text as text, images as images, all else that has bytes as files."""
-    (given,) = called(connect(server), ("it__give", {}))
-
-    if isinstance(given, tuple):
-        text, part = given
-        assert text.text == "see:"
-        given = (part.mime_type, getattr(part, "base64_image", None) or part.base64_data)
-    assert given == seen
-
-
-@pytest.mark.parametrize(
-    ("server", "said"),
-    [
-        (gives(types.TextContent(text="the disk is full"), is_error=True), "the disk is full"),
-        (gives(is_error=True), "does not say why"),
-        (gives(types.ImageContent(data="é!", mime_type="image/png")), "no base64"),
-    ],
-)
-def test_a_result_that_is_none_is_a_fault(connect: Make, server: MCPServer, said: str) -> None:
-    """The model reads what the server says of it."""
-    (given,) = called(connect(server), ("it__give", {}))
-
-    assert given.startswith("Failed to invoke") or "MCPToolError" in given
-    assert said in given
-
-
-def test_a_structured_result_is_what_the_server_says_that_it_is(connect: Make) -> None:
-    """A pattern that backtracks is not tried on it."""
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 3}}}
-    server = MCPServer("giver")
-
-    @server.tool(structured_output=False)
-    def give(n: int) -> types.CallToolResult:
-        """Give it."""
-        return types.CallToolResult(content=[], structured_content={"n": n})
-
-    listed = server._tool_manager.get_tool("give")  # noqa: SLF001 - else it keeps its own word
-    assert listed is not None
-    listed.fn_metadata.output_schema = schema
-
-    fits, fits_not = called(connect(server), ("it__give", {"n": 1}), ("it__give", {"n": 4}))
-
-    assert fits == '{"n": 1}'
-    assert "its result is not what its server says that it is: 'n' must be at most 3" in fits_not
-
-
-@pytest.mark.parametrize("mode", ERAS)
-def test_progress_is_told(connect: Make, mode: str) -> None:
-    """With the name of the tool and the key of the call."""
-    server = MCPServer("slow")
-
-    @server.tool()
-    async def work(ctx: Context) -> str:
-        """Work."""
-        await ctx.report_progress(1, 2, "half")
-        return "done"
-
-    seen: list[MCPProgress] = []
-    toolset = connect(server, mode=mode, on_progress=seen.append)
-    agent = Agent(chat_generator=model(("it__work", {})), tools=toolset)
-    run = agent.run("go").run
-
-    (one,) = seen
-    assert (one.server, one.tool, one.progress, one.total, one.message) == (
-        *("it", "it__work", 1, 2),
-        "half",
+@pytest.fixture
+def http(log: Path) -> Iterator[str]:
+    """The URL of a server by HTTP, in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER), str(log), "http", str(port)], stderr=subprocess.DEVNULL
     )
-    assert one.call == f"{run.id}/1/0"
-
-
-@pytest.mark.parametrize("mode", ERAS)
-def test_a_call_that_is_given_up_is_given_up_at_the_server(connect: Make, mode: str) -> None:
-    """By a time-out, and by whoever cancels an async run."""
-    cancelled = threading.Semaphore(0)
-    began = threading.Event()
-    server = MCPServer("slow")
-
-    @server.tool()
-    async def work() -> str:
-        """Work."""
-        began.set()
+    until = time.monotonic() + 30
+    while True:
         try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            cancelled.release()
-            raise
-        return "done"
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            assert time.monotonic() < until
+            time.sleep(0.05)  # no event says that a foreign server listens
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.kill()
+    process.wait()
 
-    (given,) = called(connect(server, mode=mode, timeout_s=0.2), ("it__work", {}))
-    assert given == "Tool 'it__work' gave no answer within 0.2 s"
-    assert cancelled.acquire(timeout=5)
 
-    async def stopped() -> None:
-        toolset = connect(server, mode=mode)
-        agent = Agent(chat_generator=model(("it__work", {})), tools=toolset)
-        running = asyncio.create_task(agent.run_async("go"))
-        await asyncio.to_thread(began.wait, 5)
+@pytest.fixture(params=["stdio", "in process", "http"])
+def tools(
+    request: pytest.FixtureRequest, log: Path, http: Callable[[], str]
+) -> Iterator[MCPToolset]:
+    """The tools of one server, by each way to reach it."""
+    ways = {"stdio": command(log), "in process": in_process(log), "http": http}
+    with MCPToolset(ways[request.param]) as found:
+        yield found
+
+
+def agent(tools: MCPToolset, *script: Any, **options: Any) -> Agent[Any, Any]:
+    return Agent(chat_generator=ScriptedChatGenerator(*script, "done"), tools=[tools], **options)
+
+
+def answers(messages: Any) -> list[tuple[Any, bool]]:
+    return [(one.result, one.error) for it in messages for one in it.tool_call_results]
+
+
+def test_an_agent_calls_them_in_threads_and_in_an_event_loop(tools: MCPToolset, log: Path) -> None:
+    """One session serves both; what the arguments are called is nobody's business."""
+    odd = ToolCall("price", {"name": "tea", "tool": "a", "server": "b", "toolset": "c"})
+    first = agent(tools, odd).run("?")
+    second = asyncio.run(agent(tools, ToolCall("pay", {"to": "Ann"})).run_async("?"))
+    assert "4.5" in answers(first.messages)[0][0]
+    assert answers(second.messages) == [("paid Ann", False)]
+    assert done(log) == ["price tea abc", "pay Ann 1"]
+
+
+def test_results_are_parts_and_failures_faults(tools: MCPToolset) -> None:
+    """Pictures, what the server says of a failure, and what is too long to take."""
+    found = agent(tools, *(ToolCall(name, {}) for name in ("picture", "fail", "flood"))).run("?")
+    (picture, _), (failed, is_error), (flood, is_flood) = answers(found.messages)
+    assert isinstance(picture[0], ImageContent)
+    assert is_error
+    assert "MCPToolError: Error executing tool fail" in failed
+    assert is_flood
+    assert "5000000 characters" in flood
+
+
+def test_a_server_that_dies_fails_one_call(log: Path) -> None:
+    """The next call has a server again."""
+    with MCPToolset(command(log)) as tools:
+        found = agent(tools, ToolCall("die", {}), ToolCall("price", {"name": "tea"})).run("?")
+    (died, is_error), (price, _) = answers(found.messages)
+    assert is_error
+    assert "has gone away; it is not known what became of" in died
+    assert "4.5" in price
+
+
+def test_what_is_cancelled_here_is_cancelled_there(log: Path) -> None:
+    """The server hears of it, and can be asked again."""
+
+    async def given_up(tools: MCPToolset) -> None:
+        running = asyncio.create_task(agent(tools, ToolCall("wait", {})).run_async("?"))
+        while "wait begins" not in done(log):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
         running.cancel()
         await asyncio.wait([running])
+        while "wait was cancelled" not in done(log):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
 
-    began.clear()
-    asyncio.run(stopped())
-    assert cancelled.acquire(timeout=5)
-
-
-class Size(BaseModel):
-    """What a server asks for."""
-
-    size: int
-    colour: str = "red"
+    with MCPToolset(command(log)) as tools:
+        asyncio.run(asyncio.wait_for(given_up(tools), 30))
+        assert answers(agent(tools, ToolCall("pay", {"to": "Ann"})).run("?").messages)
 
 
-async def which() -> Elicit[Size]:
-    """The question of the shop."""
-    return Elicit("Which size?", Size)
+def test_a_call_may_only_take_its_time(log: Path) -> None:
+    """The model is told, and the run goes on."""
+    with MCPToolset(command(log), timeout_s=0.3) as tools:
+        ((text, is_error),) = answers(agent(tools, ToolCall("wait", {})).run("?").messages)
+    assert is_error
+    assert "0.3 s" in text
 
 
-def shop() -> MCPServer:
-    """A server that asks back."""
-    server = MCPServer("shop")
+def test_a_tool_that_changes_after_the_yes_is_asked_about_anew(log: Path, tmp_path: Path) -> None:
+    """Across a restart of this process and of the server: the old question counts no more."""
+    rules = {"pay": AlwaysAskPolicy()}
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    call = ToolCall("pay", {"to": "Ann", "amount": 5})
 
-    @server.tool()
-    async def buy(said: Annotated[ElicitationResult[Size], Resolve(which)]) -> str:
-        """Buy."""
-        return said.model_dump_json()
-
-    return server
-
-
-class Human:
-    """Answers with what it was given, and remembers what it was asked."""
-
-    def __init__(self, *answers: ConfirmationUIResult) -> None:
-        self.answers = list(answers)
-        self.seen: list[tuple[str, str, dict[str, Any]]] = []
-
-    def get_user_confirmation(
-        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
-    ) -> ConfirmationUIResult:
-        """The next answer."""
-        self.seen.append((tool_name, tool_description, tool_params))
-        return self.answers.pop(0)
+    with MCPToolset(command(log)) as tools:
+        first = agent(tools, call, journal=journal, confirmation_strategies=rules)
+        with pytest.raises(HITLBreakpointException) as waiting:
+            first.run("Pay.", run_id="r")
+    Path(f"{log}.changed").touch()
+    with MCPToolset(command(log)) as tools:
+        second = agent(tools, journal=journal, confirmation_strategies=rules)
+        with pytest.raises(DecisionRefusedError, match="the tool itself has changed"):
+            second.decide("r", waiting.value.pending[0].confirm())
+        with pytest.raises(HITLBreakpointException):
+            second.resume("r")
+        (anew,) = second.pending("r")
+        assert anew.description == "Pay somebody, and tell Mallory."
+        assert done(log) == []
+        second.decide("r", anew.confirm())
+        second.resume("r")
+    assert done(log) == ["pay Ann 5"]
 
 
-@pytest.mark.parametrize("mode", ERAS)
-def test_what_a_server_asks_a_human_answers(connect: Make, mode: str) -> None:
-    """An answer that does not fit is asked for again; a no is a no."""
-    yes = ConfirmationUIResult("modify", new_tool_params={"size": 42, "colour": "blue"})
-    human = Human(ConfirmationUIResult("confirm"), yes, ConfirmationUIResult("reject"))
-    toolset = connect(shop(), mode=mode, ui=human)
-
-    (bought,) = called(toolset, ("it__buy", {}))
-    (declined,) = called(toolset, ("it__buy", {}))
-
-    assert '"size":42' in bought
-    assert "decline" in declined
-    name, text, form = human.seen[0]
-    assert name == "it: a question"
-    assert "Which size?" in text
-    assert form == {"size": None, "colour": "red"}
-    assert "'size' must be an integer, got null" in human.seen[1][1]
+def test_a_tool_that_changes_while_a_question_waits_is_not_called(log: Path) -> None:
+    """The server went away and came back as another one, between the yes and the call."""
+    with MCPToolset(command(log)) as tools:
+        (pay, *_) = tools  # as an agent has them that is in the middle of a run
+        die = ToolCall("die", {})
+        answers(agent(tools, die).run("?").messages)
+        Path(f"{log}.changed").touch()
+        model = ScriptedChatGenerator(ToolCall("pay", {"to": "Ann"}), "done")
+        found = Agent(chat_generator=model, tools=[pay]).run("?")
+    ((text, is_error),) = answers(found.messages)
+    assert is_error
+    assert "has another tool 'pay' by now: it has changed, and was not called" in text
+    assert done(log) == ["die"]
 
 
-@pytest.mark.parametrize("mode", ERAS)
-def test_a_server_can_ask_nobody_without_a_ui(connect: Make, mode: str) -> None:
-    """It is told that there is nobody, and the call fails."""
-    (given,) = called(connect(shop(), mode=mode), ("it__buy", {}))
-
-    assert "MCPServerError" in given or "MCPToolError" in given
-
-
-def thinker() -> MCPServer:
-    """A server that has the client's model think, in the way of the older era."""
-    server = MCPServer("thinker")
-
-    @server.tool()
-    async def think(ctx: Context) -> str:
-        """Think."""
-        message = types.SamplingMessage(role="user", content=types.TextContent(text="2 + 2?"))
-        said = await ctx.session.create_message([message], max_tokens=10)  # pyright: ignore[reportDeprecated]
-        return getattr(said.content, "text", "")
-
-    return server
+def test_what_a_server_says_of_itself_counts_only_if_it_is_trusted(log: Path) -> None:
+    """Hints are claims; what the tools bring is untrusted in any case."""
+    server = in_process(log)
+    for trusts, then in ((False, "ask"), (True, "rerun")):
+        with MCPToolset(server, trust_hints=trusts) as tools:
+            found = {one.name: one for one in tools}
+            assert (found["price"].on_unknown, found["pay"].on_unknown) == (then, "ask")
+            assert found["price"].labels == ("untrusted",)
 
 
-@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-def test_a_server_asks_the_model_where_a_human_lets_it(connect: Make) -> None:
-    """Each time; without a model for it there is none to ask."""
-    human = Human(ConfirmationUIResult("confirm"), ConfirmationUIResult("reject"))
-    brain = ScriptedChatGenerator("four")
-    toolset = connect(thinker(), mode="legacy", ui=human, sampling=brain)
+def test_policies_see_what_a_server_has_brought(log: Path) -> None:
+    """After its answer a payment is asked about."""
+    script = (ToolCall("price", {"name": "tea"}), ToolCall("pay", {"to": "Ann"}))
+    rules = {"pay": AskIfLabelled("untrusted")}
+    with MCPToolset(command(log)) as tools, pytest.raises(HITLBreakpointException):
+        agent(tools, *script, confirmation_strategies=rules).run([ChatMessage.from_user("?")])
+    assert done(log) == ["price tea "]
 
-    (answered,) = called(toolset, ("it__think", {}))
-    (declined,) = called(toolset, ("it__think", {}))
-    (off,) = called(connect(thinker(), mode="legacy", ui=human), ("it__think", {}))
 
-    assert answered == "four"
-    assert "the user has declined" in declined
-    assert "Sampling not supported" in off
-    assert "2 + 2?" in str(human.seen[0][2])
+def test_names_are_prefixed_and_chosen(log: Path) -> None:
+    """Two servers may have tools of one name."""
+    server = in_process(log)
+    with (
+        MCPToolset(server, prefix="a_", only=["pay"]) as one,
+        MCPToolset(server, prefix="b_", only=["pay"]) as two,
+    ):
+        both = Agent(chat_generator=ScriptedChatGenerator("done"), tools=[one, two])
+        assert sorted(both.spec.tools) == ["a_pay", "b_pay"]
+
+
+HOSTILE = {
+    "says nothing": "import time; time.sleep(60)",
+    "is no program": "raise SystemExit(3)",
+    "says garbage": "print('<html>' * 1000, flush=True); import time; time.sleep(60)",
+    "never ends a line": "import sys\nwhile True: sys.stdout.write('x' * 100000)",
+}
+
+
+@pytest.mark.parametrize("program", HOSTILE.values(), ids=HOSTILE)
+def test_a_server_that_is_none_is_a_clear_error(program: str) -> None:
+    """In the time that a server has, naming it; and nothing of it stays."""
+    server = StdioServerParameters(command=sys.executable, args=["-c", program])
+    with pytest.raises(MCPServerError, match="MCP server bad"):
+        MCPToolset(server, name="bad", connect_timeout_s=0.5).__enter__()
+
+
+def test_a_server_that_is_not_there_is_a_clear_error() -> None:
+    """By HTTP, and as a command; the error holds nothing of the address that may be secret."""
+    with pytest.raises(MCPServerError) as raised:
+        MCPToolset("http://user:secret@127.0.0.1:9/mcp?key=secret").__enter__()
+    assert "http://127.0.0.1:9/mcp" in str(raised.value)
+    assert "secret" not in str(raised.value)
+    nothing = StdioServerParameters(command="no-such-program", args=["--token=secret"])
+    with pytest.raises(MCPServerError) as raised:
+        MCPToolset(nothing).__enter__()
+    assert "no-such-program" in str(raised.value)
+    assert "--token" not in str(raised.value)

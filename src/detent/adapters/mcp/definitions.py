@@ -83,23 +83,26 @@ class ToolRule:
 def listing_of(server: tuple[object, ...], described: Iterable[Mapping[str, Any]]) -> Listing:
     """The definitions in what a server has sent. `server` is where and what it is."""
     listed = list(described)
-    counts = Counter(str(one.get("name")) for one in listed)
+    counts = Counter(_clean(str(one.get("name"))) for one in listed)
     definitions: dict[str, Definition] = {}
     left_out: dict[str, str] = {}
     for one in listed:
         name = str(one.get("name"))
-        if reason := _fault(name, one, counts):
-            left_out[ascii(name)[1:-1][:NAME_MAX]] = reason
+        if reason := _fault(one, counts[_clean(name)]):
+            left_out[name] = reason
         else:
             definitions[name] = Definition(name, one, hashed(*server, one))
     return Listing(definitions, left_out)
 
 
-def _fault(name: str, described: Mapping[str, Any], counts: Counter[str]) -> str:
-    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        return "its name has characters that no name of a tool has"
-    if counts[name] > 1:
-        return "several tools have this name"
+def _clean(name: str) -> str:
+    """The name as one may be here. Two that become one are both left out."""
+    return re.sub(r"[^\w.:-]", "_", name, flags=re.ASCII)
+
+
+def _fault(described: Mapping[str, Any], count: int) -> str:
+    if count > 1:
+        return f"{count} tools have this name here"
     try:
         size = len(json.dumps(described))
     except (ValueError, TypeError, RecursionError):
@@ -129,7 +132,7 @@ def missing(only: Collection[str] | None, listing: Listing) -> list[str]:
 
 
 def _tool(definition: Definition, rule: ToolRule, function: ToolFunction) -> MCPTool:
-    name = f"{rule.prefix}{definition.name}"
+    name = f"{rule.prefix}{_clean(definition.name)}"
     if len(name) > NAME_MAX:
         raise ToolDefinitionError(f"its name {name!r} has more than {NAME_MAX} characters")
     data = definition.data

@@ -9,7 +9,7 @@ TEXT_MAX = 1000
 
 
 class MCPServerError(DetentError):
-    """A tool server could not be reached, has died, or does not speak the protocol.
+    """An MCP server cannot be reached, went away, or does not keep to the protocol.
 
     Attributes:
         server: what the toolset calls it.
@@ -17,10 +17,14 @@ class MCPServerError(DetentError):
     """
 
     def __init__(self, server: str, text: str, *, may_have_run: bool = False) -> None:
-        known = "; nobody knows whether the call was done" if may_have_run else ""
-        super().__init__(f"tool server {server!r}: {text}{known}")
+        known = "; it is not known what became of the call" if may_have_run else ""
+        super().__init__(f"the MCP server {server} {text}{known}")
         self.server = server
         self.may_have_run = may_have_run
+
+
+class ToolChangedError(MCPServerError):
+    """A tool of a server is another one than the agent knows, and was not called."""
 
 
 class MCPToolError(DetentError):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 FAULTS_MAX = 3
 
+RESULT_MAX = 4_000_000
+"""How many characters a result may have, files and all."""
+
 
 def parts_of(result: types.CallToolResult, schema: object = None) -> str | list[ResultPart]:
     """The result as text, or as parts.
@@ -30,6 +33,8 @@ def parts_of(result: types.CallToolResult, schema: object = None) -> str | list[
     parts: list[ResultPart] = [_part(block) for block in result.content]
     if not parts and result.structured_content is not None:
         parts = [TextContent(json.dumps(result.structured_content, ensure_ascii=False))]
+    if (size := sum(map(_size, parts))) > RESULT_MAX:
+        raise MCPToolError(f"the answer has {size} characters, and at most {RESULT_MAX} are taken")
     texts = [part.text for part in parts if isinstance(part, TextContent)]
     if result.is_error:
         raise MCPToolError("\n".join(texts) or "it failed, and does not say why")
@@ -47,21 +52,26 @@ def _part(block: types.ContentBlock) -> ResultPart:
         case "audio":
             return FileContent(_base64(block.data), block.mime_type)
         case "resource_link":
-            link = block.model_dump(
-                mode="json", by_alias=True, exclude_none=True, include=_LINK, warnings=False
-            )
-            return TextContent(json.dumps(link, ensure_ascii=False))
+            told = filter(None, (block.name, block.uri, block.description))
+            return TextContent(" ".join(told))
         case "resource":
             return _resource(block.resource)
 
 
-_LINK = {"uri", "name", "title", "description", "mime_type", "size"}
+def _size(part: ResultPart) -> int:
+    match part:
+        case TextContent():
+            return len(part.text)
+        case ImageContent():
+            return len(part.base64_image)
+        case FileContent():
+            return len(part.base64_data)
 
 
 def _resource(found: types.TextResourceContents | types.BlobResourceContents) -> ResultPart:
     blob: str | None = getattr(found, "blob", None)
     if blob is None:
-        return TextContent(str(getattr(found, "text", "")))
+        return TextContent(f"{found.uri}\n{getattr(found, 'text', '')}")
     name = urlsplit(str(found.uri)).path.rpartition("/")[2]
     kind = found.mime_type or "application/octet-stream"
     if kind.startswith("image/"):

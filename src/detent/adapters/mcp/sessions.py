@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from detent.adapters.mcp.definitions import Definition, Listing, listing_of
-from detent.adapters.mcp.faults import MCPServerError, said
+from detent.adapters.mcp.faults import MCPServerError, MCPToolError, ToolChangedError, said
 
 PAGES_MAX = 100
 TOOLS_MAX = 1000
@@ -102,7 +102,7 @@ class Session:
                 await asyncio.shield(ready)
         except TimeoutError:
             self._task.cancel()
-            text = f"it did not answer within {self._way.connect_timeout_s:g} s"
+            text = f"was not ready after {self._way.connect_timeout_s:g} s"
             raise MCPServerError(self._way.server, text) from None
         except asyncio.CancelledError:
             self._task.cancel()
@@ -202,7 +202,7 @@ class Session:
             if not cursor or len(described) > TOOLS_MAX:
                 break
         if cursor or len(described) > TOOLS_MAX:
-            raise MCPServerError(self._way.server, f"its list of tools ends not after {TOOLS_MAX}")
+            raise MCPServerError(self._way.server, f"lists more than {TOOLS_MAX} tools")
         info = self._client.server_info
         claimed = (info.name, info.version) if info else ()
         self.listing = listing_of((*self._way.identity, *claimed), described)
@@ -211,7 +211,7 @@ class Session:
     def _fault(self, error: BaseException) -> MCPServerError:
         if isinstance(error, MCPServerError):
             return error
-        return MCPServerError(self._way.server, f"it cannot be reached: {said(error)}")
+        return MCPServerError(self._way.server, f"cannot be talked to ({said(error)})")
 
 
 def _data(tool: types.Tool) -> dict[str, Any]:
@@ -277,20 +277,25 @@ class Line:
         current = session.listing.definitions.get(name)
         if current is None or current.identity != asked.definition.identity:
             what = "has gone" if current is None else "has changed"
-            text = f"its tool {name!r} {what} since it was chosen, and was not run"
-            raise MCPServerError(self._way.server, text)
+            text = f"has another tool {name!r} by now: it {what}, and was not called"
+            raise ToolChangedError(self._way.server, text)
         try:
             async with session.used() as client:
                 return await self._answered(client, asked)
         except MCPError as error:
             session.is_usable &= error.code == types.INVALID_PARAMS
-            may_have_run = error.code not in NOT_RUN
-            raise MCPServerError(
-                self._way.server, said(error), may_have_run=may_have_run
-            ) from error
+            if error.code in NOT_RUN:
+                text = f"{self._way.server} refuses the call of {name!r}: {said(error)}"
+                raise MCPToolError(text) from error
+            raise self._broken(error) from error
         except BROKEN as error:
             session.is_usable = False
-            raise MCPServerError(self._way.server, said(error), may_have_run=True) from error
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> MCPServerError:
+        is_gone = isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
+        text = "has gone away" if is_gone else f"gave no result ({said(error)})"
+        return MCPServerError(self._way.server, text, may_have_run=True)
 
     async def _answered(self, client: Client, asked: Asked) -> types.CallToolResult:
         """The result, after the questions that the server asks before it gives one."""
@@ -315,7 +320,7 @@ class Line:
             if isinstance(answer, types.CallToolResult):
                 return answer
             responses, state = await self._responses(client, answer), answer.request_state
-        text = f"it has asked {ROUNDS_MAX} times, and done nothing"
+        text = f"has asked {ROUNDS_MAX} times, and given no result"
         raise MCPServerError(self._way.server, text, may_have_run=True)
 
     async def _responses(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
 from math import inf
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
@@ -41,14 +41,12 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
-MESSAGE_MAX = 8 * 1024 * 1024
+MESSAGE_MAX = 16 * 1024 * 1024
 """How many bytes one message of a server may have, unless said otherwise."""
 
-MCPSource: TypeAlias = (
-    "str | StdioServerParameters | MCPServer | Server[Any] | Callable[[], Transport]"
-)
-"""Where a server is: its URL, the command to begin it with, the server itself in this process, or a
-function that makes a transport of the SDK, for all else."""
+Address: TypeAlias = "str | StdioServerParameters | Transport | Server[Any] | MCPServer"
+"""Where a server is: a URL, a command, a transport of the SDK, or a server in this process. A
+transport serves one connection: hand over a function that makes it."""
 
 
 @frozen
@@ -75,9 +73,10 @@ class MCPProgress:
 class MCPToolset(Toolset):
     """The tools of an MCP server, over stdio, over streamable HTTP, or in this process.
 
-    An agent connects it before its first run, and looks at the beginning of each run what the
-    server offers then. It works for blocking and for async agents at the same time: the connection
-    lives in an event loop of its own. Whoever makes it closes it: by `close`, or by ``with``.
+    It connects at the begin of a ``with`` block, or when an agent warms up, and again when the
+    server has gone away; an agent looks at the beginning of each run what there is then. It serves
+    blocking and async agents at the same time: the connection lives in an event loop of its own.
+    Whoever makes it closes it: by `close`, or by ``with``.
 
     What a server says of itself is a claim. Its results bear the label "untrusted"; its hints count
     for nothing unless `trust_hints` says so. What a human approves is bound to the server, to what
@@ -85,18 +84,19 @@ class MCPToolset(Toolset):
     asked about again, or, where it has begun already, is not made.
 
     Attributes:
+        name: what the server is called here.
         left_out: why each tool of the server that cannot be used is left out, by its name.
 
     Args:
-        server: its URL, `StdioServerParameters`, a server in this process, or a function that makes
-            a transport of the SDK.
-        name: what it is called here: letters, digits, "-", and "_" between them.
-        prefix: what the names of its tools begin with; None is the name and two underscores, so
-            that no server can take the name of another one's tool.
-        tools: the names, as the server says them, of those that are wanted; None is all.
+        server: its URL, ``StdioServerParameters(command=…, args=[…])`` of the SDK, a server in this
+            process, or a function that makes a transport of the SDK, or any of these.
+        name: what it is called in errors and questions, and in the version of its tools; without it
+            what the address says.
+        prefix: what the names of its tools begin with here: two servers may have the same names.
+        only: the names of the tools that are taken, as the server calls them; None is all.
         trust_hints: whether what the server says of its tools counts: that one changes nothing
             (`MCPTool.is_read_only`), or may be called twice (then ``on_unknown`` is "rerun").
-        labels: what the results bear.
+        labels: what the results bring along.
         headers: sent with each HTTP request, such as an authorization.
         auth: of httpx2: for OAuth the SDK's `OAuthClientProvider`.
         ui: who answers what the server asks; without it, it cannot ask.
@@ -109,18 +109,18 @@ class MCPToolset(Toolset):
         mode: of the SDK: which era of the protocol to speak.
 
     Raises:
-        ValueError: the name is none, or an option does not fit the others.
-        TypeError: `tools` is one text.
+        ValueError: an option does not fit the others.
+        TypeError: `only` is one text.
         ImportError: the SDK is not installed: the extra ``mcp`` brings it.
     """
 
     def __init__(
         self,
-        server: MCPSource,
+        server: Address | Callable[[], Address],
         *,
-        name: str,
-        prefix: str | None = None,
-        tools: Collection[str] | None = None,
+        name: str = "",
+        prefix: str = "",
+        only: Iterable[str] | None = None,
         trust_hints: bool = False,
         labels: Iterable[str] = ("untrusted",),
         headers: Mapping[str, str] | None = None,
@@ -129,22 +129,20 @@ class MCPToolset(Toolset):
         sampling: ChatGenerator | AsyncChatGenerator | None = None,
         on_progress: Callable[[MCPProgress], object] | None = None,
         connect_timeout_s: float = 30.0,
-        timeout_s: float | None = 300.0,
+        timeout_s: float | None = 60.0,
         message_max: int = MESSAGE_MAX,
         mode: Literal["auto", "legacy"] = "auto",
     ) -> None:
         super().__init__()
-        if not re.fullmatch(r"[a-zA-Z0-9-]+(_[a-zA-Z0-9-]+)*", name):
-            raise ValueError(f"a name has letters, digits, '-', and '_' between them, got {name!r}")
         if sampling is not None and ui is None:
             raise ValueError("sampling needs a ui, which is asked each time before the model is")
-        if isinstance(tools, str):
-            raise TypeError(f"tools are a list of names: tools=[{tools!r}]")
+        if isinstance(only, str):
+            raise TypeError(f"only names tools in a list: only=[{only!r}]")
         if not 0 < connect_timeout_s < inf:
             raise ValueError(f"connect_timeout_s is a number above 0, got {connect_timeout_s!r}")
-        only = None if tools is None else frozenset(tools)
-        start = f"{name}__" if prefix is None else prefix
-        self._rule = ToolRule(name, start, only, trust_hints, timeout_s, tuple(labels))
+        names = None if only is None else frozenset(only)
+        self.name = name or _name_of(server)
+        self._rule = ToolRule(self.name, prefix, names, trust_hints, timeout_s, tuple(labels))
         self._on_progress = on_progress
         self._listed: tuple[MCPTool, ...] = ()
         self._reach = _Reach(server, headers, auth, message_max, mode)
@@ -153,15 +151,10 @@ class MCPToolset(Toolset):
         from detent.adapters.mcp.asking import Answering
         from detent.adapters.mcp.sessions import Line, Way
 
-        answering = Answering(name, ui, sampling)
+        answering = Answering(self.name, ui, sampling)
         client = partial(self._reach.client, answering)
-        way = Way(name, self._reach.identity(), client, connect_timeout_s, self._take)
+        way = Way(self.name, (_name_of(server),), client, connect_timeout_s, self._take)
         self._line = Line(way)
-
-    @property
-    def name(self) -> str:
-        """What the server is called here."""
-        return self._rule.server
 
     def __iter__(self) -> Iterator[Tool]:
         """The tools that the server offered when it was last asked, and those that were added."""
@@ -175,14 +168,19 @@ class MCPToolset(Toolset):
         """
         session = in_background(self._line.session()).result()
         if lacking := missing(self._rule.only, session.listing):
-            raise MCPServerError(self.name, f"it has no tools {lacking}")
+            raise MCPServerError(self.name, f"has no tools {lacking}")
 
     def close(self) -> None:
         """End the connection, and the server if it is a process of ours. A later call connects."""
         in_background(self._line.close()).result()
 
     def __enter__(self) -> Self:
-        self.warm_up()
+        """Connect: an agent whose rules name a tool must know it from its beginning."""
+        try:
+            self.warm_up()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -226,15 +224,6 @@ class _Reach:
     message_max: int
     mode: Literal["auto", "legacy"]
 
-    def identity(self) -> tuple[object, ...]:
-        """Where it is. Secrets in a URL are no part of that."""
-        if isinstance(self.server, str):
-            parts = urlsplit(self.server)
-            return ("http", parts.scheme, parts.hostname, parts.port, parts.path)
-        if (command := getattr(self.server, "command", None)) is not None:
-            return ("stdio", command, list(self.server.args), str(self.server.cwd))
-        return ("given",)
-
     def client(self, answering: Any, heard: Any) -> Client:
         """What connects to it."""
         from mcp import Client
@@ -255,11 +244,22 @@ class _Reach:
 
         from detent.adapters.mcp.transports import bounded_http, bounded_stdio
 
-        if isinstance(self.server, str):
-            return bounded_http(self.server, self.headers, self.auth, self.message_max)
-        if isinstance(self.server, StdioServerParameters):
-            return bounded_stdio(self.server, self.message_max)
-        return self.server() if callable(self.server) else self.server
+        server = self.server() if callable(self.server) else self.server
+        if isinstance(server, str):
+            return bounded_http(server, self.headers, self.auth, self.message_max)
+        if isinstance(server, StdioServerParameters):
+            return bounded_stdio(server, self.message_max)
+        return server
+
+
+def _name_of(server: object) -> str:
+    """What a server is called by its address, without the parts of it that may be secrets."""
+    if isinstance(server, str):
+        url = urlsplit(server)
+        return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
+    if isinstance(command := getattr(server, "command", None), str):
+        return PurePath(command).name
+    return str(getattr(server, "name", "") or type(server).__name__)
 
 
 def _require_sdk() -> None:
