@@ -60,6 +60,8 @@ def floods(asked: dict[str, Any]) -> bool:  # noqa: C901 - a case for each way
             time.sleep(600)
         case "late":
             return bool(asked["params"]["arguments"]["n"] == 1)
+        case _:
+            pass
     return False
 
 

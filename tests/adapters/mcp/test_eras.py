@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, cast
 
 import mcp_types as types
 import pytest
@@ -36,7 +36,7 @@ def connect() -> Iterator[Make]:
     made: list[MCPToolset] = []
 
     def make(server: MCPServer, **options: Any) -> MCPToolset:
-        made.append(MCPToolset(server, **{"name": "it", "prefix": "it__", **options}))
+        made.append(MCPToolset(server, **cast(Any, {"name": "it", "prefix": "it__", **options})))
         return made[-1]
 
     yield make
@@ -44,7 +44,7 @@ def connect() -> Iterator[Make]:
         one.close()
 
 
-def model(*calls: tuple[str, dict[str, Any]]) -> ScriptedChatGenerator:
+def model(*calls: tuple[str, Mapping[str, object]]) -> ScriptedChatGenerator:
     """Makes all the calls at once, and ends."""
     asked = [ToolCall(name, arguments) for name, arguments in calls]
     return ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=asked), "end")
@@ -55,7 +55,9 @@ def results(result: AgentResult[Any, Any]) -> list[Any]:
     return [one.result for message in result.messages for one in message.tool_call_results]
 
 
-def called(toolset: MCPToolset, *calls: tuple[str, dict[str, Any]], **options: Any) -> list[Any]:
+def called(
+    toolset: MCPToolset, *calls: tuple[str, Mapping[str, object]], **options: Any
+) -> list[Any]:
     """What calls give in a blocking run."""
     agent = Agent(chat_generator=model(*calls), tools=toolset, **options)
     return results(agent.run("go"))
@@ -82,7 +84,11 @@ def calculator() -> MCPServer:
 def test_the_tools_of_a_server_are_those_of_an_agent(connect: Make, mode: str) -> None:
     """In blocking and in async runs, with the server's schemas; what fails, the model reads."""
     toolset = connect(calculator(), mode=mode)
-    calls = [("it__add", {"a": 1, "b": 2}), ("it__note", {"text": "x"}), ("it__add", {"a": "one"})]
+    calls: list[tuple[str, Mapping[str, object]]] = [
+        ("it__add", {"a": 1, "b": 2}),
+        ("it__note", {"text": "x"}),
+        ("it__add", {"a": "one"}),
+    ]
 
     blocking = called(toolset, *calls)
     agent = Agent(chat_generator=model(*calls), tools=[toolset])
@@ -113,7 +119,10 @@ def test_a_hint_counts_where_it_is_trusted(connect: Make) -> None:
 
 def test_all_is_asked_about_that_is_not_known_to_change_nothing(connect: Make) -> None:
     """With the hints of a trusted server; without trust, all of it."""
-    calls = [("it__add", {"a": 1}), ("it__note", {"text": "x"})]
+    calls: list[tuple[str, Mapping[str, object]]] = [
+        ("it__add", {"a": 1}),
+        ("it__note", {"text": "x"}),
+    ]
     waiting: list[list[str]] = []
     for trust in (True, False):
         toolset = connect(calculator(), trust_hints=trust)
@@ -132,7 +141,10 @@ def test_no_server_takes_the_name_of_another_ones_tool(connect: Make) -> None:
         connect(calculator(), name="other", prefix="other__"),
     )
 
-    calls = [("one__add", {"a": 1}), ("other__add", {"a": 2})]
+    calls: list[tuple[str, Mapping[str, object]]] = [
+        ("one__add", {"a": 1}),
+        ("other__add", {"a": 2}),
+    ]
     agent = Agent(chat_generator=model(*calls), tools=[one, other])
     assert results(agent.run("go")) == ["2", "3"]
 

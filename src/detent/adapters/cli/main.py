@@ -27,6 +27,7 @@ from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_t
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.group import runs
+from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.serving import serve
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
@@ -108,6 +109,7 @@ def main() -> None:
 main.add_command(models)
 main.add_command(runs)
 main.add_command(serve)
+main.add_command(mcp)
 
 
 @main.command()

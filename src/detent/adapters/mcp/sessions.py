@@ -14,6 +14,7 @@ from attrs import frozen
 from httpx2 import HTTPError
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
+from mcp.client.session import MessageHandlerFnT
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
@@ -59,7 +60,7 @@ class Way:
 
     server: str
     identity: tuple[object, ...]
-    client: Callable[[Callable[[types.ServerNotification | Exception], Any]], Client]
+    client: Callable[[MessageHandlerFnT], Client]
     connect_timeout_s: float
     on_listed: Callable[[Listing], None]
 

@@ -38,8 +38,11 @@ if TYPE_CHECKING:
     import httpx2
     from mcp import Client, StdioServerParameters
     from mcp.client import Transport
+    from mcp.client.session import MessageHandlerFnT
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
+
+    from detent.adapters.mcp.asking import Answering
 
 MESSAGE_MAX = 16 * 1024 * 1024
 """How many bytes one message of a server may have, unless said otherwise."""
@@ -134,27 +137,20 @@ class MCPToolset(Toolset):
         mode: Literal["auto", "legacy"] = "auto",
     ) -> None:
         super().__init__()
-        if sampling is not None and ui is None:
-            raise ValueError("sampling needs a ui, which is asked each time before the model is")
-        if isinstance(only, str):
-            raise TypeError(f"only names tools in a list: only=[{only!r}]")
-        if not 0 < connect_timeout_s < inf:
-            raise ValueError(f"connect_timeout_s is a number above 0, got {connect_timeout_s!r}")
+        _require(ui, sampling, only, connect_timeout_s)
         names = None if only is None else frozenset(only)
         self.name = name or _name_of(server)
         self._rule = ToolRule(self.name, prefix, names, trust_hints, timeout_s, tuple(labels))
         self._on_progress = on_progress
         self._listed: tuple[MCPTool, ...] = ()
-        self._reach = _Reach(server, headers, auth, message_max, mode)
         self.left_out: Mapping[str, str] = {}
-        _require_sdk()
         from detent.adapters.mcp.asking import Answering
         from detent.adapters.mcp.sessions import Line, Way
 
         answering = Answering(self.name, ui, sampling)
-        client = partial(self._reach.client, answering)
-        way = Way(self.name, (_name_of(server),), client, connect_timeout_s, self._take)
-        self._line = Line(way)
+        reach = _Reach(server, headers, auth, message_max, mode, answering)
+        identity = (self.name, _name_of(server))
+        self._line = Line(Way(self.name, identity, reach.client, connect_timeout_s, self._take))
 
     def __iter__(self) -> Iterator[Tool]:
         """The tools that the server offered when it was last asked, and those that were added."""
@@ -223,8 +219,9 @@ class _Reach:
     auth: Any
     message_max: int
     mode: Literal["auto", "legacy"]
+    answering: Answering
 
-    def client(self, answering: Any, heard: Any) -> Client:
+    def client(self, heard: MessageHandlerFnT) -> Client:
         """What connects to it."""
         from mcp import Client
         from mcp_types import Implementation
@@ -235,8 +232,8 @@ class _Reach:
             mode=self.mode,
             message_handler=heard,
             client_info=Implementation(name="detent", version=version("detent")),
-            elicitation_callback=answering.elicit if answering.ui else None,
-            sampling_callback=answering.sample if answering.sampling else None,
+            elicitation_callback=self.answering.elicit if self.answering.ui else None,
+            sampling_callback=self.answering.sample if self.answering.sampling else None,
         )
 
     def _target(self) -> Any:
@@ -262,6 +259,13 @@ def _name_of(server: object) -> str:
     return str(getattr(server, "name", "") or type(server).__name__)
 
 
-def _require_sdk() -> None:
+def _require(ui: object, sampling: object, only: object, connect_timeout_s: float) -> None:
+    """Raise unless the SDK is there and the options fit each other."""
     if find_spec("mcp") is None or find_spec("mcp_types") is None:  # 1.x has no mcp_types
-        raise ImportError("MCP needs the SDK, 2.3 or later: pip install 'detent[mcp]'")
+        raise ImportError("MCP needs its SDK, 2.3 or later: pip install 'detent[mcp]'", name="mcp")
+    if sampling is not None and ui is None:
+        raise ValueError("sampling needs a ui, which is asked each time before the model is")
+    if isinstance(only, str):
+        raise TypeError(f"only names tools in a list: only=[{only!r}]")
+    if not 0 < connect_timeout_s < inf:
+        raise ValueError(f"connect_timeout_s is a number above 0, got {connect_timeout_s!r}")
