@@ -85,7 +85,8 @@ def answers(asked: dict[str, Any]) -> None:
 
 def tools() -> list[dict[str, Any]]:
     """What it offers."""
-    work = {"name": "work", "description": "Work.", "inputSchema": SCHEMA}
+    work: dict[str, Any] = {"name": "work", "description": "Work.", "inputSchema": SCHEMA}
+    work |= {"annotations": {"idempotentHint": True}}
     if HOW != "odd tools":
         return [work]
     refs = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)}

@@ -24,10 +24,10 @@ from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
+from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.group import runs
-from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.serving import serve
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI

@@ -14,6 +14,7 @@ from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS
 from detent.adapters.cli.serving import journal_of, listening
 from detent.adapters.hosts.local import LocalHost
+from detent.adapters.mcp.server import mcp_server, principal
 
 PLACE = "127.0.0.1:8080"
 
@@ -51,13 +52,12 @@ def mcp(
     user of this process.
     """
     agents = agents_by_name(app)
-    try:
-        from detent.adapters.mcp.server import mcp_server, principal
-    except ModuleNotFoundError as error:
-        raise click.ClickException("detent mcp needs its SDK: pip install 'detent[mcp]'") from error
     host = LocalHost(agents, journal_of(agents, journal))
     by = principal if http else getuser
-    server = mcp_server(host, inbox=inbox, asks_client=asks_client, by=by)
+    try:
+        server = mcp_server(host, inbox=inbox, asks_client=asks_client, by=by)
+    except ImportError as error:
+        raise click.ClickException(str(error)) from error
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")  # to stderr
     asyncio.run(_by_stdio(host, server) if http is None else _by_http(host, server, http))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from detent.core.errors import DetentError
 
 TEXT_MAX = 1000
@@ -29,6 +31,12 @@ class ToolChangedError(MCPServerError):
 
 class MCPToolError(DetentError):
     """A tool of a server says that it has failed. The text is what it says."""
+
+
+def require_sdk() -> None:
+    """Raise ImportError with the remedy where the SDK is not installed."""
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:  # 1.x has no mcp_types
+        raise ImportError("MCP needs its SDK, 2.3 or later: pip install 'detent[mcp]'", name="mcp")
 
 
 def said(error: BaseException) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
-from importlib.util import find_spec
 from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
@@ -23,7 +22,7 @@ from detent.adapters.mcp.definitions import (
     missing,
     tools_of,
 )
-from detent.adapters.mcp.faults import MCPServerError
+from detent.adapters.mcp.faults import MCPServerError, require_sdk
 from detent.adapters.system.threads_and_loops import in_background
 from detent.adapters.tools.toolsets import Toolset
 from detent.core.chat.messages import ResultPart
@@ -261,8 +260,7 @@ def _name_of(server: object) -> str:
 
 def _require(ui: object, sampling: object, only: object, connect_timeout_s: float) -> None:
     """Raise unless the SDK is there and the options fit each other."""
-    if find_spec("mcp") is None or find_spec("mcp_types") is None:  # 1.x has no mcp_types
-        raise ImportError("MCP needs its SDK, 2.3 or later: pip install 'detent[mcp]'", name="mcp")
+    require_sdk()
     if sampling is not None and ui is None:
         raise ValueError("sampling needs a ui, which is asked each time before the model is")
     if isinstance(only, str):
