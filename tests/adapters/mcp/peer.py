@@ -57,6 +57,7 @@ def floods(asked: dict[str, Any]) -> bool:  # noqa: C901 - a case for each way
         case "dies once" if len(LOG.read_text().splitlines()) == 1:
             os._exit(1)
         case "hangs":
+            LOG.with_name("pid").write_text(str(os.getpid()))
             time.sleep(600)
         case "late":
             return bool(asked["params"]["arguments"]["n"] == 1)

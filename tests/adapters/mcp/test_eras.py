@@ -407,7 +407,7 @@ def thinker() -> MCPServer:
     async def think(ctx: Context) -> str:
         """Think."""
         message = types.SamplingMessage(role="user", content=types.TextContent(text="2 + 2?"))
-        said = await ctx.session.create_message([message], max_tokens=10)  # pyright: ignore[reportDeprecated]
+        said = await ctx.session.create_message([message], max_tokens=10)  # pyright: ignore[reportDeprecated]  # servers do
         return getattr(said.content, "text", "")
 
     return server

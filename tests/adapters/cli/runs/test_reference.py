@@ -45,7 +45,8 @@ A process that hosts runs. How it is used is told in [Host runs](../how-to/host-
 MCP = """
 # detent mcp
 
-Agents as tools for clients. How it is used is told in [Use tools of an MCP server](../how-to/mcp.md).
+Agents as tools for clients. How it is used is told in
+[Use tools of an MCP server](../how-to/mcp.md).
 """
 
 
