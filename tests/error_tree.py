@@ -21,6 +21,7 @@ DOORS = (
     "detent.hosts",
     "detent.journals",
     "detent.machine",
+    "detent.faces",
     "detent.web",
 )
 LEFT_OUT = ("detent.adapters.testing", "detent.testing", "detent.__main__", "detent.adapters.cli")

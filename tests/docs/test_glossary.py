@@ -17,6 +17,7 @@ DOORS = (
     "detent.models",
     "detent.telemetry",
     "detent.testing",
+    "detent.faces",
     "detent.web",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import httpx
 import pytest
-from ag_ui.core import Event, RunAgentInput
+from ag_ui.core import Event, Message, RunAgentInput, UserMessage
 from pydantic import TypeAdapter
 
 from detent import (
@@ -36,10 +36,12 @@ async def ask(
     client: httpx.AsyncClient, run_id: str, *said: str, thread: str = "t", **more: Any
 ) -> list[Any]:
     """The events of a run, each read by the protocol's own models."""
-    messages = [{"id": f"u{at}", "role": "user", "content": text} for at, text in enumerate(said)]
+    messages: list[Message] = [
+        UserMessage(id=f"u{at}", content=text) for at, text in enumerate(said)
+    ]
     sent = RunAgentInput(thread_id=thread, run_id=run_id, messages=messages, **more)
     answer = await client.post("/clerk", json=sent.model_dump(by_alias=True, mode="json"))
-    assert answer.status_code == 200, answer.text  # noqa: PLR2004
+    assert answer.status_code == 200, answer.text
     lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
     return [EVENTS.validate_python(json.loads(line[6:])) for line in lines]
 

@@ -58,7 +58,7 @@ def agui_app(
         ImportError: the extra ``detent[agui]`` is not installed.
     """
     try:
-        import ag_ui.core  # noqa: F401
+        import ag_ui.core  # noqa: F401 - only whether it is there
     except ImportError as error:
         raise ImportError(
             "agui_app needs the protocol's own library; install it with: pip install 'detent[agui]'"
@@ -182,14 +182,19 @@ class _Face:
         *,
         is_new: bool = False,
     ) -> AsyncGenerator[str]:
-        from ag_ui.core import PROTOCOL_VERSION, RunErrorEvent, RunStartedEvent
+        from ag_ui.core import RunErrorEvent
 
         from detent.adapters.faces.agui_events import Telling
 
-        ids = {"thread_id": asked.input.thread_id, "run_id": asked.input.run_id}
-        key = name_of("messages", asked.thread)[:12]
-        telling = Telling(ids, key, self.shown, notes or {}, time.time())
-        yield _sse(RunStartedEvent(**ids, protocol_version=PROTOCOL_VERSION))
+        telling = Telling(
+            thread_id=asked.input.thread_id,
+            run_id=asked.input.run_id,
+            key=name_of("messages", asked.thread)[:12],
+            shown=self.shown,
+            notes=notes or {},
+            now=time.time(),
+        )
+        yield _started(asked)
         try:
             run = (await self.host.run(run_id)).run
             begin = begin_of(run, text)
@@ -226,9 +231,16 @@ def _sse(event: BaseEvent) -> str:
     return f"data: {json.dumps(event.model_dump(mode='json', by_alias=True))}\n\n"
 
 
-async def _failed(asked: _Asked, code: str, text: str) -> AsyncGenerator[str]:
-    from ag_ui.core import PROTOCOL_VERSION, RunErrorEvent, RunStartedEvent
+def _started(asked: _Asked) -> str:
+    from ag_ui.core import PROTOCOL_VERSION, RunStartedEvent
 
-    ids = {"thread_id": asked.input.thread_id, "run_id": asked.input.run_id}
-    yield _sse(RunStartedEvent(**ids, protocol_version=PROTOCOL_VERSION))
+    thread_id, run_id = asked.input.thread_id, asked.input.run_id
+    version = PROTOCOL_VERSION
+    return _sse(RunStartedEvent(thread_id=thread_id, run_id=run_id, protocol_version=version))
+
+
+async def _failed(asked: _Asked, code: str, text: str) -> AsyncGenerator[str]:
+    from ag_ui.core import RunErrorEvent
+
+    yield _started(asked)
     yield _sse(RunErrorEvent(message=text, code=code))

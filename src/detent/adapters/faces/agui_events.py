@@ -80,7 +80,8 @@ class Telling:
     """Makes events of what comes of a run.
 
     Args:
-        ids: the thread and the run, as the client calls them.
+        thread_id: the thread, as the client calls it.
+        run_id: the run, as the client calls it.
         key: what the ids of messages begin with: the same for each run of a thread.
         shown: which keys of the state the client sees.
         notes: by digest, why an answer of the client does not count.
@@ -89,13 +90,16 @@ class Telling:
 
     def __init__(
         self,
-        ids: Mapping[str, str],
+        *,
+        thread_id: str,
+        run_id: str,
         key: str,
         shown: Collection[str],
         notes: Mapping[str, str],
         now: float,
     ) -> None:
-        self._ids, self._key, self._shown, self._notes, self._now = ids, key, shown, notes, now
+        self._thread_id, self._run_id, self._key = thread_id, run_id, key
+        self._shown, self._notes, self._now = shown, notes, now
         self._open: tuple[str, bool] | None = None
         self._state: dict[str, Any] | None = None
 
@@ -204,7 +208,9 @@ class Telling:
                 result = {"exit_reason": reason, "answer": thaw(answer)}
             case Exhausted(reason):
                 result = {"exit_reason": reason}
-        return RunFinishedEvent(**self._ids, outcome=outcome, result=result)
+        return RunFinishedEvent(
+            thread_id=self._thread_id, run_id=self._run_id, outcome=outcome, result=result
+        )
 
 
 def _call(call: ToolCall) -> AGUIToolCall:

@@ -35,12 +35,14 @@ from detent.adapters.faces.openai_texts import Answer, joined, said_in, usage_da
 from detent.adapters.web.people import Person, SignIn
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
-from detent.ports.hosting import Host, HostedRun, HostRefusal
+from detent.ports.hosting import Host, HostedRun, HostRefusal, PendingQuestion
 
 THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
 """Where a client names the conversation; the first one that is there counts."""
 NO_RUN = "### Task:"
 """What a front end begins with when it asks for a title or tags of a conversation."""
+FULL, OURS = 429, 500
+"""The status of a host that is full, and the first of those that are not the client's fault."""
 STATUSES: Mapping[str, int] = {
     "unknown_agent": 404,
     "thread_busy": 409,
@@ -81,12 +83,12 @@ def openai_app(
 
 def _error(status: int, code: str, text: str) -> Response:
     """What went wrong, as OpenAI's clients read it, which then do not try again by themselves."""
-    headers = {"x-should-retry": "true" if status == 429 else "false"}  # noqa: PLR2004
+    headers = {"x-should-retry": "true" if status == FULL else "false"}
     return as_response(_error_body(status, code, text), status, headers=headers)
 
 
 def _error_body(status: int, code: str, text: str) -> dict[str, Any]:
-    kind = "server_error" if status >= 500 else "invalid_request_error"  # noqa: PLR2004
+    kind = "server_error" if status >= OURS else "invalid_request_error"
     return {"error": {"message": text, "type": kind, "param": None, "code": code}}
 
 
@@ -155,7 +157,7 @@ class _Face:
             asked.agent, asked.said, run_id=run_id, thread_id=asked.thread
         )
         if isinstance(begun, HostRefusal):
-            waits = ()
+            waits: Sequence[PendingQuestion] = ()
             if begun.why == "thread_busy":
                 waits = await self.host.pending(agent=asked.agent, thread_id=asked.thread, limit=1)
             if not waits:

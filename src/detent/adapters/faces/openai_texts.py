@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -38,7 +38,10 @@ def said_in(body: Any) -> list[ChatMessage]:
     messages = body.get("messages")
     if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
         raise _malformed("expected 'messages', a list of objects")
-    makers = {"user": ChatMessage.from_user, "assistant": ChatMessage.from_assistant}
+    makers: Mapping[str, Callable[[str], ChatMessage]] = {
+        "user": ChatMessage.from_user,
+        "assistant": ChatMessage.from_assistant,
+    }
     said = [
         makers[one["role"]](_text_in(one.get("content")))
         for one in messages
