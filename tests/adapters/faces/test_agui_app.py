@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from detent import (
     tool,
 )
 from detent.adapters.faces.agui_app import agui_app
-from detent.hosts import Host
+from detent.hosts import Host, LocalHost
 from detent.machine import CancelRequested
 from detent.testing import Pieces
 from tests.adapters.faces.peers import BOB, PAY, PEOPLE, Paid, clerk, confirm, hosting, peer
@@ -192,6 +193,46 @@ def test_whoever_comes_back_hears_all_of_it() -> None:
         texts = [event.delta for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"]
         assert ([*texts], count) == (["Cy has it."], 1)
         assert [one.role for one in events[1].messages] == ["user"]
+
+
+def test_whoever_left_in_the_middle_of_an_answer_hears_the_rest() -> None:
+    """The run went on; who comes back while it does is told all of it, and then what comes."""
+    go_on = asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await go_on.wait()
+        return "over"
+
+    script = ScriptedChatGenerator(ToolCall("wait", {}, "c1"), Pieces("It ", "is over."))
+    agent = Agent(chat_generator=script, tools=[wait])
+
+    async def visit() -> tuple[list[Any], int]:
+        async with hosting(MemoryJournal(), clerk=agent) as host:
+            app = agui_app(host, sign_in=PEOPLE)
+            async with peer(app) as client:
+                leaves = asyncio.create_task(ask(client, "r1", "Wait."))
+                while not await host.runs():
+                    await asyncio.sleep(0)
+                leaves.cancel()
+                back = asyncio.create_task(ask(client, "r2"))
+                await asyncio.sleep(0)
+                go_on.set()
+                return await back, len(await host.runs())
+
+    events, count = asyncio.run(visit())
+    texts = [event.delta for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    assert ("".join(texts), events[-1].outcome.type, count) == ("It is over.", "success", 1)
+    assert kinds(events).count("TOOL_CALL_START") == kinds(events).count("TOOL_CALL_RESULT") == 1
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, and not with the first request."""
+    monkeypatch.setitem(sys.modules, "ag_ui", None)
+    host = LocalHost({"clerk": clerk([])}, MemoryJournal())
+    with pytest.raises(ImportError, match=r"detent\[agui\]"):
+        agui_app(host)
 
 
 def test_a_cancelled_and_a_failed_run_say_so() -> None:

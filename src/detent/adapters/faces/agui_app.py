@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import aclosing
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -57,12 +58,10 @@ def agui_app(
     Raises:
         ImportError: the extra ``detent[agui]`` is not installed.
     """
-    try:
-        import ag_ui.core  # noqa: F401 - only whether it is there
-    except ImportError as error:
+    if find_spec("ag_ui") is None:
         raise ImportError(
             "agui_app needs the protocol's own library; install it with: pip install 'detent[agui]'"
-        ) from error
+        )
     face = _Face(host, Entrance(sign_in, thread_of), tuple(state))
     return Starlette(routes=[Route("/{agent}", face.run, methods=["POST"])])
 

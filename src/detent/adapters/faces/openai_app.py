@@ -187,8 +187,8 @@ class _Face:
         message: dict[str, Any] = {"role": "assistant", "content": joined(deltas, "content")}
         if thoughts := joined(deltas, "reasoning_content"):
             message["reasoning_content"] = thoughts
-        choice = {"index": 0, "message": message, "logprobs": None}
-        choice["finish_reason"] = answer.finish_reason
+        reason = answer.finish_reason
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
         body = _head(asked, "chat.completion")
         return as_response(body | {"choices": [choice], "usage": usage_data(answer.usage)})
 
