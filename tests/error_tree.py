@@ -22,6 +22,7 @@ DOORS = (
     "detent.journals",
     "detent.machine",
     "detent.faces",
+    "detent.mcp",
     "detent.web",
 )
 LEFT_OUT = ("detent.adapters.testing", "detent.testing", "detent.__main__", "detent.adapters.cli")

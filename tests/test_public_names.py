@@ -17,6 +17,7 @@ import detent.faces
 import detent.hosts
 import detent.journals
 import detent.machine
+import detent.mcp
 import detent.models
 import detent.telemetry
 import detent.testing
@@ -28,6 +29,7 @@ SUBJECTS = [
     detent.hosts,
     detent.journals,
     detent.machine,
+    detent.mcp,
     detent.models,
     detent.telemetry,
     detent.testing,

@@ -43,6 +43,7 @@ PURE_PARTS = {
     *("pathlib.Path", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"),  # values that are stored
     *("urllib.parse.quote", "urllib.parse.quote_plus"),
     *("opcode.opmap", "warnings.warn"),  # for whoever writes the program; no value depends on it
+    "weakref.ref",  # what is known of a value is forgotten with it; no value depends on it
 }
 IMPURE_CALLS = {
     *("__import__", "breakpoint", "eval", "exec", "globals", "input", "open", "print"),

@@ -14,6 +14,7 @@ DOORS = (
     "detent.hosts",
     "detent.journals",
     "detent.machine",
+    "detent.mcp",
     "detent.models",
     "detent.telemetry",
     "detent.testing",

@@ -30,7 +30,10 @@ class ConfirmationUIResult:
 
     action: str
     feedback: str | None = None
-    new_tool_params: dict[str, Any] | None = None
+    # it knows not which are secret
+    new_tool_params: dict[str, Any] | None = field(
+        default=None, repr=lambda given: f"<{', '.join(given or ())}>"
+    )
     remember: Scope = "call"
     by: str | None = None
     credential: str | None = field(default=None, repr=False)

@@ -24,7 +24,7 @@ from detent.adapters.confirmation.policies import (
     WithQuestionOptions,
     policy_from,
 )
-from detent.approvals import Allow, Ask, judge, pending
+from detent.approvals import Allow, Answers, Approvers, Ask, judge, pending
 from detent.core.control.pending import decided_run
 from detent.core.run.approval import DecisionRecord, Deny, Rejected, Verdict
 from detent.core.tools.result import ToolFault
@@ -254,3 +254,79 @@ def test_an_amount_may_be_nothing_and_not_less() -> None:
 def over(budget: float) -> AskOverBudget:
     """Ask above that amount."""
     return AskOverBudget("amount", budget)
+
+
+LAX = WithQuestionOptions(YES, reveals=("user",))
+STRICT = WithQuestionOptions(
+    YES,
+    expires_s=60,
+    reveals=("account",),
+    answers=Answers(confirm=False, modify=("to", "amount"), respond=False, remember="call"),
+    attempts=1,
+)
+LESS = WithQuestionOptions(
+    YES, expires_s=90, answers=Answers(modify=("amount", "pin"), remember_s=5), attempts=2
+)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *(AnyOf([LAX, STRICT, LESS]), AnyOf([LESS, STRICT, LAX]), AllOf([LAX, LESS, STRICT])),
+        WithQuestionOptions(
+            AnyOf([STRICT, LAX]),
+            *(90, (), Answers(modify=("amount",), remember_s=5), 3),
+        ),
+    ],
+)
+def test_of_several_questions_what_is_stricter_counts(policy: Any) -> None:
+    """Wherever it stands: no other policy may widen what one of them lets a human say."""
+    said = verdict(policy)
+
+    assert isinstance(said, Ask)
+    assert (said.expires_s, said.attempts, set(said.reveals)) == (60, 1, {"user", "account"})
+    assert said.answers == Answers(
+        confirm=False, modify=("amount",), respond=False, remember="call", remember_s=5
+    )
+
+
+def test_an_amount_that_the_model_leaves_out_is_what_the_tool_takes() -> None:
+    """The default is what will be paid."""
+    tool = Tool(
+        "pay",
+        "",
+        {"type": "object", "properties": {"amount": {"type": "number", "default": 7}}},
+        print,
+    )
+    left_out = ToolCall("pay", {})
+
+    assert AskAbove("amount", 8)(left_out, tool, run_with()) == Allow()
+    assert isinstance(AskAbove("amount", 6)(left_out, tool, run_with()), Ask)
+
+
+@pytest.mark.parametrize("limit", [float("nan"), "5", True])
+def test_a_limit_is_a_number(limit: Any) -> None:
+    """Nothing is above what is no number."""
+    for make in (AskAbove, AskOverBudget):
+        with pytest.raises((TypeError, ValueError), match="a number"):
+            make("amount", limit)
+
+
+@pytest.mark.parametrize("amount", [float("nan"), float("-inf"), True])
+def test_an_amount_that_is_no_number_is_asked_about(amount: Any) -> None:
+    """It is neither above nor below."""
+    for policy in (AskAbove("amount", 5), AskOverBudget("amount", 5)):
+        assert isinstance(policy(ToolCall("send", {"amount": amount}), SEND, run_with()), Ask)
+
+
+def test_who_may_answer_stays_however_else_a_question_is_put() -> None:
+    """Both of two policies say who, and none of them less than it did alone."""
+
+    def wanting(approvers: Approvers) -> Any:
+        return lambda call, tool, run: Ask(approvers=approvers)
+
+    policies = [wanting(Approvers(2)), wanting(Approvers(roles=("cfo",), apart=True)), YES]
+    said = verdict(WithQuestionOptions(AnyOf(policies), expires_s=60))
+
+    assert isinstance(said, Ask)
+    assert said.approvers == Approvers(2, ("cfo",), apart=True)

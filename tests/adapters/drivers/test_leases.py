@@ -17,12 +17,12 @@ from detent import Agent, ScriptedChatGenerator, State, ToolCall, tool
 from detent.adapters.drivers import leases
 from detent.adapters.drivers.leases import Keeper, Lease, keeper_of, when_free, when_free_async
 from detent.adapters.drivers.performer import EffectPerformer
-from detent.adapters.drivers.steps import at_once
+from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.system import processes
-from detent.adapters.system.clocks import JumpingClock, ManualClock
+from detent.adapters.system.clocks import JumpingClock, ManualClock, run_time
 from detent.adapters.system.processes import has_ended, this_process
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.core.control.claims import Claim, Owner, RunBusyError
@@ -362,6 +362,36 @@ def test_a_run_that_is_just_being_claimed_is_not_taken_for_dropped(clock: Manual
     assert at_once(keeper(claims, clock).take_steps("r")).is_sure
 
 
+@pytest.mark.parametrize("passes", [0.0, 0.001])
+def test_of_two_who_claim_a_run_at_once_one_has_it(passes: float, clock: ManualClock) -> None:
+    """In the same process: the other gets nothing, and takes nothing from who has it."""
+    others = list[Steps[Lease]]()
+
+    class Together(SharedClaims):
+        def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+            """Another handle of this process is just as far."""
+            if not others:
+                clock.advance(passes)
+                other = ours.take_steps(run_id, is_new=True)
+                others.append(going_on(other, next(other)))
+            return super().swap(run_id, was, now)
+
+    ours = keeper(Together(), clock)
+    first = at_once(ours.take_steps("r", is_new=True))
+    with pytest.raises(RunBusyError):
+        at_once(others[0])
+
+    assert first.is_sure
+    with pytest.raises(RunBusyError):
+        at_once(ours.take_steps("r"))
+
+
+def going_on(steps: Steps[Lease], wait: Wait) -> Steps[Lease]:
+    """The steps from a wait on."""
+    while True:
+        wait = steps.send((yield wait))
+
+
 def test_a_lease_that_was_dropped_is_given_back(claims: SharedClaims, clock: ManualClock) -> None:
     """By the thread, so that other processes need not wait for the end of this one."""
     first = keeper(claims, clock)
@@ -549,8 +579,8 @@ def test_a_machine_that_has_slept_is_not_sure(
 ) -> None:
     """Its time of day may stand where it stood."""
     lease = at_once(keeper(claims, clock).take_steps("r"))
-    now = leases._run_time()
-    monkeypatch.setattr(leases, "_run_time", lambda: now + CLOCK_S)
+    now = run_time()
+    monkeypatch.setattr(leases, "run_time", lambda: now + CLOCK_S)
 
     assert not lease.is_sure
 

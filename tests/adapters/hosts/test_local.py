@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -20,6 +22,8 @@ from detent import (
     before_model,
     tool,
 )
+from detent.adapters.drivers.leases import CLAIM_S, Keeper
+from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.people import People
 from detent.approvals import AlwaysAskPolicy, WithQuestionOptions
 from detent.hosts import (
@@ -44,6 +48,7 @@ from detent.journals import (
 from detent.machine import AskModel, CancelRequested, ManualClock, Run
 from detent.models import ChatReply
 from detent.ports.chat import StreamingCallback
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.testing import check_host, host_agents
 
 
@@ -114,7 +119,8 @@ def test_pieces_come_before_their_answer_also_for_latecomers() -> None:
 
     async def main() -> None:
         slow = Slow()
-        async with LocalHost({"slow": Agent(chat_generator=slow)}, MemoryJournal()) as host:
+        agents = {"slow": Agent(chat_generator=slow)}
+        async with LocalHost(agents, MemoryJournal(), drain_s=0.1) as host, asyncio.timeout(10):
             await host.start("slow", "go", run_id="r")
             first = host.watch("r")
             assert isinstance(await anext(first), Entry)
@@ -144,7 +150,7 @@ def test_limits_hold_and_a_full_queue_is_said() -> None:
         slow, journal = Slow(), MemoryJournal()
         limits = HostLimits(running=2, waiting=1)
         agents = {"slow": Agent(chat_generator=slow)}
-        async with LocalHost(agents, journal, limits=limits) as host:
+        async with LocalHost(agents, journal, limits=limits, drain_s=0.1) as host:
             begun = [await host.start("slow", "go", run_id=f"r{n}") for n in range(4)]
             await settled(lambda: slow.asked == 2)
             assert [isinstance(one, Accepted) for one in begun] == [True, True, True, False]
@@ -168,6 +174,7 @@ def test_keys_share_their_places() -> None:
             MemoryJournal(),
             limits=HostLimits(per_key=1),
             key_of=lambda run: run.run_id[0],
+            drain_s=0.1,
         )
         async with host:
             for run_id in ("a1", "a2", "b1"):
@@ -204,24 +211,71 @@ def test_who_closes_gives_back_and_begins_nothing_more() -> None:
 
 
 def test_two_hosts_of_one_store_drive_each_run_once(journal: Journal) -> None:
-    """They do not tread on each other, and each answers for all runs."""
+    """However often each looks for what is to go on while the other is at work."""
 
     async def main() -> None:
-        one, two = host_agents(), host_agents()
+        slow = Slow()
+        agents = {"slow": Agent(chat_generator=slow)}
         async with (
-            LocalHost(one, journal, look_s=0.02) as here,
-            LocalHost(two, journal, look_s=0.02) as there,
+            LocalHost(agents, journal, look_s=0.01) as here,
+            LocalHost(agents, journal, look_s=0.01, claim_s=CLAIM_S + 1) as there,
         ):
             for number in range(6):
-                await (here, there)[number % 2].start("echo", "a b c", run_id=f"r{number}")
+                await (here, there)[number % 2].start("slow", "go", run_id=f"r{number}")
+            for host in (here, there):
+                await host._driving.look()
+            await settled(lambda: slow.asked >= 6)
+            slow.may.set()
+            for number in range(6):
+                assert (await there.result(f"r{number}", 10)).text == "one two"
+        assert slow.asked == 6
+        kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
+        assert kinds == ["Started", "ModelReplied"] * 6
+
+    asyncio.run(main())
+
+
+def test_of_two_hosts_one_begins_the_next_run_of_a_thread(tmp_path: Path) -> None:
+    """Although both look for its end before either has begun one."""
+    both = Barrier(2)
+
+    class Watched(SQLiteJournal):
+        def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+            """Where the thread ends; the other is heard out first, if it is about to ask."""
+            found = list(super().runs(query))
+            if query.thread_id is not None:
+                with suppress(BrokenBarrierError):
+                    both.wait(0.2)
+            return found
+
+    async def main() -> None:
+        journal = Watched(tmp_path / "runs.db")
+        async with (
+            LocalHost(host_agents(), journal) as here,
+            LocalHost(host_agents(), journal, claim_s=CLAIM_S + 1) as there,
+        ):
+            begun = await asyncio.gather(
+                here.start("clerk", "pay", run_id="a", thread_id="t"),
+                there.start("clerk", "pay", run_id="b", thread_id="t"),
+            )
+        why = [one.why for one in begun if isinstance(one, HostRefusal)]
+        assert (why, len(journal.runs())) == (["thread_busy"], 1)
+
+    asyncio.run(main())
+
+
+def test_each_host_of_a_store_answers_for_all(journal: Journal) -> None:
+    """A question of one is shown and decided by the other."""
+
+    async def main() -> None:
+        async with (
+            LocalHost(host_agents(), journal, look_s=0.02) as here,
+            LocalHost(host_agents(), journal, look_s=0.02) as there,
+        ):
             await here.start("clerk", "pay", run_id="c")
             call = (await asked_of(there, "c")).call
             assert isinstance(await there.send("c", call.confirm(by="Ada")), Accepted)
-            for number in range(6):
-                assert (await there.result(f"r{number}", 10)).text == "a b c (1)"
             assert (await here.result("c", 10)).text == "Done: paid 5"
-        kinds = [entry.kind for number in range(6) for entry in journal.read(f"r{number}")]
-        assert kinds == ["Started", "ModelReplied"] * 6
 
     asyncio.run(main())
 
@@ -237,6 +291,26 @@ def test_a_decision_of_another_process_is_found() -> None:
             await settled(lambda: host.health().running == 0)
             elsewhere = host._agents["clerk"].assembly
             People(evolve(elsewhere, journal=journal)).decide("c", call.confirm(by="Ada"))
+            assert (await host.result("c", 10)).text == "Done: paid 5"
+
+    asyncio.run(main())
+
+
+def test_a_decision_about_a_run_that_another_process_is_just_leaving_goes_on() -> None:
+    """Without a look at the store: whoever was told tries again."""
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        other = Keeper(journal.claims, CLAIM_S)
+        async with LocalHost(host_agents(), journal, look_s=1000) as host:
+            await host.start("clerk", "pay", run_id="c")
+            call = (await asked_of(host, "c")).call
+            await settled(lambda: host.health().running == 0)
+            lease = at_once(other.take_steps("c"))
+            await host.send("c", call.confirm(by="Ada"))
+            await settled(lambda: host.health().running == 0)
+            assert journal.runs()[0].status == "running"
+            lease.release()
             assert (await host.result("c", 10)).text == "Done: paid 5"
 
     asyncio.run(main())

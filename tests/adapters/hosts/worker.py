@@ -47,6 +47,7 @@ def payer(folder: Path, **options: Any) -> Agent[Any, Any]:
             time.sleep(0.01)
         with paid.open("a") as file:
             file.write(f"{key}\n")
+        time.sleep(0.05)  # whoever is killed here has paid, and not said so
         return "paid"
 
     return Agent(chat_generator=Script(), tools=[pay], **options)

@@ -111,7 +111,7 @@ def test_a_tool_is_asked_for_in_the_words_of_the_provider(
         ("gemini:m", DOMAINS, "domains"),
         *[
             (f"{name}:m", WebSearch(), "server_tools")
-            for name in PROVIDERS.keys() - HAVE_SOME - {"local"}
+            for name in sorted(PROVIDERS.keys() - HAVE_SOME - {"local"})
         ],
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from time import process_time
 from typing import Any
 
 import pytest
@@ -9,16 +11,20 @@ from attrs import evolve
 
 from detent import State, Tool, ToolCall
 from detent.approvals import Allow, Ask, Deny
+from detent.core.machine import binding
 from detent.core.machine.binding import binding_of, inputs_in
-from detent.core.run.approval import Binding
+from detent.core.run.approval import Binding, Confirmed
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Acting, AwaitingDecision, Ready, Run
 from detent.machine import (
     AskHuman,
     CallRewritten,
+    GrantRevoked,
+    HumanDecided,
     Judge,
     Judged,
     Resumed,
+    RunTool,
     ToolStarted,
     due,
     step,
@@ -127,3 +133,48 @@ def test_a_number_of_attempts_is_one_at_least() -> None:
     """None is as many as the tool tries."""
     with pytest.raises(ValueError, match="'attempts' is a number above 0, got 0"):
         Ask(attempts=0)
+
+
+def test_many_long_calls_are_read_once_each_not_at_each_event() -> None:
+    """What is owed is asked for at each event: all of 128 calls would be read 128 times."""
+    long = {"to": "x" * 80_000, "amount": 5}
+    run = waiting(spec := spec_of(lambda call, tool, run: Ask()), *[long] * 128)
+
+    began = process_time()
+    owed = [due(spec, run) for _ in range(200)]
+    took_s = process_time() - began
+
+    assert all(isinstance(one, AskHuman) for one in owed[-1])
+    assert took_s < 2
+
+
+def test_what_is_known_of_a_call_is_forgotten_with_it() -> None:
+    """Nothing is kept for a call or a tool that nobody has any more."""
+    gc.collect()
+    before = len(binding._DIGESTS)
+    call = ToolCall("pay", FIVE)
+    binding.arguments_bound(call, PAY)
+    assert len(binding._DIGESTS) == before + 1
+    del call
+    gc.collect()
+
+    assert len(binding._DIGESTS) <= before
+
+
+@pytest.mark.parametrize("is_revoked", [True, False])
+def test_a_call_that_a_revoked_grant_let_run_is_judged_again(is_revoked: bool) -> None:  # noqa: FBT001 - parametrised
+    """It has not begun: what was confirmed for another call lets nothing begin any more."""
+    spec = spec_of()
+    run = waiting(spec, FIVE, FIVE)
+    asked = [one for one in due(spec, run) if isinstance(one, AskHuman)]
+    run = step(spec, run, HumanDecided(FIRST, asked[0].digest, Confirmed("arguments")))
+    assert [type(one) for one in due(spec, run)] == [RunTool, RunTool]
+    if is_revoked:
+        run = step(spec, run, GrantRevoked(FIRST))
+
+    owed = {one.ref: type(one) for one in due(spec, run) if isinstance(one, RunTool | Judge)}
+
+    assert owed == {FIRST: RunTool, CallRef(1, 1): Judge if is_revoked else RunTool}
+    for asked_again in [one for one in due(spec, run) if isinstance(one, Judge)]:
+        run = step(spec, run, Judged(asked_again.ref, Ask(), binding=asked_again.binding))
+    assert isinstance(run.slots[1].status, AwaitingDecision if is_revoked else Ready)

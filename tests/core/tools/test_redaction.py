@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from hashlib import sha256
 from itertools import takewhile
 from time import process_time
 
@@ -14,7 +15,16 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.tools.redaction import _beginnings, _borders, _chain, _merged, redacted
+from detent.core.tools.redaction import (
+    _beginnings,
+    _borders,
+    _chain,
+    _found_together,
+    _merged,
+    _parts,
+    _spans,
+    redacted,
+)
 
 
 class Colour(Enum):
@@ -285,3 +295,34 @@ def test_the_middle_one_of_places_that_overlap_may_be_the_longest() -> None:
     """The rest of a secret would stay behind where a text was cut."""
     text = "bad: " + "a" * 51 + "SECRETKEY-1234567"
     assert redacted(text, {"k": "a" * 50 + "SECRETKEY-12345678"}, known={}) == "bad: <k>"
+
+
+def secrets(size: int) -> list[str]:
+    """As many texts, of which none is like another."""
+    return [sha256(b"%d" % at).hexdigest()[: (at % 3) * 15 + 8] for at in range(size)]
+
+
+@pytest.mark.parametrize("text", ["a" * SIZE, " ".join(secrets(32_000))], ids=["none", "all"])
+def test_many_secrets_are_looked_for_together(text: str) -> None:
+    """A search for each of them takes a minute."""
+    began = process_time()
+    left = redacted(text, {"it": [*secrets(32_000), *range(10_000, 20_000)]}, known={})
+
+    assert process_time() - began < MOMENT_S
+    assert left == text or not set(secrets(32_000)) & set(re.split("<it>| ", left))
+
+
+@given(
+    st.lists(st.one_of(st.text("ab1 ", max_size=6), st.integers(0, 120)), max_size=9),
+    st.text("ab1 ", max_size=60),
+    st.text("ab1 ", min_size=25, max_size=40),
+)
+def test_what_is_looked_for_together_is_found_as_each_is(
+    short: list[str | int], text: str, long: str
+) -> None:
+    """However the texts overlap, at the ends of the text as well."""
+    text = f"{text}{long[:26]}1{long[-25:]}{text}"
+    parts = set(_parts([*short, long, long + long]))
+    each = _merged([span for part in parts for span in _spans(part, text)])
+
+    assert _merged(_found_together(parts, text)) == each

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -43,15 +45,30 @@ def told_of(error: Exception) -> click.ClickException:
     return told(str(error), next((code for kind, code in CODES if isinstance(error, kind)), FAILED))
 
 
-class CodedGroup(click.Group):
-    """Commands whose errors end the program with their codes, and a message to stderr."""
+class CodedCommand(click.Command):
+    """A command whose errors end the program with their codes, and a message to stderr."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        try:
+        with _coded():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("\nStopped.", err=True)
-            raise click.exceptions.Exit(INTERRUPTED) from None
-        except tuple(kind for kind, _ in CODES) as error:
-            raise told_of(error) from error
+
+
+class CodedGroup(click.Group):
+    """Commands of which each is so."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _coded():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _coded() -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("\nStopped.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except tuple(kind for kind, _ in CODES) as error:
+        raise told_of(error) from error

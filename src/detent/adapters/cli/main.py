@@ -1,4 +1,4 @@
-"""`detent run`, `chat`, `models` and `completion`; `detent runs` is a room of its own."""
+"""`detent run`, `chat`, `models` and `completion`; the others are in modules of their own."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_t
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.group import runs
+from detent.adapters.cli.serving import serve
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
@@ -106,6 +107,7 @@ def main() -> None:
 
 main.add_command(models)
 main.add_command(runs)
+main.add_command(serve)
 
 
 @main.command()

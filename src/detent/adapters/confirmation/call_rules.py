@@ -17,6 +17,7 @@ from detent.core.run.run import Run
 from detent.core.schema.json_values import identity
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.tool import Tool
+from detent.core.tools.version import json_of
 from detent.core.values.checks import names_told, of_kind
 from detent.core.values.frozen import FrozenDict, thaw
 
@@ -63,7 +64,8 @@ class CallRule(Described):
 
     A pattern is a text, which may have ``*``, ``?`` and ``[a-z]`` and which a text fits as a whole;
     a JSON Schema, as a dict; or any other plain value, which an equal one fits. A value that is not
-    there fits nothing.
+    there fits nothing. States are compared as the JSON that they are stored as, an enum as its
+    value. What is allowed is of the type that the schema speaks of: "1000" fits no `maximum`.
 
     Attributes:
         effect: "allow", "ask" or "deny".
@@ -97,8 +99,12 @@ class CallRule(Described):
             return False
         if self.labels and not any(fnmatchcase(a, b) for a in run.labels for b in self.labels):
             return False
-        held = {key: run.state.read(key) for key in self.state if _holds(run, key)}
-        return _all_fit(self.arguments, with_defaults(call, tool)) and _all_fit(self.state, held)
+        held = {key: json_of(run.state.read(key)) for key in self.state if _holds(run, key)}
+        patterns: list[Mapping[str, object]] = [self.arguments, self.state]
+        if self.effect == "allow":
+            patterns = [{k: _typed(v) for k, v in each.items()} for each in patterns]
+        given = with_defaults(call, tool), held
+        return all(map(_all_fit, patterns, given))
 
 
 @names_told
@@ -152,6 +158,30 @@ def _verdict(effect: Effect, reason: str) -> Verdict:
 
 def _holds(run: Run[Any], key: str) -> bool:
     return key in run.state.fields and run.state.holds(key)
+
+
+_KEYWORDS = {
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"),
+    "object": ("properties", "required", "additionalProperties", "minProperties", "maxProperties"),
+}
+"""What says nothing of values of other types, by the type that it is about."""
+
+
+def _typed(pattern: object) -> object:
+    """A pattern for what may pass: of a type that it speaks of, as "1000" fits no `maximum`."""
+    if not isinstance(pattern, Mapping):
+        return pattern
+    schema: dict[str, Any] = dict(pattern)
+    for name in {"allOf", "anyOf", "oneOf"} & schema.keys():
+        schema[name] = [_typed(part) for part in schema[name]]
+    for name in {"items", "additionalProperties"} & schema.keys():
+        schema[name] = _typed(schema[name])
+    if "properties" in schema:
+        schema["properties"] = {k: _typed(part) for k, part in schema["properties"].items()}
+    kinds = [kind for kind, words in _KEYWORDS.items() if schema.keys() & set(words)]
+    return {"type": kinds, **schema} if kinds else schema
 
 
 def _all_fit(patterns: Mapping[str, object], values: Mapping[str, object]) -> bool:

@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from inspect import isawaitable
-from math import inf
-from operator import and_
-from typing import Any, ClassVar, TypeAlias, cast
+from math import inf, isfinite
+from typing import Any, ClassVar, TypeAlias, TypeGuard, cast
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from attrs.validators import min_len
 
 from detent.adapters.confirmation.described import Described
+from detent.adapters.confirmation.strictness import stricter
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import (
     ALL_ANSWERS,
@@ -37,6 +37,11 @@ from detent.core.values.frozen import thaw
 Params: TypeAlias = Mapping[str, Any]
 NAME = of_kind(str, "the name of a parameter")
 Judgement: TypeAlias = Verdict | Awaitable[Verdict]
+
+
+def _is_amount(value: object) -> TypeGuard[int | float]:
+    """Whether it can be compared with a limit: not with what is no number, nor with True."""
+    return type(value) is int or (isinstance(value, float) and isfinite(value))
 
 
 class Rule(Described, ABC):
@@ -139,8 +144,8 @@ class AskAbove(Rule):
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Look at the argument."""
-        value = call.arguments.get(self.parameter)
-        if isinstance(value, int | float) and value <= self.limit:
+        value = with_defaults(call, tool).get(self.parameter)
+        if _is_amount(value) and value <= self.limit:
             return Allow()
         return Ask(f"{self.parameter} is {value}, and {self.limit} needs no confirmation")
 
@@ -176,7 +181,7 @@ class AskOverBudget(Rule):
         # An amount below zero would make room for more than the budget, confirmed or not.
         spent = sum(max(amount, 0) for amount in amounts if isinstance(amount, int | float))
         value = with_defaults(call, tool).get(self.parameter)
-        if isinstance(value, int | float) and value >= 0 and spent + value <= self.budget:
+        if _is_amount(value) and value >= 0 and spent + value <= self.budget:
             return Allow()
         return Ask(f"{self.parameter} {value} on top of {spent} is over {self.budget}")
 
@@ -221,6 +226,8 @@ class Not(Rule):
 class WithQuestionOptions(Rule):
     """Another policy, whose questions are put in another way: `Ask` says how.
 
+    What that policy wants already stays where it is stricter.
+
     ``WithQuestionOptions(AskAbove("amount", 100), expires_s=3600, reveals=("user",))``
     """
 
@@ -237,8 +244,8 @@ class WithQuestionOptions(Rule):
             (verdict,) = verdicts
             if not isinstance(verdict, Ask):
                 return verdict
-            timed = evolve(verdict, expires_s=self.expires_s, attempts=self.attempts)
-            return evolve(timed, reveals=self.reveals, answers=self.answers)
+            how = (verdict.remember, self.expires_s, self.reveals, self.answers, self.attempts)
+            return stricter(verdict, Ask("", *how))
 
         return _together((self.policy,), changed, call, tool, run)
 
@@ -324,11 +331,7 @@ def _any(verdicts: list[Verdict]) -> Verdict:
         return denials[0]
     if not asks:
         return Allow()
-    # What only one of them lets count for more does not count for more.
-    lasting = asks[0].remember if len({ask.remember for ask in asks}) == 1 else "call"
-    reason = "; ".join(ask.reason for ask in asks if ask.reason)
-    people = reduce(and_, (ask.approvers for ask in asks))
-    return evolve(asks[0], reason=reason, remember=lasting, approvers=people)
+    return reduce(stricter, asks)  # what only one of them lets count does not count
 
 
 def _all(verdicts: list[Verdict]) -> Verdict:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from math import inf, nextafter
 from queue import Empty, SimpleQueue
 from threading import Event, RLock, Thread
 from typing import TypeVar
@@ -15,7 +15,7 @@ from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
-from detent.adapters.system.clocks import SystemClock
+from detent.adapters.system.clocks import SystemClock, run_time
 from detent.adapters.system.processes import has_ended, is_this_process, this_process
 from detent.core.control.claims import (
     RENEWED,
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 CLAIM_S = 15.0
 """How long a claim holds unless it is renewed."""
-FOREVER = float("inf")
+FOREVER = inf
 FIRST_LOOK_S, LAST_LOOK_S = 0.05, 1.0
 """How far apart the looks are at a run that somebody else drives: at first, and at last."""
 
@@ -100,6 +100,7 @@ class Keeper:
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
         self._clock = SystemClock() if clock is None else clock
+        self._last = -inf
         self._lock = RLock()  # what is held; nobody asks the store behind it
         self._renewing = RLock()  # who we are; nobody waits for it who is sure
         self._held: dict[str, tuple[ReferenceType[Lease] | None, Claim]] = {}
@@ -123,7 +124,7 @@ class Keeper:
             if not (found is None or take_over):
                 yield from self._ask(partial(self._require_free, run_id, found))
             owner = yield from self._sure_owner_steps()
-            claim = next_claim(found, owner, self._clock.now())
+            claim = next_claim(found, owner, self._instant())
             lease = Lease(self, run_id, claim)
             if (yield from self._swap(lease, found, claim)):
                 return lease
@@ -137,6 +138,12 @@ class Keeper:
             JournalError: the store cannot be asked.
         """
         return self._ask(lambda: self._require_free(run_id, self._claims.find(run_id)))
+
+    def _instant(self) -> float:
+        """Now, and never twice the same: two who claim at once can tell their claims apart."""
+        with self._lock:
+            self._last = max(self._clock.now(), nextafter(self._last, inf))
+            return self._last
 
     def _ask(self, call: Callable[[], T]) -> Steps[T]:
         """What the store says; nobody waits for one in memory."""
@@ -297,8 +304,8 @@ class Keeper:
             raise RunBusyError(run_id, found, owner)
 
     def _is_sure(self, known: tuple[Owner, float, float]) -> bool:
-        _, at, run_time = known
-        return is_sure(max(self._clock.now() - at, _run_time() - run_time), self._time_s)
+        _, at, ran = known
+        return is_sure(max(self._clock.now() - at, run_time() - ran), self._time_s)
 
     def _sure_owner(self) -> Owner:
         """Who we are: somebody new where our claims may have lapsed."""
@@ -313,10 +320,10 @@ class Keeper:
 
     def _keep(self, owner_id: str) -> Owner:
         """Renew our claims. Their time counts from before that is written, which may take long."""
-        at, run_time = self._clock.now(), _run_time()
+        at, ran = self._clock.now(), run_time()
         owner = this_process(owner_id, at + self._time_s)
         self._claims.keep(owner)
-        self._known = owner, at, run_time
+        self._known = owner, at, ran
         return owner
 
 
@@ -391,9 +398,3 @@ def _looks(now: float, wait_s: float) -> Iterator[float]:
         at = min(at + pause, end)
         pause = min(2 * pause, LAST_LOOK_S)
         yield at
-
-
-def _run_time() -> float:
-    """A clock that nobody sets, and that goes on while the machine sleeps where there is one."""
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)

@@ -27,6 +27,9 @@ from detent.ports.listing import StoredRun
 FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
 """How long a run that could not go on is left alone: at first, and at most."""
 
+TOLD_S, TOLD_MAX_S = 0.05, 1.0
+"""After how long a run is tried again that was told something while another process had it: at
+first, and at last."""
 SHORTEST_S = 0.01
 """The store is not looked at again sooner."""
 
@@ -40,6 +43,7 @@ class _Leg:
 
     group: Group
     inbox: AsyncInbox = field(factory=asyncio.Queue)
+    when_busy: Callable[[], object] | None = None
 
 
 @define
@@ -117,6 +121,18 @@ class Driving:
         self.places.add(run.run_id, leg.group)
         self.fill()
 
+    def add_told(self, run: StoredRun, pause_s: float = TOLD_S) -> None:
+        """The same of one that somebody has just spoken to.
+
+        Whoever drives it elsewhere may be leaving it, and not have heard: it is tried again soon,
+        and later by whoever looks.
+        """
+        self.add(run)
+        leg = self._here.get(run.run_id)
+        if leg is not None and pause_s <= TOLD_MAX_S:
+            later = partial(self.add_told, run, 2 * pause_s)
+            leg.when_busy = partial(asyncio.get_running_loop().call_later, pause_s, later)
+
     def fill(self) -> None:
         """Let those go on for whom there are places."""
         while not self._is_halted and (taken := self.places.take()) is not None:
@@ -147,8 +163,10 @@ class Driving:
                 await driven(handle, leg.inbox)
                 channel.answers.clear()
             await self._left(run_id, 0 if handle.recorder is None else handle.recorder.length)
-        except (RunBusyError, JournalConflictError, RunNotFoundError):
+        except (RunBusyError, JournalConflictError, RunNotFoundError) as error:
             self.faults.pop(run_id, None)  # somebody else has it
+            if isinstance(error, RunBusyError) and leg.when_busy is not None:
+                leg.when_busy()
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
             self._failed(run_id, type(error).__name__)
             LOGGER.debug("run %s could not go on", run_id, exc_info=error)

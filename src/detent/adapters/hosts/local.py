@@ -139,7 +139,7 @@ class LocalHost:
             clock=self._clock,
             look_s=self._look_s,
         )
-        self._starting = Starting(self._legs, self._reading, self._driving)
+        self._starting = Starting(self._legs, self._reading, self._driving, self._keeper)
         self._is_open = True
         self._looking = asyncio.create_task(self._driving.look_for_ever(), name="detent host")
 
@@ -198,7 +198,7 @@ class LocalHost:
         if not self._driving.hear(run_id, event):
             now = await self._reading.listed(run_id)
             if now is not None and now.status == "running":
-                self._driving.add(now)
+                self._driving.add_told(now)
         return Accepted(run_id)
 
     def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:

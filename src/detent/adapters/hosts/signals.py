@@ -11,11 +11,20 @@ from detent.adapters.hosts.local import LocalHost
 ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
-async def serve_until_signal(host: LocalHost, ready: Callable[[], object] | None = None) -> int:
+async def serve_until_signal(
+    host: LocalHost,
+    ready: Callable[[], object] | None = None,
+    drains: Callable[[int], object] | None = None,
+) -> int:
     """Host runs until the process gets SIGTERM or SIGINT; then drain, and give the signal's number.
 
-    A second signal ends what is at work at once, as far as it can be cancelled. `ready` is called
-    once the host is open. This is for the main thread of a program.
+    A second signal ends what is at work at once, as far as it can be cancelled. This is for the
+    main thread of a program.
+
+    Args:
+        host: the host, which is opened and closed here.
+        ready: is called once it is open.
+        drains: is called with the signal's number before it closes.
     """
     loop, told = asyncio.get_running_loop(), asyncio.Queue[int]()
 
@@ -28,6 +37,8 @@ async def serve_until_signal(host: LocalHost, ready: Callable[[], object] | None
             if ready is not None:
                 ready()
             number = await told.get()
+            if drains is not None:
+                drains(number)
             closing = asyncio.create_task(host.close())
             again = asyncio.create_task(told.get())
             await asyncio.wait([closing, again], return_when=asyncio.FIRST_COMPLETED)

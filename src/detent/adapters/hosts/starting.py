@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
 
 from detent.adapters.agent.continuation import ThreadNotEndedError
+from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.drivers.recording import RunExistsError
+from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.driving import Driving
 from detent.adapters.hosts.legs import AnyHandle, Legs
 from detent.adapters.hosts.reading import Reading
@@ -41,8 +44,11 @@ class NewRun:
 class Starting:
     """Begins runs."""
 
-    def __init__(self, legs: Mapping[str, Legs], reading: Reading, driving: Driving) -> None:
+    def __init__(
+        self, legs: Mapping[str, Legs], reading: Reading, driving: Driving, keeper: Keeper
+    ) -> None:
         self._legs, self._reading, self._driving = legs, reading, driving
+        self._keeper = keeper
         self._threads: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self, new: NewRun) -> Accepted | HostRefusal:
@@ -63,7 +69,8 @@ class Starting:
             if (refusal := self._driving.refusal()) is not None:
                 return refusal
             try:
-                return await self._placed(new)
+                async with self._alone_in(listed.thread_id):
+                    return await self._placed(new)
             except RunExistsError:
                 continue
             except RunBusyError:
@@ -76,6 +83,22 @@ class Starting:
                 return HostRefusal("invalid", str(error))
         text = f"another process has been about to begin run {listed.run_id!r} for long: try again"
         return HostRefusal("full", text)
+
+    @asynccontextmanager
+    async def _alone_in(self, thread_id: str) -> AsyncGenerator[None]:
+        """While nobody else, in any process, begins a run of this thread. Raises RunBusyError.
+
+        RULE: whoever looks for the end of a thread and begins a run behind it has the claim
+        called after the thread, as one has that of a run, so that two do not both begin one.
+        """
+        if not thread_id:
+            yield
+            return
+        lease = await in_event_loop(self._keeper.take_steps(f"thread {thread_id}"))
+        try:
+            yield
+        finally:
+            await in_event_loop(lease.release_steps())
 
     async def _placed(self, new: NewRun) -> Accepted:
         """Begin the run, and let it go on at once, or once there is a place."""

@@ -101,3 +101,9 @@ class JumpingClock:
     async def wait_async(self, until: float) -> None:
         """As `wait`."""
         self.wait(until, Event())
+
+
+def run_time() -> float:
+    """A clock that nobody sets, and that goes on while the machine sleeps where there is one."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)

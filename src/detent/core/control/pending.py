@@ -78,7 +78,7 @@ class ToolExecutionDecision:
     tool_call_id: str | None = field(default=None, validator=_TEXT)
     feedback: str | None = field(default=None, validator=_TEXT)
     final_tool_params: dict[str, Any] | None = field(
-        default=None, validator=of_kind(dict, "a dict", or_none=True)
+        default=None, repr=False, validator=of_kind(dict, "a dict", or_none=True)
     )
     digest: str | None = field(default=None, kw_only=True, validator=_TEXT)
     by: str | None = field(default=None, kw_only=True, validator=_TEXT)
@@ -318,7 +318,7 @@ def match_decision(
 def _outdated(spec: AgentSpec[Any], run: Run[Any], slot: Slot, decided: Decision) -> Refusal | None:
     """Why a yes is about something else than what would run. A no always counts."""
     now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-    if isinstance(decided, Rejected) or not is_unfit(spec, slot, now):
+    if isinstance(decided, Rejected) or not is_unfit(spec, run, slot, now):
         return None
     status = slot.status
     said = status.binding.changes(now) if isinstance(status, AwaitingDecision) else []

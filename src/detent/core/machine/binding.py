@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
@@ -29,9 +30,25 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     )
 
 
+_DIGESTS: dict[tuple[int, int], tuple[ref[ToolCall], ref[Tool], str]] = {}
+
+
 def arguments_bound(call: ToolCall, tool: Tool) -> str:
-    """The digest of the arguments that the tool will get for a call."""
-    return hashed(with_defaults(call, tool))
+    """The digest of the arguments that the tool will get for a call.
+
+    It is made once while both live, as neither can change: what is owed is asked for at each event,
+    and each of many long calls would be read as often as there are calls.
+    """
+    key = id(call), id(tool)
+    known = _DIGESTS.get(key)
+    if known is None or known[0]() is not call or known[1]() is not tool:
+
+        def forget(_: object) -> None:
+            _DIGESTS.pop(key, None)
+
+        known = ref(call, forget), ref(tool, forget), hashed(with_defaults(call, tool))
+        _DIGESTS[key] = known
+    return known[2]
 
 
 def inputs_in(
@@ -68,11 +85,11 @@ def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]
         ):
             tool = spec.tools[slot.call.tool_name]
             now = binding_of(run, slot.call, tool)
-            if is_unfit(spec, slot, now):
+            if is_unfit(spec, run, slot, now):
                 yield slot, now
 
 
-def is_unfit(spec: AgentSpec[Any], slot: Slot, now: Binding) -> bool:
+def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> bool:
     """Whether a policy must judge a call: none has, or what it said then is not for `now`."""
     match slot.status:
         case AwaitingPolicy():
@@ -80,11 +97,22 @@ def is_unfit(spec: AgentSpec[Any], slot: Slot, now: Binding) -> bool:
         case AwaitingDecision():
             return slot.status.digest != now.digest(slot.ref, slot.call.id, slot.status.after)
         case Ready(attempt) if slot.clearance is not None:
-            return slot.clearance.binding != now or not slot.clearance.covers(attempt)
+            is_other = slot.clearance.binding != now or not slot.clearance.covers(attempt)
+            return is_other or _is_taken_back(run, slot, now)
         case Ready():  # without a trace of why: in a snapshot that somebody has edited, say
             return slot.call.tool_name in spec.guards
         case _:
             return False
+
+
+def _is_taken_back(run: Run[Any], slot: Slot, now: Binding) -> bool:
+    """Whether a call was let run by what was confirmed for another, and that is revoked."""
+    return (
+        slot.clearance is not None
+        and slot.clearance.ask is not None
+        and not any(one.covers(now, one.expires_at) for one in run.grants)
+        and not any((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
+    )
 
 
 def change_in(run: Run[Any], slot: Slot, now: Binding) -> FormerDecision | None:

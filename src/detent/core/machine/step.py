@@ -339,7 +339,7 @@ def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
         return run
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
-        is_owed = is_unfit(spec, slot, event.binding)
+        is_owed = is_unfit(spec, run, slot, event.binding)
     return settled_turn(spec, judged(spec, run, slot, event)) if is_owed else run
 
 

@@ -50,7 +50,8 @@ def _is_count(instance: object, attribute: Attribute[int], value: int) -> None:
 class Deny:
     """The call may not run, whatever anybody has confirmed. The model is told the `reason`."""
 
-    reason: str = field(default="", validator=_is_text)
+    # it may quote arguments that are secret, of which only the tool knows
+    reason: str = field(default="", validator=_is_text, repr=False)
 
 
 @frozen
@@ -141,7 +142,8 @@ class Ask:
         approvers: who may answer.
     """
 
-    reason: str = field(default="", validator=_is_text)
+    # it may quote arguments that are secret, of which only the tool knows
+    reason: str = field(default="", validator=_is_text, repr=False)
     remember: Scope = field(default="call", validator=is_scope)
     expires_s: float | None = field(default=None, validator=_may_be_number)
     reveals: tuple[str, ...] = field(default=(), validator=deep_iterable(_is_text, _is_tuple))

@@ -34,7 +34,10 @@ def _filled(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
             return _filled(value, fits[0], root) if len(fits) == 1 else value
         case {"properties": Mapping() as parts}, dict():
             left = {n: thaw(p["default"]) for n, p in parts.items() if "default" in p}
-            return left | {n: _filled(item, parts.get(n), root) for n, item in value.items()}
+            rest = schema.get("additionalProperties")
+            return left | {n: _filled(item, parts.get(n, rest), root) for n, item in value.items()}
+        case {"additionalProperties": part}, dict():
+            return {n: _filled(item, part, root) for n, item in value.items()}
         case {"items": part}, list():
             return [_filled(item, part, root) for item in value]
         case _:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from inspect import isroutine
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, compress, islice
 from operator import itemgetter, le
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus
@@ -22,6 +22,10 @@ SHORT = 3
 
 LONG = 24
 """Of a text with more characters its beginning and its end are taken out as well: texts are cut."""
+
+
+MANY = 16
+"""More texts than these are looked for together."""
 
 
 Span: TypeAlias = tuple[int, int]
@@ -65,7 +69,45 @@ def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
 
 
 def _found(value: object, text: str) -> Iterator[Span]:
-    return (span for part in set(_parts(value)) for span in _spans(part, text))
+    parts = set(_parts(value))
+    if len(parts) <= MANY:
+        return (span for part in parts for span in _spans(part, text))
+    return _found_together(parts, text)
+
+
+def _found_together(parts: Iterable[Part], text: str) -> Iterator[Span]:
+    """Where many parts stand: the text is read once for each length, not once for each part.
+
+    A long one is then looked for around where it begins or ends alone.
+    """
+    by_key: dict[int, dict[str, list[Part]]] = {}
+    for part in parts:
+        for key in {part.text} if _is_whole(part) else {part.text[:LONG], part.text[-LONG:]}:
+            by_key.setdefault(len(key), {}).setdefault(key, []).append(part)
+    for size, wanted in by_key.items():
+        windows: dict[Part, list[Span]] = {}
+        starts = range(len(text) - size + 1)
+        keys = map(text.__getitem__, map(slice, starts, range(size, len(text) + 1)))
+        for start in compress(starts, map(wanted.__contains__, keys)):
+            for part in wanted[text[start : start + size]]:
+                reach = len(part.text)
+                span = max(start + size - reach, 0), start + reach
+                near = windows.setdefault(part, [])
+                if near and span[0] < near[-1][1]:
+                    near[-1] = near[-1][0], span[1]
+                else:
+                    near.append(span)
+        for part, near in windows.items():
+            for first, last in near:
+                # with the characters around it, by which one is told that stands alone
+                begin = max(first - 1, 0)
+                around = text[begin : last + 1]
+                yield from ((begin + a, begin + b) for a, b in _spans(part, around))
+
+
+def _is_whole(part: Part) -> bool:
+    """Whether it counts only where all of it stands."""
+    return part.is_apart or len(part.text) <= LONG
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
@@ -147,12 +189,12 @@ def _beginnings(literal: str, text: str, least: int) -> Iterator[Span]:
     """
     head, table, length = literal[:least], list[int](), len(literal)
     period = next(n for n in range(1, least + 1) if head.startswith(head[n:]))
-    run = re.compile(_run(head[:period]))
+    run = re.compile(_run(head[:period]) if period < least else "")  # which nothing repeats
     alike = _run_end(run, literal, 0)  # so far it repeats its first characters
     is_once = literal.find(head, 1) < 0
     start, known = text.find(head), least
     while start >= 0:
-        stop = _run_end(run, text, start) if period < least else start
+        stop = _run_end(run, text, start)
         if alike == length and stop > start:  # the whole of it is such a run
             last = start + (stop - start - least) // period * period
             yield start, min(last + length, stop)

@@ -223,6 +223,8 @@ async def a_message_goes_on_behind_an_end(host: Host) -> None:
     behind = _accepted(await host.send("said", _user("two")))
     _expect(behind.is_new and behind.run_id != "said", "a message begins a run")
     _expect((await host.result(behind.run_id)).text == "two (2)", "it goes on with the messages")
+    twice = await host.send("said", _user("three"))
+    _expect(_why(twice) == "thread_busy", "behind one end, a conversation goes on once")
     await host.start("clerk", "pay", run_id="mute")
     await _question(host, "mute")
     _expect(_why(await host.send("mute", _user("x"))) == "not_ended", "only behind an end")

@@ -17,11 +17,12 @@ def test_every_command_is_on_the_reference_page() -> None:
 
 
 def reference() -> str:
-    """The page of the commands over runs."""
+    """The page of the commands over runs, and of the one that hosts them."""
     group: Any = main.commands["runs"]
     parts = [REFERENCE.strip(), _help(group, "detent runs")]
     for name, command in group.commands.items():
         parts += [f"## {name}", _help(command, f"detent runs {name}")]
+    parts += [SERVE.strip(), _help(main.commands["serve"], "detent serve")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -30,6 +31,13 @@ REFERENCE = """
 
 What the commands over runs say of themselves. How they are used is told in
 [Look into runs](../how-to/look-into-runs.md).
+"""
+
+
+SERVE = """
+# detent serve
+
+A process that hosts runs. How it is used is told in [Host runs](../how-to/host-runs.md).
 """
 
 

@@ -28,6 +28,40 @@ def agents_at(app: str) -> list[Agent[Any, Any]]:
     Raises:
         ClickException: there are none.
     """
+    return [agent for _, agent in _named(app)]
+
+
+def agents_by_name(app: str) -> dict[str, Agent[Any, Any]]:
+    """The same by the keys of a mapping, or else by their own names.
+
+    Raises:
+        ClickException: there are none, or two have one name.
+    """
+    named = _named(app)
+    names = [name for name, _ in named]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise click.UsageError(
+            f"{app}: several agents are called {twice[0]!r}: give each a name=, or name a mapping"
+        )
+    return dict(named)
+
+
+def _named(app: str) -> list[tuple[str, Agent[Any, Any]]]:
+    """The agents, each with what it is called."""
+    given = _given(app)
+    if isinstance(given, Mapping):
+        pairs = [(str(name), one) for name, one in given.items()]
+    else:
+        several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+        pairs = [(one.assembly.name, one) for one in several if isinstance(one, Agent)]
+    agents = [(name, one) for name, one in pairs if isinstance(one, Agent)]
+    if not agents:
+        raise click.UsageError(f"--app: {app} is no agent, nor a list of agents: {given!r:.80}")
+    return agents
+
+
+def _given(app: str) -> object:
+    """What stands there, or what the function that does so makes."""
     module_name, _, name = app.partition(":")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
@@ -42,14 +76,7 @@ def agents_at(app: str) -> list[Agent[Any, Any]]:
         wanted = repr(name) if name else " or ".join(map(repr, USUAL))
         raise click.UsageError(f"--app: module {module_name!r} has no {wanted}")
     found = getattr(module, names[0])
-    given = found() if _makes(found) else found
-    if isinstance(given, Mapping):
-        given = given.values()
-    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    agents: list[Agent[Any, Any]] = [one for one in several if isinstance(one, Agent)]
-    if not agents:
-        raise click.UsageError(f"--app: {app} is no agent, nor a list of agents: {given!r:.80}")
-    return agents
+    return found() if _makes(found) else found
 
 
 def _makes(found: object) -> bool:

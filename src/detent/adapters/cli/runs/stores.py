@@ -23,8 +23,8 @@ NAMED = 5
 """So many runs are named of those that a short id could mean."""
 
 
-def store_at(url: str) -> Journal:
-    """The store that a URL names. It must be there: to look makes none.
+def store_at(url: str, *, make: bool = False) -> Journal:
+    """The store that a URL names. It must be there, unless it is to be made: to look makes none.
 
     ``app:module:name`` is the journal of an agent, which knows how to read what it has sealed.
 
@@ -41,9 +41,9 @@ def store_at(url: str) -> Journal:
     if not found or scheme in {"sqlite", "dir"} or not scheme.isalnum() or Path(url).exists():
         is_folder = scheme == "dir" if found else Path(url).is_dir()
         path = Path(_path(rest) if scheme in {"sqlite", "dir"} and found else url).expanduser()
-        if is_folder and path.is_dir():
+        if is_folder and (make or path.is_dir()):
             return DirectoryJournal(path)
-        if not is_folder and path.is_file():
+        if not is_folder and (make or path.is_file()):
             return SQLiteJournal(path)
         raise told(f"there is no store at {path}; a store is {FORMS}", NOT_FOUND)
     raise click.UsageError(f"{url!r} is no store; one is {FORMS}")

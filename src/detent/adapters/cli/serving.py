@@ -1,0 +1,237 @@
+"""`detent serve`: a process that hosts runs until it is told to end, and shows them on a page."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
+from detent.adapters.cli.runs.apps import agents_by_name
+from detent.adapters.cli.runs.stores import FORMS, store_at
+from detent.adapters.hosts.local import LocalHost
+from detent.adapters.hosts.places import HostLimits
+from detent.adapters.hosts.signals import serve_until_signal
+from detent.ports.journal import Journal
+
+if TYPE_CHECKING:
+    from detent.adapters.web.people import Tokens
+
+LOGGER = logging.getLogger("detent.serve")
+WEB = "127.0.0.1:8000"
+LEAVE_S = 3
+"""So long a page that follows a run is waited for at the end."""
+
+
+@click.command(cls=CodedCommand)
+@click.argument("app", metavar="MODULE:NAME", envvar="DETENT_APP")
+@click.option(
+    "--journal",
+    metavar="URL",
+    envvar="DETENT_STORE",
+    help=f"Where the runs are: {FORMS}. A file or folder is made if need be. [default: the journal "
+    "that the agents have]",
+)
+@click.option(
+    "--running",
+    type=click.IntRange(1),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="So many runs go on at once.",
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long what is at work is heard out at the end.",
+)
+@click.option(
+    "--web",
+    is_flag=False,
+    flag_value=WEB,
+    metavar="[HOST:PORT]",
+    help=f"Show questions and runs in a browser. [HOST:PORT if left out: {WEB}]",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Who may sign in to the web page: a line for each, a name and a token.",
+)
+def serve(
+    app: str,
+    journal: str | None,
+    *,
+    running: int,
+    drain: float,
+    web: str | None,
+    token_file: Path | None,
+) -> None:
+    """Host the runs of agents until SIGTERM or Ctrl-C; then drain.
+
+    MODULE:NAME is an agent, several, a mapping of agents by the names that runs are started with,
+    or a function that makes one of these. Others may start runs and decide from processes of their
+    own, with the same journal. A second signal cancels what is at work. The exit code is 0 after
+    SIGTERM and 130 after Ctrl-C.
+    """
+    agents = agents_by_name(app)
+    host = LocalHost(
+        *(agents, _journal(agents, journal)), limits=HostLimits(running=running), drain_s=drain
+    )
+    if web is None and token_file is not None:
+        raise click.UsageError("--token-file is for --web: who may sign in to the page")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.info("begins, with %s", ", ".join(map(repr, sorted(agents))))
+    people = None if token_file is None else people_in(token_file)
+    with nullcontext() if web is None else _listening(web, has_people=bool(people)) as listener:
+        number = asyncio.run(_served(host, listener, people))
+    LOGGER.info("has ended")
+    if number == signal.SIGINT:
+        raise click.exceptions.Exit(INTERRUPTED)
+
+
+async def _served(host: LocalHost, listener: socket.socket | None, people: Tokens | None) -> int:
+    """Host until a signal, which is given back; with a listener, show the web page there."""
+    pages = None if listener is None else _Pages(host, listener, people)
+
+    def ready() -> None:
+        if pages is not None:
+            pages.begin()
+        LOGGER.info("is ready")
+
+    def told(number: int) -> None:
+        name = signal.Signals(number).name
+        LOGGER.info("drains after %s: %d runs are at work", name, host.health().running)
+
+    try:
+        return await serve_until_signal(host, ready, told)
+    finally:
+        if pages is not None:
+            await pages.end()
+
+
+class _Pages:
+    """The web page of a host, in its event loop. Where it fails, the process ends."""
+
+    def __init__(self, host: LocalHost, listener: socket.socket, people: Tokens | None) -> None:
+        from detent.adapters.web.app import web_app
+
+        try:
+            import uvicorn
+        except ModuleNotFoundError as error:
+            raise ImportError("--web needs uvicorn: pip install 'detent[web]'") from error
+
+        class Server(uvicorn.Server):
+            @contextmanager
+            def capture_signals(self) -> Generator[None]:
+                """They are the host's."""
+                yield
+
+        self._listener = listener
+        self._task: asyncio.Task[None] | None = None
+        self._server = Server(
+            uvicorn.Config(
+                web_app(host, sign_in=people),
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=LEAVE_S,
+            )
+        )
+
+    def begin(self) -> None:
+        """Answer from now on."""
+        where, port = self._listener.getsockname()[:2]
+        LOGGER.info("shows its runs at http://%s:%d", f"[{where}]" if ":" in where else where, port)
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not self._server.should_exit:  # nobody wanted it to end
+            signal.raise_signal(signal.SIGTERM)
+
+    async def end(self) -> None:
+        """Answer no more. Raises what has ended it before."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+
+
+def _journal(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journal:
+    """The journal that is named, or the one that the agents have.
+
+    RULE: an agent's own journal is never left for another: it may seal or redact what is written.
+    """
+    own = {id(one): one for one in (agent.assembly.journal for agent in agents.values()) if one}
+    has_all = all(agent.assembly.journal is not None for agent in agents.values())
+    if url is not None and own:
+        raise click.UsageError("the agents have a journal of their own: leave out --journal")
+    if url is not None:
+        return store_at(url, make=True)
+    if len(own) == 1 and has_all:
+        return next(iter(own.values()))
+    why = "several journals" if len(own) > 1 else "not all a journal" if own else "no journal"
+    raise click.UsageError(f"the agents have {why}: a host has one; --journal runs.db names it")
+
+
+def people_in(path: Path) -> Tokens:
+    """Who may sign in, of a file with a line for each: a name, a space and a token.
+
+    Raises:
+        ClickException: a line is none, or a token can be guessed or is said twice. None is shown.
+    """
+    from detent.adapters.web.people import Tokens
+
+    names: dict[str, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, token = line.strip().rpartition(" ")
+        if not name or token in names:
+            what = "has a token that stands above" if name else "is no name and token"
+            raise click.UsageError(f"--token-file: line {number} of {path} {what}")
+        names[token] = name.strip()
+    try:
+        return Tokens(names)
+    except ValueError as error:
+        raise click.UsageError(f"--token-file {path}: {error}") from error
+
+
+@contextmanager
+def _listening(place: str, *, has_people: bool) -> Generator[socket.socket]:
+    """A socket at ``HOST:PORT``; without people who sign in, for this machine alone."""
+    name, _, digits = place.rpartition(":")
+    name = name.strip("[]") or "127.0.0.1"
+    if not digits.isdecimal() or int(digits) > 65535:  # noqa: PLR2004 - the highest port
+        raise click.UsageError(f"--web {place}: expected HOST:PORT, such as {WEB}")
+    if not (has_people or _is_loopback(name)):
+        raise click.UsageError(
+            f"--web {place} would let in everybody who reaches this machine: say by --token-file "
+            f"FILE who may sign in, or listen on {WEB}"
+        )
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    try:
+        listener = socket.create_server((name, int(digits)), family=family)
+    except OSError as error:
+        raise click.ClickException(f"--web: cannot listen on {place}: {error.strerror}") from error
+    with listener:
+        yield listener
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,46 @@
+"""Strictness: one question of several, which lets nothing pass that one of them would not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import evolve
+
+from detent.core.run.approval import SCOPES, Answers, Ask, Scope
+
+Number = TypeVar("Number", int, float)
+
+
+def stricter(one: Ask, other: Ask) -> Ask:
+    """The question of two: of each option what is stricter, and all that either reveals or says."""
+    return Ask(
+        "; ".join(filter(None, (one.reason, other.reason))),
+        _narrower(one.remember, other.remember),
+        _least((one.expires_s, other.expires_s)),
+        tuple(dict.fromkeys((*one.reveals, *other.reveals))),
+        _stricter_answers(one.answers, other.answers),
+        _least((one.attempts, other.attempts)),
+        one.approvers & other.approvers,
+    )
+
+
+def _stricter_answers(one: Answers, other: Answers) -> Answers:
+    lists = [each.modify for each in (one, other) if each.modify is not None]
+    modify = tuple(name for name in lists[0] if name in lists[-1]) if lists else None
+    return evolve(
+        one,
+        confirm=one.confirm and other.confirm,
+        modify=modify,
+        respond=one.respond and other.respond,
+        remember=_narrower(one.remember, other.remember),
+        remember_s=_least((one.remember_s, other.remember_s)),
+    )
+
+
+def _narrower(one: Scope, other: Scope) -> Scope:
+    return SCOPES[min(SCOPES.index(one), SCOPES.index(other))]
+
+
+def _least(values: Iterable[Number | None]) -> Number | None:
+    return min((value for value in values if value is not None), default=None)

@@ -1,0 +1,176 @@
+"""`detent serve`: hosts until it is told to end, and lets nobody in unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Timer
+
+import click
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from detent import Agent, ScriptedChatGenerator, SQLiteJournal
+from detent.adapters.cli.main import main
+from detent.adapters.cli.serving import people_in
+from detent.journals import DirectoryJournal
+from detent.web import Person
+
+TOKEN = "a-token-of-ann-that-is-long"  # noqa: S105 - a test's
+MODULE = """
+from detent import Agent, ScriptedChatGenerator, SQLiteJournal
+
+def agent(text, **options):
+    return Agent(chat_generator=ScriptedChatGenerator(text), **options)
+
+agents = {"one": agent("first"), "two": agent("second")}
+twice = [agent("first", name="same"), agent("second", name="same")]
+own = agent("first", name="own", journal=SQLiteJournal("own.db"))
+some = [own, agent("second", name="bare")]
+
+def made():
+    return agent("made", name="maker")
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a module of agents of its own."""
+    name = f"served_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    (tmp_path / "tokens").write_text(f"# who may\n\nAnn Lee {TOKEN}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delenv("DETENT_STORE", raising=False)
+    return tmp_path / name
+
+
+@contextmanager
+def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], list[str]]]:
+    """A process that serves, and what it has said so far: up to that it is ready."""
+    program = [sys.executable, "-m", "detent", "serve", *words]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = list[str]()
+            for line in process.stderr:
+                said.append(line)
+                if line.endswith("is ready\n"):
+                    break
+            yield process, said
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["term", "ctrl-c"]
+)
+def test_it_hosts_until_it_is_told_to_end(number: int, code: int, folder: Path) -> None:
+    """It says when it begins, is ready, drains and has ended; its exit code says by what."""
+    with serving(f"{folder.name}:agents", "--journal", "runs.db") as (process, said):
+        process.send_signal(number)
+        _, rest = process.communicate(timeout=30)
+    said += rest.splitlines(keepends=True)
+
+    assert [line.partition("detent.serve: ")[2] for line in said] == [
+        "begins, with 'one', 'two'\n",
+        "is ready\n",
+        f"drains after {signal.Signals(number).name}: 0 runs are at work\n",
+        "has ended\n",
+    ]
+    assert process.returncode == code
+    assert SQLiteJournal("runs.db").runs() == []
+
+
+def test_it_goes_on_with_what_others_have_begun(folder: Path) -> None:
+    """And shows it in a browser, to who signs in."""
+    journal = DirectoryJournal("runs")
+
+    agent = Agent(chat_generator=ScriptedChatGenerator("x"), name="maker", journal=journal)
+    asyncio.run(agent.begin("go", run_id="r").leave_async())
+    words = ("--journal", "dir:runs", "--web", "127.0.0.1:0", "--token-file", "tokens")
+    with serving(f"{folder.name}:made", *words) as (process, said):
+        place = re.search(r"http://\S+", "".join(said))
+        assert place is not None
+        with httpx.Client(base_url=place[0], follow_redirects=True, trust_env=False) as client:
+            page = client.get("/runs")
+            assert page.url.path == "/sign-in"
+            csrf = re.search(r'name="csrf" value="([^"]+)"', page.text)
+            assert csrf is not None
+            form = {"token": TOKEN, "csrf": csrf[1]}
+            assert "Ann Lee" in client.post("/sign-in", data=form).text
+            while "made" not in client.get("/run/r").text:
+                assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert journal.runs()[0].status == "done"
+
+
+def refused(*words: str) -> str:
+    """What it says instead of serving."""
+    alarm = Timer(20, partial(os.kill, os.getpid(), signal.SIGINT))  # else it would serve for ever
+    alarm.start()
+    try:
+        result = CliRunner().invoke(main, ["serve", *words])
+    finally:
+        alarm.cancel()
+    assert result.exit_code == 2, result.output
+    return " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("app", "words", "text"),
+    [
+        ("agents", (), "the agents have no journal: a host has one; --journal runs.db names it"),
+        ("own", ("--journal", "x.db"), "journal of their own: leave out --journal"),
+        ("some", (), "the agents have not all a journal"),
+        ("twice", ("--journal", "x.db"), "several agents are called 'same'"),
+        ("nobody", (), "has no 'nobody'"),
+        ("own", ("--token-file", "tokens"), "--token-file is for --web"),
+        ("own", ("--web", "0.0.0.0:0"), "say by --token-file FILE who may sign in"),
+        ("own", ("--web", "example.com:0"), "say by --token-file FILE who may sign in"),
+        ("own", ("--web", "[::]:0"), "say by --token-file FILE who may sign in"),
+        ("own", ("--web", "127.0.0.1"), "expected HOST:PORT"),
+        ("own", ("--web", "127.0.0.1:70000"), "expected HOST:PORT"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    app: str, words: tuple[str, ...], text: str, folder: Path
+) -> None:
+    """And what to do about it."""
+    assert text in refused(f"{folder.name}:{app}", *words)
+    assert not Path("x.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"Ann {TOKEN}\nBob {TOKEN}\n", "line 2 of tokens has a token that stands above"),
+        (f"\n{TOKEN}\n", "line 2 of tokens is no name and token"),
+        ("Ann short\n", "a token is too short"),
+        ("# nobody\n", "nobody could sign in"),
+    ],
+)
+def test_a_file_of_tokens_that_is_none_is_refused(text: str, why: str) -> None:
+    """By the line, and without the token."""
+    Path("tokens").write_text(text)
+    with pytest.raises(click.UsageError, match=why) as caught:
+        people_in(Path("tokens"))
+    assert TOKEN not in str(caught.value)
+
+
+def test_a_file_of_tokens_has_a_line_for_each() -> None:
+    """The token is the last word."""
+    people = people_in(Path("tokens"))
+    assert people.person(TOKEN) == Person("Ann Lee")
+    assert people.person("another-of-the-same-length") is None
