@@ -132,7 +132,13 @@ class _Face:
             return self._told(asked, await self._last(asked), None)
         run_id = name_of("agui", asked.agent, asked.thread, asked.input.run_id)
         try:
-            begun = await self.host.start(asked.agent, text, run_id=run_id, thread_id=asked.thread)
+            begun = await self.host.start(
+                asked.agent,
+                text,
+                run_id=run_id,
+                thread_id=asked.thread,
+                started_by=asked.person.name,
+            )
         except DetentError as error:
             return _failed(asked, type(error).__name__, "the run cannot be begun now")
         if isinstance(begun, HostRefusal):

@@ -112,6 +112,7 @@ class _Asked:
     """What a client wants: of which agent, in which run, and how."""
 
     agent: str
+    person: Person
     said: Sequence[ChatMessage]
     thread: str | None
     run_id: str
@@ -154,7 +155,11 @@ class _Face:
         """The run that answers; a thread that waits for somebody says so again."""
         run_id = asked.run_id
         begun = await self.host.start(
-            asked.agent, asked.said, run_id=run_id, thread_id=asked.thread
+            asked.agent,
+            asked.said,
+            run_id=run_id,
+            thread_id=asked.thread,
+            started_by=asked.person.name,
         )
         if isinstance(begun, HostRefusal):
             waits: Sequence[PendingQuestion] = ()
@@ -208,7 +213,7 @@ class _Face:
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and options.get("include_usage") is True
         is_stream = body.get("stream") is True
-        return _Asked(body["model"], said, thread, run_id, is_stream, with_usage)
+        return _Asked(body["model"], person, said, thread, run_id, is_stream, with_usage)
 
 
 def _model(name: str) -> dict[str, Any]:
