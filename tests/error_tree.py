@@ -21,6 +21,7 @@ DOORS = (
     "detent.hosts",
     "detent.journals",
     "detent.machine",
+    "detent.faces",
     "detent.mcp",
     "detent.web",
 )

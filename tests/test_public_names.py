@@ -13,6 +13,7 @@ import pytest
 
 import detent
 import detent.approvals
+import detent.faces
 import detent.hosts
 import detent.journals
 import detent.machine
@@ -24,6 +25,7 @@ import detent.web
 
 SUBJECTS = [
     detent.approvals,
+    detent.faces,
     detent.hosts,
     detent.journals,
     detent.machine,

@@ -18,6 +18,7 @@ DOORS = (
     "detent.models",
     "detent.telemetry",
     "detent.testing",
+    "detent.faces",
     "detent.web",
 )
 ROW = re.compile(r"^\| (.+?) \|", re.MULTILINE)

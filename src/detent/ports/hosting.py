@@ -188,6 +188,7 @@ class Host(Protocol):
         run_id: str | None = None,
         thread_id: str | None = None,
         state: Mapping[str, object] | None = None,
+        started_by: str | None = None,
     ) -> Accepted | HostRefusal:
         """Begin a run, which then lives by itself. It is stored when this returns.
 
@@ -199,6 +200,8 @@ class Host(Protocol):
             thread_id: the conversation that the run belongs to: it goes on where the thread's last
                 run has ended.
             state: initial values of state keys.
+            started_by: who begins it, as whoever asks has made sure; a question may want somebody
+                else's yes. A run that goes on by a message is of who began the one before.
 
         Raises:
             JournalError: the store cannot be written to.

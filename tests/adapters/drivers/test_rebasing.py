@@ -294,7 +294,7 @@ def test_a_decision_inside_an_agent(drive: Drive, store: Journal) -> None:
 
 @pytest.mark.parametrize("with_words", [False, True])
 def test_another_driver_has_the_run(drive: Drive, store: Journal, with_words: bool) -> None:  # noqa: FBT001 - a case
-    """Then nothing more is written, also if people have spoken before."""
+    """Then only what it knows of its call is written, also if people have spoken before."""
     bench = Bench(store, [calls("work", "pay"), "done"])
 
     def taken_over(store: Journal) -> None:
@@ -305,8 +305,7 @@ def test_another_driver_has_the_run(drive: Drive, store: Journal, with_words: bo
     with pytest.raises(JournalConflictError, match="another process works on this run"):
         drive(bench.driver(once("ToolReturned", taken_over)))
 
-    assert bench.kinds()[-1] == "Resumed"
-    assert "ToolReturned" not in bench.kinds()
+    assert bench.kinds()[-2:] == ["Resumed", "ToolReturned"]  # what it knows all the same
 
 
 def test_another_driver_comes_between(drive: Drive, store: Journal) -> None:
@@ -317,7 +316,7 @@ def test_another_driver_comes_between(drive: Drive, store: Journal) -> None:
     with pytest.raises(JournalConflictError):
         drive(bench.driver(once("ToolReturned", *words)))
 
-    assert bench.kinds()[-2:] == ["HumanDecided", "Resumed"]
+    assert bench.kinds()[-3:] == ["HumanDecided", "Resumed", "ToolReturned"]
     assert isinstance(bench.seen[-1][1], HumanDecided)
 
 

@@ -25,7 +25,14 @@ from detent import (
 from detent.adapters.drivers.leases import CLAIM_S, Keeper
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.people import People
-from detent.approvals import AlwaysAskPolicy, WithQuestionOptions
+from detent.approvals import (
+    AlwaysAskPolicy,
+    Approvers,
+    PendingCall,
+    Principal,
+    WithApprovers,
+    WithQuestionOptions,
+)
 from detent.hosts import (
     Accepted,
     BlockingHost,
@@ -450,6 +457,45 @@ def test_a_host_needs_agents_and_claims() -> None:
         LocalHost({}, MemoryJournal())
     with pytest.raises(ValueError, match="a journal with claims"):
         LocalHost(host_agents(), Plain())
+
+
+def test_who_begins_a_run_does_not_approve_in_it() -> None:
+    """Nor in the run that goes on from it by a message."""
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("pay", {}), "x", ToolCall("pay", {}), "x"),
+        tools=[pay],
+        confirmation_strategies={"pay": WithApprovers(AlwaysAskPolicy(), Approvers(apart=True))},
+        approvers=lambda said, question: Principal(said.credential or "nobody"),
+    )
+
+    async def asked(host: LocalHost, run_id: str) -> PendingCall:
+        async for _ in host.watch(run_id):
+            if found := await host.pending():
+                return found[0].call
+        raise AssertionError("it has not asked")
+
+    async def decided(host: LocalHost, run_id: str) -> list[type]:
+        call = await asked(host, run_id)
+        yes = call.confirm()
+        found = [await host.send(run_id, evolve(yes, credential=who)) for who in ("ann", "bob")]
+        await host.result(run_id, 10)
+        return [type(one) for one in found]
+
+    async def visit() -> list[list[type]]:
+        async with LocalHost({"a": agent}, MemoryJournal()) as host:
+            await host.start("a", "go", run_id="r", started_by="ann")
+            first = await decided(host, "r")
+            more = await host.send("r", ChatMessage.from_user("again"))
+            assert isinstance(more, Accepted)
+            return [first, await decided(host, more.run_id)]
+
+    assert asyncio.run(visit()) == [[HostRefusal, Accepted]] * 2
 
 
 def test_blocking_code_has_the_same_host() -> None:

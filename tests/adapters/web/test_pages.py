@@ -12,11 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from detent import AlwaysAskPolicy, ChatMessage
+from detent import (
+    Agent,
+    AlwaysAskPolicy,
+    ChatMessage,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    create_tool_from_function,
+)
 from detent.adapters.web.arguments import VALUE
 from detent.adapters.web.live import event
 from detent.approvals import Approvers, Principal, WithApprovers
-from detent.hosts import Host
+from detent.hosts import Host, LocalHost
 from detent.machine import Cancelled
 from detent.web import Person, Tokens, web_app
 from tests.adapters.web.pages import HOSTILE, Paid, clerk, hosted, token_in, visitor, waiting
@@ -363,6 +371,40 @@ def test_lists_of_runs_are_paged_and_filtered() -> None:
     )
     assert (len(in_first), len(in_second), in_first & in_second) == (50, 11, set())
     assert set(re.findall(r"<bdi>(more-\d+)</bdi></a>", one)) == {"more-7"}
+
+
+def test_the_page_of_a_long_run_is_short_and_holds_nobody_up() -> None:
+    """It shows the last of what happened; what else the event loop has to do goes on meanwhile."""
+    look = create_tool_from_function(lambda: "x" * 100, name="look", description="Look.")
+    script = [ToolCall("look", {}, f"c{turn}") for turn in range(300)]
+    model = ScriptedChatGenerator(*script, "Done.")
+    agent = Agent(chat_generator=model, tools=[look], max_agent_steps=1000)
+
+    async def visit() -> tuple[httpx.Response, int]:
+        async with (
+            LocalHost({"a": agent}, MemoryJournal()) as host,
+            visitor(web_app(host)) as client,
+        ):
+            await host.start("a", [ChatMessage.from_user("Go.")], run_id="long")
+            await host.result("long", timeout=60)
+            rounds = 0
+
+            async def count() -> None:
+                nonlocal rounds
+                while True:
+                    await asyncio.sleep(0)
+                    rounds += 1
+
+            counting = asyncio.create_task(count())
+            found = await client.get("/run/long")
+            counting.cancel()
+            return found, rounds
+
+    found, rounds = asyncio.run(visit())
+    assert f"{3 * 300 + 2 - 500} earlier events" in found.text
+    assert f"{2 * 300 + 2 - 200} earlier messages" in found.text
+    assert found.text.count("<tr id=") == 500
+    assert rounds > 1000
 
 
 def test_raw_data_has_no_secrets() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from detent import ChatMessage, Rejected, State, Tool, ToolCall, on_exit
+from detent import ChatMessage, Confirmed, Rejected, State, Tool, ToolCall, on_exit
 from detent.approvals import Ask
-from detent.core.control.rebase import is_from_people, rebased
+from detent.core.control.rebase import is_from_others, rebased, still_heard
 from detent.core.run.events import AnswerRejected
+from detent.core.run.run import AwaitingDecision
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
@@ -24,11 +25,14 @@ from detent.machine import (
     ModelReplied,
     Resumed,
     Run,
+    ToolFault,
+    ToolRaised,
     ToolResult,
     ToolReturned,
     ToolStarted,
     replay,
     start,
+    step,
 )
 from detent.models import ChatReply
 
@@ -56,15 +60,50 @@ CANCELLED = CancelRequested("enough")
         (GrantRevoked(B), True),
         (CANCELLED, True),
         (HappenedInside(A, "a", HappenedInside(B, "b", REJECTED)), True),
-        (HappenedInside(A, "a", RETURNED), False),
-        (RETURNED, False),
+        (HappenedInside(A, "a", RETURNED), True),
+        (RETURNED, True),
+        (CALLED, False),
+        (ToolStarted(A, 1), False),
         (Resumed("another"), False),
         (AnswerRejected(1, "more"), False),
     ],
 )
-def test_people_decide_revoke_and_cancel(event: Event, is_theirs: bool) -> None:  # noqa: FBT001 - a case
+def test_who_may_add_what_to_a_run_of_somebody_else(event: Event, is_theirs: bool) -> None:  # noqa: FBT001 - a case
     """In whichever agent it is; all else is a driver's."""
-    assert is_from_people(event) is is_theirs
+    assert is_from_others(event) is is_theirs
+
+
+LOST = replay(SPEC, ASKED, [REJECTED, Resumed("another", 5.0)])
+"""Somebody else has taken up the run while the call of `a` was at work."""
+
+
+@pytest.mark.parametrize("came", [RETURNED, ToolRaised(A, 1, ToolFault("raised", "no"))])
+def test_what_a_lost_driver_knows_is_heard_while_nobody_else_does(came: Event) -> None:
+    """The human is no longer asked; what else it held is not its to say."""
+    assert isinstance(LOST.slots[0].status, AwaitingDecision)
+
+    ((event, after),) = still_heard(SPEC, LOST, [ToolStarted(B, 1), came, came])
+
+    assert event == came
+    assert after.turn == 2
+    assert after == step(SPEC, LOST, came)
+
+
+def test_what_the_run_has_moved_past_is_not_heard() -> None:
+    """A human has decided that the call runs again, or the model has been told long ago."""
+    slot = LOST.slots[0]
+    assert isinstance(slot.status, AwaitingDecision)
+    again = replay(SPEC, LOST, [HumanDecided(A, slot.status.digest, Confirmed(), at=6.0)])
+    begun = step(SPEC, again, ToolStarted(A, 2))
+    ended = step(SPEC, LOST, CANCELLED)
+
+    for run in (again, begun, ended, START):
+        assert still_heard(SPEC, run, [RETURNED]) == []
+    # an attempt that nobody lost is none of its answers
+    assert still_heard(SPEC, LOST, [ToolReturned(A, 2, ToolResult("done"))]) == []
+    # who looked it up in vain knows no more than the human who is asked
+    assert still_heard(SPEC, LOST, [ToolRaised(A, 1, ToolFault("unknown_outcome", "?"))]) == []
+    assert still_heard(SPEC, ASKED, [ToolReturned(B, 0, ToolResult("done"))]) == []
 
 
 def test_what_is_still_owed_counts() -> None:

@@ -23,8 +23,9 @@ Changes: TypeAlias = Sequence[tuple[Event, Run[Any]]]
 Record: TypeAlias = Callable[[Changes], object]
 """Keeps events that have happened. One that must wait for it may have a method `recording`, which
 gives the steps of the same."""
-Missed: TypeAlias = Callable[[Run[S]], Steps[Sequence[Folded[S]]]]
-"""What people have said elsewhere to a run that could not be recorded; nothing if it was others."""
+Missed: TypeAlias = Callable[[Run[S], Sequence[Event]], Steps[Sequence[Folded[S]]]]
+"""What was said elsewhere to a run to which these events could not be recorded; nothing if somebody
+else drives it now, who is then told what they know."""
 
 
 class SessionLeftError(DetentError, RuntimeError):
@@ -111,7 +112,11 @@ class Fold(Generic[S]):
                     self._record(changes)
             except JournalConflictError:
                 self._undo(folded[0][0])
-                missed = () if self._missed is None else (yield from self._missed(self.run))
+                missed = (
+                    ()
+                    if self._missed is None
+                    else (yield from self._missed(self.run, [event for _, event, _ in folded]))
+                )
                 if not missed:
                     raise
             except BaseException:

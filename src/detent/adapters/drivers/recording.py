@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from threading import Event as Flag
@@ -17,12 +18,13 @@ from detent.adapters.drivers.loading import (
     STOPPED,
     Loaded,
     event_and_run,
+    loaded,
     require_position,
 )
 from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, place_of
-from detent.core.control.rebase import Folded, is_from_people
+from detent.core.control.rebase import Folded, is_from_others, still_heard
 from detent.core.machine.due import due
 from detent.core.run.effects import AskHuman, Effect, WaitUntil
 from detent.core.run.events import Event, ModelReplied, ToolReturned, ToolStarted
@@ -53,6 +55,8 @@ ENTRIES = 32
 """After how many entries a run gets a checkpoint, where a turn has just ended."""
 CHARACTERS = 128
 """The characters that a checkpoint may say again for each entry behind the last one."""
+TELLS = 20
+"""How often an outcome is offered to a run that others write to all the time."""
 RETRY_S = 10.0
 """For how long an append is begun again when the store cannot be reached."""
 FIRST_PAUSE_S = 0.05
@@ -157,12 +161,13 @@ class Recorder:
         known = Known(position, lists_in(run.state)), max(self._every, rest // CHARACTERS)
         return self._write(run, new, whole, known, may_wait=may_wait)
 
-    def missed(self, run: Run[S]) -> Steps[list[Folded[S]]]:
-        """What people have said in other processes to `run`, which is as this recorder has left it.
+    def missed(self, run: Run[S], held: Sequence[Event]) -> Steps[list[Folded[S]]]:
+        """What was said in other processes to `run`, which is as this recorder has left it.
 
         Each event comes with the run before and after it, and from now on is written behind. It is
         empty where others have written anything else, or nothing: then the run is not ours any
-        more, and nothing may be written behind it.
+        more, and of what is `held` here only the outcomes of calls are written behind it, as far as
+        it still hears them.
 
         Raises:
             JournalError: the journal cannot be read.
@@ -172,10 +177,11 @@ class Recorder:
         entries = yield from answer(self._journal, lambda: list(self._journal.read(run.id, start)))
         for entry, data in with_data(entries):
             require_position(run, entry, start + len(folded))
-            if entry.kind not in KINDS:
-                return []
-            event, after = event_and_run(self._spec, run, entry, data)
-            if not is_from_people(event):
+            event = None
+            if entry.kind in KINDS:
+                event, after = event_and_run(self._spec, run, entry, data)
+            if event is None or not is_from_others(event):
+                yield from self._tell(run.id, held)
                 return []
             folded.append((run, event, after))
             run = after
@@ -191,6 +197,22 @@ class Recorder:
         self._length += len(folded)
         self._listed = None  # theirs may say something else
         return folded
+
+    def _tell(self, run_id: str, held: Sequence[Event]) -> Steps[None]:
+        """Write what has come of calls to a run that somebody else drives, or nobody.
+
+        RULE: a known outcome is only thrown away where the run has moved past it.
+        """
+        for _ in range(TELLS) if any(map(is_from_others, held)) else ():
+            at = yield from answer(
+                self._journal, partial(loaded, self._journal, self._spec, run_id)
+            )
+            heard = still_heard(self._spec, at.run, held)
+            if not heard:
+                return
+            with suppress(JournalConflictError):  # its driver was faster: look again
+                yield from Recorder(self._journal, self._spec, self._clock, at).recording(heard)
+                return
 
     def stop(self, run: Run[Any], held: Sequence[Effect]) -> Steps[None]:
         """Write down that a breakpoint keeps `held` from happening."""

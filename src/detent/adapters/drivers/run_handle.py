@@ -218,7 +218,7 @@ class RunHandle(Generic[S]):
                 yield from self.recorder.stop(run, held)
             except JournalConflictError:
                 # What people say ends a stop. If they have been faster, it is as if it had been so.
-                if not (yield from self.recorder.missed(run)):
+                if not (yield from self.recorder.missed(run, ())):
                     raise
         at = self.performer.own.clock.now()
         result = _stopped(self.session.spec, run, held, self.rules, at=at, raises=raises)

@@ -46,9 +46,11 @@ class BlockingHost:
         run_id: str | None = None,
         thread_id: str | None = None,
         state: Mapping[str, object] | None = None,
+        started_by: str | None = None,
     ) -> Accepted | HostRefusal:
         """As `Host.start`."""
-        begun = self._host.start(agent, messages, run_id=run_id, thread_id=thread_id, state=state)
+        names = {"run_id": run_id, "thread_id": thread_id, "started_by": started_by}
+        begun = self._host.start(agent, messages, state=state, **names)
         return in_background(begun).result()
 
     def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:

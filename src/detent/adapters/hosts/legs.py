@@ -53,11 +53,12 @@ class Legs:
         thread_id: str | None = None,
         state: Mapping[str, object] | None = None,
         after: AgentResult[Any, Any] | None = None,
+        started_by: str | None = None,
     ) -> AnyHandle:
         """A new run, which is written down. Raises as `Agent.run_async`."""
         assembly = await self._ready(told)
         request: RunRequest[Any] = RunRequest(
-            messages, self._is_far, None, None, None, None, run_id, state or {}
+            messages, self._is_far, None, None, None, None, run_id, state or {}, started_by
         )
         begin = assembly.begin(request, None, after, thread_id)
         return await in_event_loop(begin, is_paced=is_slow(assembly.journal))

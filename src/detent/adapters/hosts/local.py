@@ -174,13 +174,14 @@ class LocalHost:
         run_id: str | None = None,
         thread_id: str | None = None,
         state: Mapping[str, object] | None = None,
+        started_by: str | None = None,
     ) -> Accepted | HostRefusal:
         """As the port says."""
         name, at = run_id or self._chance.new_id(), self._clock.now()
         new = StoredRun(name, 0, "running", at, agent, thread_id or "")
         if thread_id == "" or not isinstance(name, str):
             return HostRefusal("invalid", "run_id and thread_id are names, or are left out")
-        return await self._starting.start(NewRun(new, messages, state))
+        return await self._starting.start(NewRun(new, messages, state, None, started_by))
 
     async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
         """As the port says."""

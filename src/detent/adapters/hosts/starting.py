@@ -39,6 +39,7 @@ class NewRun:
     messages: Messages
     state: Mapping[str, object] | None = None
     after: AgentResult[Any, Any] | None = None
+    started_by: str | None = None
 
 
 class Starting:
@@ -125,6 +126,7 @@ class Starting:
             thread_id=listed.thread_id or None,
             state=new.state,
             after=new.after,
+            started_by=new.started_by,
         )
 
     async def say(self, run_id: str, message: ChatMessage, new_id: str) -> Accepted | HostRefusal:
@@ -138,15 +140,16 @@ class Starting:
             text = f"run {run_id!r} is {last.status}: a message goes to one that has ended"
             return HostRefusal("not_ended", text)
         new = evolve(last, run_id=new_id, length=0, status="running", wake_at=None, pending=())
-        if last.thread_id:
-            return await self.start(NewRun(new, message))
-        # its name says behind what it comes, so that two who speak at once do not both go on
-        new = evolve(new, run_id=f"{run_id}.{last.length}")
         try:
             run = (await self._reading.run(run_id)).run
         except StoredDataError as error:
             return HostRefusal("unreadable", str(error))
-        begun = await self.start(NewRun(new, message, after=AgentResult(run)))
+        if last.thread_id:
+            return await self.start(NewRun(new, message, started_by=run.started_by))
+        # its name says behind what it comes, so that two who speak at once do not both go on
+        new = evolve(new, run_id=f"{run_id}.{last.length}")
+        behind = NewRun(new, message, after=AgentResult(run), started_by=run.started_by)
+        begun = await self.start(behind)
         if isinstance(begun, Accepted) and not begun.is_new:
             text = f"the conversation of run {run_id!r} goes on already, in run {new.run_id!r}"
             return HostRefusal("thread_busy", text)

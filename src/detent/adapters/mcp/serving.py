@@ -113,6 +113,7 @@ class Serving:
             task,
             run_id=self._run_id(context),
             thread_id=f"{self._whose()}{thread}" if thread else None,
+            started_by=self.by(),
         )
         if isinstance(begun, HostRefusal):
             return _said(begun.text, is_error=True)

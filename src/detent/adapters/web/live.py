@@ -56,7 +56,7 @@ async def _run_events(host: Host, run_id: str, after: int | None) -> AsyncGenera
     try:
         async with (
             aclosing(host.watch(run_id, after)) as watched,
-            aclosing(_with_pauses(watched)) as seen_or_quiet,
+            aclosing(with_pauses(watched)) as seen_or_quiet,
         ):
             async for seen in seen_or_quiet:
                 yield _told(seen)
@@ -75,7 +75,7 @@ def _told(seen: Watched | None) -> str:
             return event("piece", json.dumps({"text": seen.chunk.content}))
 
 
-async def _with_pauses(watched: AsyncIterator[Watched]) -> AsyncGenerator[Watched | None]:
+async def with_pauses(watched: AsyncIterator[Watched]) -> AsyncGenerator[Watched | None]:
     """What is watched, and None whenever nothing has come for a while."""
     coming = asyncio.ensure_future(anext(watched))
     try:

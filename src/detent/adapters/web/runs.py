@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.inbox import Shown, cursor_in, host_of
 from detent.adapters.web.rendering import base_of, page
 from detent.adapters.web.shown import secret_names, without_secrets
@@ -29,8 +31,8 @@ from detent.ports.journal import Entry, RunNotFoundError
 PAGE = 50
 """How many runs a list has."""
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
-EVENTS_MAX = 5_000
-"""How many entries of a run are shown; the rest is in the raw data."""
+EVENTS_MAX, MESSAGES_MAX = 500, 200
+"""How many entries and messages of a run are shown, the last ones; all are in the raw data."""
 
 
 async def runs(request: Request) -> Response:
@@ -65,7 +67,12 @@ async def _run(request: Request, template: str) -> Response:
         return page(request, "refused.html", 404, text="There is no such run.", details=())
     except (UnknownAgentError, StoredDataError) as error:
         return page(request, "refused.html", 409, text=str(error), details=())
-    listed = hosted.listed
+    # In a thread: to make the page of a long run must not stop all that runs beside.
+    return await in_a_thread(partial(_run_page, request, template, hosted, entries))
+
+
+def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[Entry]) -> Response:
+    listed, messages = hosted.listed, hosted.run.messages
     asked = [
         Shown(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
         for call in hosted.pending
@@ -73,6 +80,8 @@ async def _run(request: Request, template: str) -> Response:
     values: dict[str, Any] = {
         "hosted": hosted,
         "questions": asked,
+        "messages": messages[-MESSAGES_MAX:],
+        "earlier": max(0, len(messages) - MESSAGES_MAX),
         "entries": entries[-EVENTS_MAX:],
         "secret": _secret(hosted, entries),
         "picture": picture_of(entries, time.time()),
@@ -108,6 +117,10 @@ async def raw(request: Request) -> Response:
     except (RunNotFoundError, UnknownAgentError) as error:
         return JSONResponse({"error": str(error)}, 404)
     entries = await entries_of(request, hosted)
+    return await in_a_thread(partial(_raw_page, hosted, entries))
+
+
+def _raw_page(hosted: HostedRun, entries: list[Entry]) -> Response:
     secret = _secret(hosted, entries)
     rows = [
         {"position": one.position, "at": one.at, "kind": one.kind, "status": one.status}

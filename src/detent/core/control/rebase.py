@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from detent.core.control.hooks import Hook, sent_back
+from detent.core.errors import UnknownEffectError
 from detent.core.machine.step import step
 from detent.core.run.events import (
     AnswerRejected,
@@ -15,6 +17,8 @@ from detent.core.run.events import (
     GrantRevoked,
     HappenedInside,
     HumanDecided,
+    ToolRaised,
+    ToolReturned,
 )
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
@@ -22,16 +26,39 @@ from detent.core.state.typevars import S
 
 Folded: TypeAlias = tuple[Run[S], Event, Run[S]]
 """The run before an event, the event, and the run after it."""
+OTHERS = (HumanDecided, GrantRevoked, CancelRequested, ToolReturned, ToolRaised)
+"""What not only the driver of a run may add to it."""
 
 
-def is_from_people(event: Event) -> bool:
-    """Whether anybody may add it to a run which somebody else drives: it is what people say.
+def is_from_others(event: Event) -> bool:
+    """Whether anybody may add it to a run which somebody else drives.
 
-    Whoever drives the run loses nothing by it: what is under way stays theirs, and comes behind it.
+    That is what people say, and what has come of a call that was under way when its driver lost the
+    run. Whoever drives the run loses nothing by it: what is under way stays theirs, and comes
+    behind it.
     """
     while isinstance(event, HappenedInside):
         event = event.event
-    return isinstance(event, HumanDecided | GrantRevoked | CancelRequested)
+    return isinstance(event, OTHERS)
+
+
+def still_heard(
+    spec: AgentSpec[S], run: Run[S], events: Sequence[Event]
+) -> list[tuple[Event, Run[S]]]:
+    """What of a lost driver's events the run hears: outcomes of calls that it knows nothing of.
+
+    Each comes with the run after it. What the run has moved past it hears no more.
+    """
+    heard: list[tuple[Event, Run[S]]] = []
+    for event in events:
+        after = run
+        if is_from_others(event):
+            with suppress(UnknownEffectError):  # its turn, or its agent inside, is gone
+                after = step(spec, run, event)
+        if after is not run:
+            heard.append((event, after))
+            run = after
+    return heard
 
 
 def rebased(

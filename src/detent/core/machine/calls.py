@@ -224,9 +224,13 @@ def after_tick(spec: AgentSpec[Any], slot: Slot, event: ClockTicked) -> Slot:
 
 
 def after_fault(spec: AgentSpec[Any], slot: Slot, event: ToolRaised) -> Status:
-    """What becomes of a call after a failed attempt: it rests until the next, or is settled."""
+    """What becomes of a call after a failed attempt: it rests until the next, or is settled.
+
+    One that a human is asked about is tried no more: only they could let another attempt begin.
+    """
     retries = spec.tools[slot.call.tool_name].retries
-    if not event.fault.retryable or event.attempt > retries.times:
+    is_asked = isinstance(slot.status, AwaitingDecision)
+    if is_asked or not event.fault.retryable or event.attempt > retries.times:
         return Faulted(event.fault)
     pause_s = retries.pause_s(event.attempt, event.chance)
     if event.at is None or not pause_s:

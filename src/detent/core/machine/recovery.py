@@ -10,7 +10,7 @@ from detent.core.machine.binding import binding_of
 from detent.core.machine.delegation import inner_name
 from detent.core.machine.questions import posed
 from detent.core.run.approval import Ask
-from detent.core.run.events import Resumed, ToolRaised
+from detent.core.run.events import Attempted, Resumed, ToolRaised
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
@@ -90,6 +90,17 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
     return _question(spec, run, slot, event.attempt, event.at, why)
+
+
+def answers_question(event: Attempted, status: Status) -> bool:
+    """Whether a human is asked about a call because nobody knew what this event says.
+
+    Somebody knows after all: a driver that lost the run while the tool was at work.
+    """
+    if not isinstance(status, AwaitingDecision) or not status.after:
+        return False
+    is_lookup = isinstance(event, ToolRaised) and event.fault.kind == "unknown_outcome"
+    return status.attempt == event.attempt + 1 and not is_lookup
 
 
 def _question(  # noqa: PLR0917 - what led to it

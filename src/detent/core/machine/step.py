@@ -33,7 +33,7 @@ from detent.core.machine.questions import (
     voted,
     with_slot,
 )
-from detent.core.machine.recovery import after_lookup, pause_after, recovered
+from detent.core.machine.recovery import after_lookup, answers_question, pause_after, recovered
 from detent.core.machine.turns import (
     after_failure,
     answered,
@@ -50,6 +50,7 @@ from detent.core.machine.turns import (
 from detent.core.run.approval import is_past
 from detent.core.run.events import (
     AnswerRejected,
+    Attempted,
     CallRewritten,
     CancelRequested,
     ClockTicked,
@@ -389,12 +390,10 @@ def _slot(run: Run[S], ref: CallRef) -> Slot | None:
 
 
 def _attempted(
-    run: Run[S],
-    event: ToolStarted | ToolReturned | ToolRaised | ToolNeverRan,
-    kinds: type[Attempt] | tuple[type[Attempt], ...],
+    run: Run[S], event: Attempted, kinds: type[Attempt] | tuple[type[Attempt], ...]
 ) -> Slot | None:
     """The slot whose attempt the event is about; None unless its status is of these kinds."""
     slot = _slot(run, event.ref)
-    if slot is None or not isinstance(slot.status, kinds):
-        return None
-    return slot if slot.status.attempt == event.attempt else None
+    if slot is not None and isinstance(slot.status, kinds):
+        return slot if slot.status.attempt == event.attempt else None
+    return slot if slot and kinds is BEGUN and answers_question(event, slot.status) else None

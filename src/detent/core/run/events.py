@@ -204,3 +204,6 @@ Event: TypeAlias = (
     | AnswerRejected
     | HappenedInside
 )
+
+Attempted: TypeAlias = ToolStarted | ToolReturned | ToolRaised | ToolNeverRan
+"""What happens to one attempt of a call."""

@@ -1,0 +1,251 @@
+"""AG-UI: runs as streams of events, for front ends that speak it: https://docs.ag-ui.com.
+
+What a client sends is a claim. Who asks is known by the request, what may run by the host.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from contextlib import aclosing
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from detent.adapters.faces.entrance import (
+    Entrance,
+    ThreadOf,
+    TurnedAwayError,
+    as_response,
+    body_of,
+    is_name,
+    name_of,
+    own_threads,
+)
+from detent.adapters.faces.following import Quiet, begin_of, follow
+from detent.adapters.web.people import Person, SignIn
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.errors import DetentError
+from detent.ports.hosting import Host, HostRefusal
+
+if TYPE_CHECKING:
+    from ag_ui.core import BaseEvent, ResumeEntry, RunAgentInput
+
+
+def agui_app(
+    host: Host,
+    *,
+    sign_in: SignIn | None = None,
+    state: Collection[str] = (),
+    thread_of: ThreadOf = own_threads,
+) -> Starlette:
+    """An ASGI app that answers `POST /NAME`, a run of the agent of this name, with its events.
+
+    Args:
+        host: whose agents they are.
+        sign_in: says whose a request is: `Tokens`, for "Authorization: Bearer", or a function of
+            the app around. Without it only this machine is answered.
+        state: the keys of the state that clients see.
+        thread_of: which thread of the host a person means by the name that their client sends;
+            None is one that they may not see. Without it each person has their own.
+
+    Raises:
+        ImportError: the extra ``detent[agui]`` is not installed.
+    """
+    if find_spec("ag_ui") is None:
+        raise ImportError(
+            "agui_app needs the protocol's own library; install it with: pip install 'detent[agui]'"
+        )
+    face = _Face(host, Entrance(sign_in, thread_of), tuple(state))
+    return Starlette(routes=[Route("/{agent}", face.run, methods=["POST"])])
+
+
+@frozen
+class _Asked:
+    """What a client wants of an agent, in a thread of ours."""
+
+    agent: str
+    thread: str
+    person: Person
+    input: RunAgentInput
+
+    @property
+    def text(self) -> str | None:
+        """What the user says now; None where the client only wants to hear on."""
+        from ag_ui.core import TextPart, UserMessage
+
+        last = self.input.messages[-1] if self.input.messages else None
+        if not isinstance(last, UserMessage):
+            return None
+        if isinstance(last.content, str):
+            return last.content
+        if not all(isinstance(part, TextPart) for part in last.content):
+            raise TurnedAwayError(400, "invalid_request", "of a message only texts can be read")
+        return "\n".join(part.text for part in last.content if isinstance(part, TextPart))
+
+
+@frozen
+class _Face:
+    host: Host
+    entrance: Entrance
+    shown: tuple[str, ...]
+
+    async def run(self, request: Request) -> Response:
+        try:
+            asked = await self._asked(request)
+            answer = await self._answer(asked)
+        except TurnedAwayError as error:
+            body = {"error": {"code": error.code, "message": error.text}}
+            return as_response(body, error.status)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(answer, media_type="text/event-stream", headers=headers)
+
+    async def _asked(self, request: Request) -> _Asked:
+        from ag_ui.core import RunAgentInput
+
+        person = await self.entrance.person(request)
+        agent = request.path_params["agent"]
+        if agent not in {one.name for one in await self.host.agents()}:
+            raise TurnedAwayError(404, "unknown_agent", "this host has no such agent")
+        try:
+            sent = RunAgentInput.model_validate(await body_of(request))
+        except ValueError:  # of pydantic; its text repeats what was sent
+            text = "the body is no RunAgentInput of AG-UI 1.0"
+            raise TurnedAwayError(400, "invalid_request", text) from None
+        if not is_name(sent.run_id):
+            raise TurnedAwayError(400, "invalid_request", "runId is no name")
+        return _Asked(agent, self.entrance.thread(person, sent.thread_id), person, sent)
+
+    async def _answer(self, asked: _Asked) -> AsyncGenerator[str]:
+        """What the client is told, of which run."""
+        text = asked.text
+        if asked.input.resume:
+            notes = await self._decide(asked, asked.input.resume)
+            return self._told(asked, await self._last(asked), None, notes)
+        if text is None:
+            return self._told(asked, await self._last(asked), None)
+        run_id = name_of("agui", asked.agent, asked.thread, asked.input.run_id)
+        try:
+            begun = await self.host.start(
+                asked.agent,
+                text,
+                run_id=run_id,
+                thread_id=asked.thread,
+                started_by=asked.person.name,
+            )
+        except DetentError as error:
+            return _failed(asked, type(error).__name__, "the run cannot be begun now")
+        if isinstance(begun, HostRefusal):
+            if begun.why == "thread_busy" and await self._questions(asked):
+                return self._told(asked, await self._last(asked), None)
+            return _failed(asked, begun.why, begun.text)
+        return self._told(asked, run_id, text, is_new=begun.is_new)
+
+    async def _last(self, asked: _Asked) -> str:
+        """The last run of the thread. Raises TurnedAwayError."""
+        runs = await self.host.runs(agent=asked.agent, thread_id=asked.thread, limit=1)
+        if not runs:
+            raise TurnedAwayError(404, "unknown_run", "nothing has been said in this thread yet")
+        return runs[0].run_id
+
+    async def _questions(self, asked: _Asked) -> Mapping[str, PendingCall]:
+        """What waits in the thread, by digest."""
+        found = await self.host.pending(agent=asked.agent, thread_id=asked.thread)
+        return {one.call.digest: one.call for one in found}
+
+    async def _decide(self, asked: _Asked, resume: Iterable[ResumeEntry]) -> Mapping[str, str]:
+        """Tell the host each answer to what still waits; by digest, why one does not count.
+
+        One about anything else was given elsewhere before, or is made up: it does nothing.
+        """
+        waiting, notes = await self._questions(asked), dict[str, str]()
+        for entry in resume:
+            call = waiting.get(entry.interrupt_id)
+            if call is None:
+                continue
+            said = decision_in(call, entry, asked.person.name)
+            if isinstance(said, ToolExecutionDecision):
+                whose = evolve(said, credential=asked.person.credential)
+                heard = await self.host.send(call.run_id, whose)
+                said = heard.text if isinstance(heard, HostRefusal) else ""
+            if said:
+                notes[call.digest] = f"This answer did not count: {said}"
+        return notes
+
+    async def _told(
+        self,
+        asked: _Asked,
+        run_id: str,
+        text: str | None,
+        notes: Mapping[str, str] | None = None,
+        *,
+        is_new: bool = False,
+    ) -> AsyncGenerator[str]:
+        from ag_ui.core import RunErrorEvent
+
+        from detent.adapters.faces.agui_events import Telling
+
+        telling = Telling(
+            thread_id=asked.input.thread_id,
+            run_id=asked.input.run_id,
+            key=name_of("messages", asked.thread)[:12],
+            shown=self.shown,
+            notes=notes or {},
+            now=time.time(),
+        )
+        yield _started(asked)
+        try:
+            run = (await self.host.run(run_id)).run
+            begin = begin_of(run, text)
+            if not is_new:
+                yield _sse(telling.snapshot(run.messages[:begin]))
+            async with aclosing(follow(self.host, run_id, begin)) as coming:
+                async for one in coming:
+                    if isinstance(one, Quiet):
+                        yield ": keep-alive\n\n"
+                    for event in telling.events(one):
+                        yield _sse(event)
+        except DetentError as error:
+            why = "the run cannot be read now; what is done of it stays"
+            yield _sse(RunErrorEvent(message=why, code=type(error).__name__))
+
+
+def decision_in(call: PendingCall, entry: ResumeEntry, by: str) -> ToolExecutionDecision | str:
+    """What a client has answered, or why it is no answer. Nothing but True is a yes."""
+    payload: Any = entry.payload if isinstance(entry.payload, dict) else {}
+    feedback = payload.get("feedback")
+    text = feedback if isinstance(feedback, str) and feedback else None
+    if entry.status != "resolved" or payload.get("approved") is not True:
+        return call.reject(text, by=by)
+    edited = payload.get("editedArgs")
+    if edited is None:
+        return call.confirm(by=by)
+    if not isinstance(edited, dict):
+        return "editedArgs is no object"
+    return "; ".join(call.faults(edited)) or call.modify(edited, text, by=by)
+
+
+def _sse(event: BaseEvent) -> str:
+    # in ASCII: what a model has written may be no text that can be encoded
+    return f"data: {json.dumps(event.model_dump(mode='json', by_alias=True))}\n\n"
+
+
+def _started(asked: _Asked) -> str:
+    from ag_ui.core import PROTOCOL_VERSION, RunStartedEvent
+
+    thread_id, run_id = asked.input.thread_id, asked.input.run_id
+    version = PROTOCOL_VERSION
+    return _sse(RunStartedEvent(thread_id=thread_id, run_id=run_id, protocol_version=version))
+
+
+async def _failed(asked: _Asked, code: str, text: str) -> AsyncGenerator[str]:
+    from ag_ui.core import RunErrorEvent
+
+    yield _started(asked)
+    yield _sse(RunErrorEvent(message=text, code=code))

@@ -1,0 +1,121 @@
+"""Entrance: who asks, what they have sent, and which conversation they mean."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from attrs import frozen
+from starlette.requests import Request
+from starlette.responses import Response
+
+from detent.adapters.web.people import Person, SignIn, Tokens
+from detent.adapters.web.protection import LOCAL_NAMES, is_local
+
+BODY_BYTES = 4_000_000
+"""How much a client may send: front ends send the whole conversation each time."""
+NAME_MAX = 200
+"""How long the name of a thread or of a run may be that a client gives."""
+
+ThreadOf: TypeAlias = Callable[[Person, str], str | None]
+"""The thread that a person means by a name; None is one that they may not see."""
+
+
+def own_threads(person: Person, name: str) -> str | None:
+    """Each person has their own: nobody can name somebody else's."""
+    return f"{quote(person.name, safe='')}/{name}"
+
+
+class TurnedAwayError(Exception):
+    """A request that is not answered. It never leaves the face.
+
+    Attributes:
+        status: of HTTP.
+        code: why, in a word for programs.
+        text: why, in a sentence.
+    """
+
+    def __init__(self, status: int, code: str, text: str) -> None:
+        super().__init__(text)
+        self.status, self.code, self.text = status, code, text
+
+
+@frozen
+class Entrance:
+    """Lets people in.
+
+    Attributes:
+        sign_in: says whose a request is; for `Tokens` the one that stands behind "Bearer". Without
+            it only this machine is answered, as "local".
+        thread_of: which thread they mean.
+    """
+
+    sign_in: SignIn | None
+    thread_of: ThreadOf
+
+    async def person(self, request: Request) -> Person:
+        """Whose request it is. Raises TurnedAwayError."""
+        if isinstance(self.sign_in, Tokens):
+            scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            is_bearer = scheme.lower() == "bearer"
+            found = self.sign_in.person(token.strip()) if is_bearer else None
+        elif self.sign_in is not None:
+            found = await self.sign_in(request)
+        else:
+            is_ours = is_local(request) and request.url.hostname in _LOCAL
+            found = Person("local") if is_ours else None
+        if found is None:
+            raise TurnedAwayError(401, "unauthorized", "this key is nobody's, or there is none")
+        return found
+
+    def thread(self, person: Person, name: str) -> str:
+        """The thread that they mean. Raises TurnedAwayError."""
+        found = self.thread_of(person, name) if is_name(name) else None
+        if not found:
+            raise TurnedAwayError(404, "thread_not_found", "there is no such thread")
+        return found
+
+
+_LOCAL = frozenset(name.strip("[]") for name in LOCAL_NAMES)
+
+
+def is_name(text: str) -> bool:
+    """Whether a thread or a run may be called that."""
+    return 0 < len(text) <= NAME_MAX and text.isprintable()
+
+
+def name_of(*parts: str) -> str:
+    """The id of a run, made of names that others give: the same for the same names."""
+    text = json.dumps(parts)  # a list: ("a", "bc") is not ("ab", "c")
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+async def body_of(request: Request) -> Any:
+    """What was sent, as JSON. Raises TurnedAwayError.
+
+    Of another type it is not read: a page of another site can send text without asking.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise TurnedAwayError(415, "not_json", "send JSON, with Content-Type: application/json")
+    read = bytearray()
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > BODY_BYTES:
+            raise TurnedAwayError(413, "too_large", f"at most {BODY_BYTES} bytes are read")
+    try:
+        body = json.loads(read)
+        json.dumps(body, ensure_ascii=False).encode()  # half a character can be sent nowhere
+    except (ValueError, RecursionError):
+        raise TurnedAwayError(400, "not_json", "the body is no JSON of whole characters") from None
+    return body
+
+
+def as_response(
+    body: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """JSON in ASCII: what a model has written may be no text that can be encoded."""
+    return Response(json.dumps(body), status, headers, "application/json")

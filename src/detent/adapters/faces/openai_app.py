@@ -1,0 +1,273 @@
+"""The OpenAI-compatible endpoint: an agent is a model, for front ends that know nothing else.
+
+https://platform.openai.com/docs/api-reference/chat. Tools run here and not at the client, so that
+no tool calls are sent: work is shown as thoughts, and a question as a text with a link.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import wraps
+from typing import Any
+from uuid import uuid4
+
+from attrs import field, frozen
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from detent.adapters.faces.entrance import (
+    Entrance,
+    ThreadOf,
+    TurnedAwayError,
+    as_response,
+    body_of,
+    is_name,
+    name_of,
+    own_threads,
+)
+from detent.adapters.faces.following import Followed, Left, Quiet, begin_of, follow
+from detent.adapters.faces.openai_texts import Answer, joined, said_in, usage_data
+from detent.adapters.web.people import Person, SignIn
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import DetentError
+from detent.ports.hosting import Host, HostedRun, HostRefusal, PendingQuestion
+
+THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
+"""Where a client names the conversation; the first one that is there counts."""
+NO_RUN = "### Task:"
+"""What a front end begins with when it asks for a title or tags of a conversation."""
+FULL, OURS = 429, 500
+"""The status of a host that is full, and the first of those that are not the client's fault."""
+STATUSES: Mapping[str, int] = {
+    "unknown_agent": 404,
+    "thread_busy": 409,
+    "full": 429,
+    "shutting_down": 503,
+    "invalid": 400,
+}
+UNREADABLE = "the run cannot be read now; what is done of it stays"
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def openai_app(
+    host: Host,
+    *,
+    sign_in: SignIn | None = None,
+    inbox_url: str = "",
+    thread_of: ThreadOf = own_threads,
+) -> Starlette:
+    """An ASGI app with `GET /v1/models` and `POST /v1/chat/completions`.
+
+    Args:
+        host: whose agents are the models.
+        sign_in: says whose a request is: `Tokens`, whose tokens are the keys of the API, or a
+            function of the app around. Without it only this machine is answered.
+        inbox_url: where the inbox of the host is, as people reach it: each question has a link.
+        thread_of: which thread of the host a person means by the name that their client sends;
+            None is one that they may not see. Without it each person has their own.
+    """
+    face = _Face(host, Entrance(sign_in, thread_of), inbox_url.rstrip("/"))
+    return Starlette(
+        routes=[
+            Route("/v1/models", _answered(face.models)),
+            Route("/v1/models/{name:path}", _answered(face.model)),
+            Route("/v1/chat/completions", _answered(face.completions), methods=["POST"]),
+        ]
+    )
+
+
+def _error(status: int, code: str, text: str) -> Response:
+    """What went wrong, as OpenAI's clients read it, which then do not try again by themselves."""
+    headers = {"x-should-retry": "true" if status == FULL else "false"}
+    return as_response(_error_body(status, code, text), status, headers=headers)
+
+
+def _error_body(status: int, code: str, text: str) -> dict[str, Any]:
+    kind = "server_error" if status >= OURS else "invalid_request_error"
+    return {"error": {"message": text, "type": kind, "param": None, "code": code}}
+
+
+def _answered(handler: Handler) -> Handler:
+    """The handler, whose refusals are answers in OpenAI's shape."""
+
+    @wraps(handler)
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except TurnedAwayError as error:
+            return _error(error.status, error.code, error.text)
+        except DetentError as error:
+            return _error(500, "unreadable", f"{UNREADABLE} ({type(error).__name__})")
+
+    return answered
+
+
+@frozen
+class _Asked:
+    """What a client wants: of which agent, in which run, and how."""
+
+    agent: str
+    person: Person
+    said: Sequence[ChatMessage]
+    thread: str | None
+    run_id: str
+    is_stream: bool
+    with_usage: bool
+    made: int = field(factory=lambda: int(time.time()))
+
+    @property
+    def text(self) -> str:
+        """The last that the user says."""
+        return self.said[-1].text or ""
+
+
+@frozen
+class _Face:
+    host: Host
+    entrance: Entrance
+    inbox_url: str
+
+    async def models(self, request: Request) -> Response:
+        await self.entrance.person(request)
+        data = [_model(agent.name) for agent in await self.host.agents()]
+        return as_response({"object": "list", "data": data})
+
+    async def model(self, request: Request) -> Response:
+        await self.entrance.person(request)
+        name = request.path_params["name"]
+        if name not in {agent.name for agent in await self.host.agents()}:
+            raise TurnedAwayError(404, "model_not_found", f"there is no model {name!r:.80}")
+        return as_response(_model(name))
+
+    async def completions(self, request: Request) -> Response:
+        person = await self.entrance.person(request)
+        asked = self._asked(request, person, await body_of(request))
+        if asked.text.startswith(NO_RUN):
+            return await self._sent(request, asked, _nothing())
+        return await self._sent(request, asked, await self._begin(asked))
+
+    async def _begin(self, asked: _Asked) -> AsyncGenerator[Followed]:
+        """The run that answers; a thread that waits for somebody says so again."""
+        run_id = asked.run_id
+        begun = await self.host.start(
+            asked.agent,
+            asked.said,
+            run_id=run_id,
+            thread_id=asked.thread,
+            started_by=asked.person.name,
+        )
+        if isinstance(begun, HostRefusal):
+            waits: Sequence[PendingQuestion] = ()
+            if begun.why == "thread_busy":
+                waits = await self.host.pending(agent=asked.agent, thread_id=asked.thread, limit=1)
+            if not waits:
+                status = STATUSES.get(begun.why, 500)
+                raise TurnedAwayError(status, begun.why, begun.text)
+            run_id = waits[0].call.run_id
+            return _what_waits(await self.host.run(run_id))
+        hosted = await self.host.run(run_id)
+        return follow(self.host, run_id, begin_of(hosted.run, asked.text))
+
+    async def _sent(
+        self, request: Request, asked: _Asked, coming: AsyncGenerator[Followed]
+    ) -> Response:
+        answer = Answer(self.inbox_url)
+        if asked.is_stream:
+            headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+            chunks = _chunks(asked, answer, coming)
+            return StreamingResponse(chunks, media_type="text/event-stream", headers=headers)
+        deltas: list[Mapping[str, str]] = []
+        async with aclosing(coming):
+            async for one in coming:
+                deltas += answer.deltas(one)
+                if isinstance(one, Quiet) and await request.is_disconnected():
+                    break  # nobody reads it; the run goes on
+        if answer.fault:
+            raise TurnedAwayError(502, "run_failed", answer.fault)
+        message: dict[str, Any] = {"role": "assistant", "content": joined(deltas, "content")}
+        if thoughts := joined(deltas, "reasoning_content"):
+            message["reasoning_content"] = thoughts
+        reason = answer.finish_reason
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
+        body = _head(asked, "chat.completion")
+        return as_response(body | {"choices": [choice], "usage": usage_data(answer.usage)})
+
+    def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
+        said, names = said_in(body), [request.headers.get(name, "") for name in THREAD_HEADERS]
+        name = next(filter(None, names), None)
+        thread = None if name is None else self.entrance.thread(person, name)
+        key = request.headers.get("Idempotency-Key", "")
+        if thread is not None:
+            count = sum(one.is_from("user") for one in said)
+            run_id = name_of("openai", body["model"], thread, str(count), said[-1].text or "")
+            said = said[-1:]
+        elif is_name(key):
+            run_id = name_of("openai", body["model"], "key", person.name, key)
+        else:
+            run_id = uuid4().hex
+        options = body.get("stream_options")
+        with_usage = isinstance(options, dict) and options.get("include_usage") is True
+        is_stream = body.get("stream") is True
+        return _Asked(body["model"], person, said, thread, run_id, is_stream, with_usage)
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "detent"}
+
+
+def _head(asked: _Asked, kind: str) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{asked.run_id}",
+        "object": kind,
+        "created": asked.made,
+        "model": asked.agent,
+    }
+
+
+async def _nothing() -> AsyncGenerator[Followed]:
+    """No run, and so no answer."""
+    for none in list[Followed]():
+        yield none
+
+
+async def _what_waits(hosted: HostedRun) -> AsyncGenerator[Followed]:
+    yield Left(hosted)
+
+
+def _data(body: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(body)}\n\n"
+
+
+async def _chunks(
+    asked: _Asked, answer: Answer, coming: AsyncGenerator[Followed]
+) -> AsyncGenerator[str]:
+    """The answer in server-sent events, until it is over."""
+    head = _head(asked, "chat.completion.chunk")
+    usage = {"usage": None} if asked.with_usage else {}
+
+    def chunk(delta: Mapping[str, str], reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return _data(head | usage | {"choices": [choice]})
+
+    yield chunk({"role": "assistant", "content": ""})
+    try:
+        async with aclosing(coming):
+            async for one in coming:
+                if isinstance(one, Quiet):
+                    yield ": keep-alive\n\n"
+                for delta in answer.deltas(one):
+                    yield chunk(delta)
+    except DetentError as error:
+        answer.fault = f"{UNREADABLE} ({type(error).__name__})"
+    if answer.fault:
+        yield _data(_error_body(500, "run_failed", answer.fault))
+        return
+    yield chunk({}, answer.finish_reason)
+    if asked.with_usage:
+        yield _data(head | {"choices": [], "usage": usage_data(answer.usage)})
+    yield "data: [DONE]\n\n"

@@ -1,0 +1,164 @@
+"""What OpenAI's clients say and are told: messages read, and a run put into words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from detent.adapters.faces.entrance import TurnedAwayError
+from detent.adapters.faces.following import Followed, Left, Spoken
+from detent.adapters.web.shown import visible
+from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
+from detent.core.chat.replies import Usage
+from detent.core.control.pending import PendingCall
+from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
+from detent.core.run.run import Run
+from detent.core.tools.masking import masked
+from detent.ports.hosting import HostedRun
+
+SHOWN_MAX = 500
+"""How much of a tool's result is shown as work; questions are shown whole."""
+REASONS = {"length": "length", "content_filter": "content_filter", "refusal": "content_filter"}
+"""Why a client is told that an answer is over, where it is not "stop"."""
+
+
+def _malformed(text: str) -> TurnedAwayError:
+    return TurnedAwayError(400, "invalid_request", text)
+
+
+def said_in(body: Any) -> list[ChatMessage]:
+    """What users and assistants have said, to a user's last message.
+
+    Instructions of a client are left out: an agent has its own. Raises TurnedAwayError.
+    """
+    if not isinstance(body, dict) or not isinstance(body.get("model"), str):
+        raise _malformed("expected an object with a 'model', the name of an agent")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        raise _malformed("expected 'messages', a list of objects")
+    makers: Mapping[str, Callable[[str], ChatMessage]] = {
+        "user": ChatMessage.from_user,
+        "assistant": ChatMessage.from_assistant,
+    }
+    said = [
+        makers[one["role"]](_text_in(one.get("content")))
+        for one in messages
+        if isinstance(one.get("role"), str) and one["role"] in makers
+    ]
+    while said and not said[-1].is_from("user"):
+        said.pop()
+    if not said:
+        raise _malformed("expected a message of the user among 'messages'")
+    return said
+
+
+def _text_in(content: object) -> str:
+    match content:
+        case str():
+            return content
+        case None:
+            return ""
+        case list():
+            return "\n".join(map(_part_text, content))
+        case _:
+            raise _malformed("the content of a message is a text or a list of parts")
+
+
+def _part_text(part: object) -> str:
+    match part:
+        case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
+            return text
+        case _:
+            raise _malformed("of the parts of a message only texts can be read")
+
+
+def in_code(value: object) -> str:
+    """JSON in a block of code of Markdown, out of which nothing leads."""
+    text = json.dumps(value, ensure_ascii=False, default=repr).replace("`", "\\u0060")
+    return f"```json\n{visible(text)}\n```"
+
+
+def question_text(call: PendingCall, inbox_url: str) -> str:
+    """What a person is told of a call that waits for them."""
+    what = in_code({"tool": call.tool_name, "arguments": dict(call.to_dict()["arguments"])})
+    where = "in the inbox"
+    if inbox_url:
+        path = f"question/{quote(call.digest, safe='')}/{quote(call.run_id, safe='')}"
+        where = f"here: {inbox_url}/{path}"
+    return f"This waits for a decision:\n\n{what}\n\nDecide {where}"
+
+
+class Answer:
+    """A run in words, in the pieces that a client is sent.
+
+    Attributes:
+        finish_reason: why it is over.
+        usage: the tokens of the run.
+        fault: why there is no answer; "" where there is one.
+    """
+
+    def __init__(self, inbox_url: str) -> None:
+        self._inbox_url = inbox_url
+        self._message = ""
+        self._has_text = False
+        self.finish_reason, self.usage, self.fault = "stop", Usage(), ""
+
+    def deltas(self, followed: Followed) -> Iterator[Mapping[str, str]]:
+        """What a client is told of what has come."""
+        match followed:
+            case Spoken(text=text, is_thought=True):
+                yield {"reasoning_content": text}
+            case Spoken(message, text):
+                gap = "\n\n" if self._has_text and message != self._message else ""
+                self._message, self._has_text = message, True
+                yield {"content": gap + text}
+            case ToolCall():
+                what = json.dumps(masked(followed.arguments, followed.secret), default=repr)
+                yield {"reasoning_content": visible(f"\n{followed.tool_name} {what}\n")}
+            case ToolCallResult():
+                yield {"reasoning_content": visible(f"\n-> {followed.text[:SHOWN_MAX]}\n")}
+            case Left(hosted):
+                yield from self._left(hosted)
+            case _:
+                pass
+
+    def _left(self, hosted: HostedRun) -> Iterator[Mapping[str, str]]:
+        self.usage = hosted.run.usage
+        self._ended(hosted.run)
+        texts = [question_text(call, self._inbox_url) for call in hosted.pending]
+        if isinstance(hosted.run.outcome, Cancelled):
+            texts.append("The run was cancelled.")
+        for text in texts:
+            gap = "\n\n" if self._has_text else ""
+            self._has_text = True
+            yield {"content": gap + text}
+
+    def _ended(self, run: Run[Any]) -> None:
+        match run.outcome:
+            case Finished(exit_reason=reason):
+                self.finish_reason = REASONS.get(reason, "stop")
+            case Exhausted():
+                self.finish_reason = "length"
+            case Failed(failure):
+                cause = getattr(failure, "cause", "tool_failure")
+                self.fault = f"run {run.id} has failed: {cause}"
+            case _:
+                pass
+
+
+def usage_data(usage: Usage) -> dict[str, Any]:
+    """Tokens, as OpenAI counts them."""
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+def joined(deltas: Sequence[Mapping[str, str]], name: str) -> str:
+    """The whole of one sort of what was told."""
+    return "".join(delta.get(name, "") for delta in deltas)

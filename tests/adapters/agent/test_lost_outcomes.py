@@ -1,0 +1,152 @@
+"""A driver that has lost its run while a tool was at work: what it knows is heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    ToolCall,
+    tool,
+)
+from detent.journals import DirectoryJournal, Journal
+from detent.ports.journal import JournalConflictError
+
+PAY = ToolCall("pay", {"amount": 5}, "c1")
+
+
+class Till:
+    """A tool that is at work until it is let go, and what came of it."""
+
+    def __init__(self, journal: Journal, *, fails: bool = False) -> None:
+        self.journal, self.fails = journal, fails
+        self.begun, self.go_on = Event(), Event()
+        self.paid: list[int] = []
+        self.raised: list[BaseException] = []
+
+    def agent(self, *script: Any, outer: tuple[Any, ...] = ()) -> Agent[Any, Any]:
+        """An agent with the tool, or with an agent inside that has it."""
+
+        @tool
+        def pay(amount: int) -> str:
+            """Pay."""
+            self.begun.set()
+            assert self.go_on.wait(30)
+            self.paid.append(amount)
+            if self.fails:
+                raise ValueError("the till is empty")
+            return "paid"
+
+        if not outer:
+            model = ScriptedChatGenerator(*script)
+            return Agent(chat_generator=model, tools=[pay], journal=self.journal)
+        inner = Agent(chat_generator=ScriptedChatGenerator(*script), tools=[pay])
+        helper = AgentTool(inner, name="helper", description="Helps.")
+        model = ScriptedChatGenerator(*outer)
+        return Agent(chat_generator=model, tools=[helper], journal=self.journal)
+
+    def lose(self, drive: Callable[[], object], take: Callable[[], object]) -> None:
+        """Somebody else takes up the run in the middle of the call; then the call ends."""
+
+        def driving() -> None:
+            try:
+                drive()
+            except BaseException as error:  # noqa: BLE001 - the test looks at it
+                self.raised.append(error)
+
+        thread = Thread(target=driving)
+        thread.start()
+        assert self.begun.wait(30)
+        take()
+        self.go_on.set()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(params=["memory", "directory", "sqlite"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
+    """A store of each kind that needs no server."""
+    made: dict[str, Callable[[], Journal]] = {
+        "memory": MemoryJournal,
+        "directory": lambda: DirectoryJournal(tmp_path / "runs"),
+        "sqlite": lambda: SQLiteJournal(tmp_path / "runs.db"),
+    }
+    return made[request.param]()
+
+
+def taken(agent: Agent[Any, Any]) -> None:
+    """Somebody takes up the run, and finds that a human must say what became of the call."""
+    assert agent.resume("r", take_over=True).pending
+    assert len(agent.pending("r")) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_nobody_is_asked_what_somebody_knows(journal: Journal, is_async: bool) -> None:  # noqa: FBT001 - a case
+    """The question goes away, and the run goes on with what really happened."""
+    till = Till(journal)
+    first, second = till.agent(PAY, "Done."), till.agent("Done.")
+
+    def drive() -> object:
+        if is_async:
+            return asyncio.run(first.run_async("Pay.", run_id="r"))
+        return first.run("Pay.", run_id="r")
+
+    till.lose(drive, lambda: taken(second))
+
+    assert isinstance(till.raised[0], JournalConflictError)
+    assert second.pending("r") == ()
+    result = second.resume("r")
+    assert result.messages[-2].tool_call_results[0].text == "paid"
+    assert till.paid == [5]
+
+
+def test_a_failure_is_known_as_well(journal: Journal) -> None:
+    """The model is told, and nobody."""
+    till = Till(journal, fails=True)
+    second = till.agent("Done.")
+
+    till.lose(lambda: till.agent(PAY, "x").run("Pay.", run_id="r"), lambda: taken(second))
+
+    assert second.pending("r") == ()
+    (result,) = second.resume("r").messages[-2].tool_call_results
+    assert result.error
+    assert "the till is empty" in result.text
+
+
+def test_an_agent_inside_is_told_too(journal: Journal) -> None:
+    """It happened inside: its call is heard where it was made."""
+    till = Till(journal)
+    first = till.agent(PAY, "ok", outer=(ToolCall("helper", {"task": "pay"}, "c0"), "x"))
+    second = till.agent("ok", outer=("Done.",))
+
+    till.lose(lambda: first.run("Pay.", run_id="r"), lambda: taken(second))
+
+    assert second.pending("r") == ()
+    assert second.resume("r").text == "Done."
+    assert till.paid == [5]
+
+
+def test_what_a_human_has_decided_meanwhile_counts(journal: Journal) -> None:
+    """They had the call rejected: the model knows that it was not run, and hears nothing else."""
+    till = Till(journal)
+    second = till.agent("Done.")
+
+    def take() -> None:
+        taken(second)
+        (call,) = second.pending("r")
+        second.decide("r", call.reject("leave it"))
+
+    till.lose(lambda: till.agent(PAY, "x").run("Pay.", run_id="r"), take)
+
+    result = second.resume("r")
+    assert "leave it" in result.messages[-2].tool_call_results[0].text
