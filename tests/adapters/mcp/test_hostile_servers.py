@@ -6,9 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import StdioServerParameters
 
@@ -155,3 +158,60 @@ def test_closing_ends_a_server_that_does_not_listen(peer: Make, tmp_path: Path) 
 
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def endless(kind: str, encoding: str = "") -> Callable[[BaseHTTPRequestHandler], None]:
+    """Answers by HTTP without an end."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", kind)
+        handler.send_header("transfer-encoding", "chunked")
+        if encoding:
+            handler.send_header("content-encoding", encoding)
+        handler.end_headers()
+        with suppress(OSError):
+            while True:
+                handler.wfile.write(b"fa00\r\n" + b"x" * 0xFA00 + b"\r\n")
+
+    return play
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        endless("application/json"),
+        endless("text/event-stream"),
+        endless("application/json", encoding="gzip"),
+        endless("text/html"),
+    ],
+    ids=["body", "event", "packed", "page"],
+)
+def test_an_answer_by_http_has_an_end(serve: Callable[..., str], play: object) -> None:
+    """A body, an event, and what would grow as it is unpacked."""
+    began = time.perf_counter()
+
+    with pytest.raises(MCPServerError, match="the MCP server far cannot be talked to"):
+        MCPToolset(serve(play), name="far", message_max=1_000_000, connect_timeout_s=20).warm_up()
+
+    assert time.perf_counter() - began < 10
+
+
+def test_headers_and_auth_are_sent_and_not_told(serve: Callable[..., str]) -> None:
+    """Not even where the server turns them away."""
+    sent: list[str | None] = []
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        sent.extend(handler.headers[name] for name in ("x-key", "authorization"))
+        handler.send_response(403)
+        handler.send_header("content-length", "0")
+        handler.end_headers()
+
+    url = f"{serve(play)}/mcp?token=s3cret"
+    auth = httpx2.BasicAuth("ann", "s3cret")
+    toolset = MCPToolset(url, headers={"x-key": "s3cret"}, auth=auth)
+    with pytest.raises(MCPServerError) as raised:
+        toolset.warm_up()
+
+    assert sent[:2] == ["s3cret", "Basic YW5uOnMzY3JldA=="]
+    assert "s3cret" not in f"{raised.value} {toolset!r} {vars(toolset)}"

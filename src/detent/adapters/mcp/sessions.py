@@ -30,7 +30,7 @@ ROUNDS_MAX = 10
 POLL_S = 0.25
 """How long to wait before a server is asked again that has asked for time."""
 
-CLOSE_S = 10.0
+CLOSE_S = 5.0
 
 NOT_RUN = frozenset(
     {
