@@ -19,11 +19,12 @@ from detent import (
     AgentResult,
     ChatMessage,
     HITLBreakpointException,
+    MemoryJournal,
     ScriptedChatGenerator,
     ToolCall,
     ToolDefinitionError,
 )
-from detent.approvals import ConfirmationUIResult
+from detent.approvals import ConfirmationUIResult, DecisionRefusedError
 from detent.mcp import AskUnlessReadOnly, MCPProgress, MCPTool, MCPToolset
 
 Make = Callable[..., MCPToolset]
@@ -485,3 +486,43 @@ def test_a_tool_that_changes_in_a_run_is_not_called(connect: Make, mode: str) ->
 
     assert "it has changed, and was not called" in refused
     assert ran == ["work"]
+
+
+@pytest.mark.parametrize("other", ["hints", "version", "nothing"])
+def test_a_yes_is_for_all_that_a_server_has_said(connect: Make, other: str) -> None:
+    """What its words do not tell, its hints or its version may: then it is asked about anew."""
+    ran: list[str] = []
+
+    def work() -> str:
+        """Work."""
+        ran.append("work")
+        return "done"
+
+    def server(version: str, **hints: bool) -> MCPServer:
+        made = MCPServer("it", version=version)
+        made.add_tool(work, annotations=types.ToolAnnotations(**hints))
+        return made
+
+    later = {"hints": server("1", destructive_hint=False), "version": server("2")}
+    journal = MemoryJournal()
+
+    def agent(it: MCPServer) -> Agent[Any, Any]:
+        toolset = connect(it)
+        toolset.warm_up()
+        rules = {"it__work": AskUnlessReadOnly()}
+        script = model(("it__work", {}))
+        return Agent(
+            chat_generator=script, tools=toolset, journal=journal, confirmation_strategies=rules
+        )
+
+    with pytest.raises(HITLBreakpointException) as stop:
+        agent(server("1")).run("go", run_id="r")
+    after = agent(later.get(other, server("1")))
+    yes = stop.value.pending[0].confirm()
+
+    if other == "nothing":
+        assert after.decide("r", yes) == ()
+    else:
+        with pytest.raises(DecisionRefusedError, match="the tool itself has changed"):
+            after.decide("r", yes)
+    assert ran == []
