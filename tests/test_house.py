@@ -18,7 +18,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 KINDS_OF_CHANGE = {kind["directory"] for kind in PYPROJECT["tool"]["towncrier"]["type"]}
-OPTIONAL_MODULES = {"click", "httpx", "opentelemetry", "platformdirs", "rich", "xllamacpp"}
+OPTIONAL_MODULES = {"click", "httpx", "mcp", "opentelemetry", "platformdirs", "rich", "xllamacpp"}
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 

@@ -38,7 +38,7 @@ SUBJECTS = [
 DOORS = [detent, *SUBJECTS]
 ROOT_NAMES_MAX = 120
 HEAVY = {
-    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs"),
+    *("asyncio", "attr", "cattrs", "click", "httpx", "jsonschema_rs", "mcp"),
     *("opentelemetry", "returns", "rich", "typeguard", "xllamacpp"),
 }
 

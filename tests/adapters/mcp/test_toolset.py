@@ -25,7 +25,6 @@ from detent import (
     SQLiteJournal,
     ToolCall,
 )
-from detent.adapters.mcp import connection
 from detent.approvals import AskIfLabelled, DecisionRefusedError
 from detent.mcp import MCPServerError, MCPToolset
 
@@ -186,8 +185,7 @@ def test_a_tool_that_changes_while_a_question_waits_is_not_called(log: Path) -> 
         found = Agent(chat_generator=model, tools=[pay]).run("?")
     ((text, is_error),) = answers(found.messages)
     assert is_error
-    assert "'pay' of the MCP server" in text
-    assert "has changed, and was not called" in text
+    assert "has another tool 'pay' by now: it has changed, and was not called" in text
     assert done(log) == ["die"]
 
 
@@ -230,14 +228,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("program", HOSTILE.values(), ids=HOSTILE)
-def test_a_server_that_is_none_is_a_clear_error(
-    program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_is_none_is_a_clear_error(program: str) -> None:
     """In the time that a server has, naming it; and nothing of it stays."""
-    monkeypatch.setattr(connection, "CONNECT_S", 0.5)
     server = StdioServerParameters(command=sys.executable, args=["-c", program])
     with pytest.raises(MCPServerError, match="MCP server bad"):
-        MCPToolset(server, name="bad").__enter__()
+        MCPToolset(server, name="bad", connect_timeout_s=0.5).__enter__()
 
 
 def test_a_server_that_is_not_there_is_a_clear_error() -> None:

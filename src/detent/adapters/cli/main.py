@@ -24,6 +24,7 @@ from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools
+from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.group import runs
@@ -108,6 +109,7 @@ def main() -> None:
 main.add_command(models)
 main.add_command(runs)
 main.add_command(serve)
+main.add_command(mcp)
 
 
 @main.command()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("detent.serve")
 WEB = "127.0.0.1:8000"
+TOKENS = "say by --token-file FILE who may sign in, or "
 LEAVE_S = 3
 """So long a page that follows a run is waited for at the end."""
 
@@ -87,7 +88,7 @@ def serve(
     """
     agents = agents_by_name(app)
     host = LocalHost(
-        *(agents, _journal(agents, journal)), limits=HostLimits(running=running), drain_s=drain
+        *(agents, journal_of(agents, journal)), limits=HostLimits(running=running), drain_s=drain
     )
     if web is None and token_file is not None:
         raise click.UsageError("--token-file is for --web: who may sign in to the page")
@@ -95,7 +96,11 @@ def serve(
     LOGGER.setLevel(logging.INFO)
     LOGGER.info("begins, with %s", ", ".join(map(repr, sorted(agents))))
     people = None if token_file is None else people_in(token_file)
-    with nullcontext() if web is None else _listening(web, has_people=bool(people)) as listener:
+    with (
+        nullcontext()
+        if web is None
+        else listening("--web", web, has_people=bool(people)) as listener
+    ):
         number = asyncio.run(_served(host, listener, people))
     LOGGER.info("has ended")
     if number == signal.SIGINT:
@@ -169,7 +174,7 @@ class _Pages:
             await self._task
 
 
-def _journal(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journal:
+def journal_of(agents: Mapping[str, Agent[Any, Any]], url: str | None) -> Journal:
     """The journal that is named, or the one that the agents have.
 
     RULE: an agent's own journal is never left for another: it may seal or redact what is written.
@@ -210,22 +215,24 @@ def people_in(path: Path) -> Tokens:
 
 
 @contextmanager
-def _listening(place: str, *, has_people: bool) -> Generator[socket.socket]:
+def listening(option: str, place: str, *, has_people: bool = False) -> Generator[socket.socket]:
     """A socket at ``HOST:PORT``; without people who sign in, for this machine alone."""
     name, _, digits = place.rpartition(":")
     name = name.strip("[]") or "127.0.0.1"
     if not digits.isdecimal() or int(digits) > 65535:  # noqa: PLR2004 - the highest port
-        raise click.UsageError(f"--web {place}: expected HOST:PORT, such as {WEB}")
+        raise click.UsageError(f"{option} {place}: expected HOST:PORT, such as {WEB}")
     if not (has_people or _is_loopback(name)):
         raise click.UsageError(
-            f"--web {place} would let in everybody who reaches this machine: say by --token-file "
-            f"FILE who may sign in, or listen on {WEB}"
+            f"{option} {place} would let in everybody who reaches this machine: "
+            f"{TOKENS if option == '--web' else ''}listen on {WEB}"
         )
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
         listener = socket.create_server((name, int(digits)), family=family)
     except OSError as error:
-        raise click.ClickException(f"--web: cannot listen on {place}: {error.strerror}") from error
+        raise click.ClickException(
+            f"{option}: cannot listen on {place}: {error.strerror}"
+        ) from error
     with listener:
         yield listener
 

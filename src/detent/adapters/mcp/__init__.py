@@ -1,4 +1,1 @@
-"""The Model Context Protocol: tools of servers that others wrote, by its own SDK.
-
-https://modelcontextprotocol.io/specification
-"""
+"""The Model Context Protocol: tools of other people's servers, and a server of one's own."""

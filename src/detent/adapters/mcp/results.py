@@ -1,70 +1,64 @@
-"""Results: what a tool of an MCP server has given, as parts of a message."""
+"""What a server's tool has given, as parts of a message."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from detent.core.chat.messages import FileContent, ImageContent, TextContent
-from detent.core.errors import DetentError
+from detent.adapters.mcp.faults import MCPToolError
+from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
+from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent
+from detent.core.schema.validation import Validator
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, ContentBlock, EmbeddedResource
+    import mcp_types as types
 
-Part: TypeAlias = TextContent | ImageContent | FileContent
+FAULTS_MAX = 3
+
+RESULT_MAX = 4_000_000
+"""How many characters a result may have, files and all."""
 
 
-class MCPToolError(DetentError):
-    """A tool of an MCP server says that it has failed. The text is the server's."""
+def parts_of(result: types.CallToolResult, schema: object = None) -> str | list[ResultPart]:
+    """The result as text, or as parts.
 
-
-def value_of(result: CallToolResult, most: int) -> str | list[Part]:
-    """A text, where the result is nothing else; its parts where it is more.
-
-    Args:
-        result: what the server has answered.
-        most: how many characters it may have, files and all.
+    A server says a structured result as text, too: where it does not, here is its JSON.
 
     Raises:
-        MCPToolError: the server says that the call has failed, or its answer is too long.
+        MCPToolError: the tool says that it has failed, or the result is not what the server's own
+            schema says, or is damaged.
     """
-    parts: list[Part] = [_part(block) for block in result.content]
+    parts: list[ResultPart] = [_part(block) for block in result.content]
     if not parts and result.structured_content is not None:
         parts = [TextContent(json.dumps(result.structured_content, ensure_ascii=False))]
-    size = sum(map(_size, parts))
-    if size > most:
-        raise MCPToolError(f"the answer has {size} characters, and at most {most} are taken")
+    if (size := sum(map(_size, parts))) > RESULT_MAX:
+        raise MCPToolError(f"the answer has {size} characters, and at most {RESULT_MAX} are taken")
     texts = [part.text for part in parts if isinstance(part, TextContent)]
     if result.is_error:
-        raise MCPToolError("\n".join(texts) or "the tool has failed, and says no more")
+        raise MCPToolError("\n".join(texts) or "it failed, and does not say why")
+    if schema is not None:
+        _require_fit(result.structured_content, schema)
     return "\n".join(texts) if len(texts) == len(parts) else parts
 
 
-def _part(block: ContentBlock) -> Part:
+def _part(block: types.ContentBlock) -> ResultPart:
     match block.type:
         case "text":
             return TextContent(block.text)
         case "image":
-            return ImageContent(block.data, block.mime_type)
+            return ImageContent(_base64(block.data), block.mime_type)
         case "audio":
-            return FileContent(block.data, block.mime_type)
-        case "resource":
-            return _resource(block)
+            return FileContent(_base64(block.data), block.mime_type)
         case "resource_link":
-            return TextContent(" ".join(filter(None, (block.name, block.uri, block.description))))
+            told = filter(None, (block.name, block.uri, block.description))
+            return TextContent(" ".join(told))
+        case "resource":
+            return _resource(block.resource)
 
 
-def _resource(block: EmbeddedResource) -> Part:
-    from mcp_types import TextResourceContents
-
-    held = block.resource
-    if isinstance(held, TextResourceContents):
-        return TextContent(f"{held.uri}\n{held.text}")
-    mime_type = held.mime_type or "application/octet-stream"
-    return FileContent(held.blob, mime_type, held.uri.rsplit("/", 1)[-1] or None)
-
-
-def _size(part: Part) -> int:
+def _size(part: ResultPart) -> int:
     match part:
         case TextContent():
             return len(part.text)
@@ -72,3 +66,33 @@ def _size(part: Part) -> int:
             return len(part.base64_image)
         case FileContent():
             return len(part.base64_data)
+
+
+def _resource(found: types.TextResourceContents | types.BlobResourceContents) -> ResultPart:
+    blob: str | None = getattr(found, "blob", None)
+    if blob is None:
+        return TextContent(f"{found.uri}\n{getattr(found, 'text', '')}")
+    name = urlsplit(str(found.uri)).path.rpartition("/")[2]
+    kind = found.mime_type or "application/octet-stream"
+    if kind.startswith("image/"):
+        return ImageContent(_base64(blob), kind)
+    return FileContent(_base64(blob), kind, name or None)
+
+
+def _base64(text: str) -> str:
+    try:
+        b64decode(text, validate=True)
+    except ValueError:
+        raise MCPToolError("a part of its result is no base64") from None
+    return text
+
+
+def _require_fit(value: Any, schema: object) -> None:
+    """Raise MCPToolError where a result is not what the server's own schema says."""
+    try:
+        faults = Validator(plain_schema(schema)).faults(value, "the result")
+    except (SchemaRefusedError, ValueError):
+        return  # the schema of a result is a help; one that is none takes nothing from the result
+    if faults:
+        told = "; ".join(faults[:FAULTS_MAX])
+        raise MCPToolError(f"its result is not what its server says that it is: {told}")

@@ -2,70 +2,118 @@
 
 from __future__ import annotations
 
-import logging
-import re
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from importlib.util import find_spec
+from hashlib import sha256
+from importlib.metadata import version
+from math import inf
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from urllib.parse import urlsplit
 
-from detent.adapters.mcp.connection import Connection, MCPServerError
-from detent.adapters.mcp.results import MCPToolError, Part, value_of
+from attrs import frozen
+
+from detent.adapters.mcp.definitions import (
+    Definition,
+    Listing,
+    MCPTool,
+    ToolRule,
+    missing,
+    tools_of,
+)
+from detent.adapters.mcp.faults import MCPServerError, require_sdk
+from detent.adapters.system.threads_and_loops import in_background
 from detent.adapters.tools.toolsets import Toolset
-from detent.core.errors import ToolDefinitionError
+from detent.core.chat.messages import ResultPart
+from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
+from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
-from detent.core.tools.version import hashed
+from detent.core.values.frozen import thaw
+from detent.ports.chat import AsyncChatGenerator, ChatGenerator
+from detent.ports.confirmation import ConfirmationUI
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp import Client, StdioServerParameters
     from mcp.client import Transport
+    from mcp.client.session import MessageHandlerFnT
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
-    from mcp_types import Tool as ServerTool
+
+    from detent.adapters.mcp.asking import Answering
+
+MESSAGE_MAX = 16 * 1024 * 1024
+"""How many bytes one message of a server may have, unless said otherwise."""
 
 Address: TypeAlias = "str | StdioServerParameters | Transport | Server[Any] | MCPServer"
-"""Where a server is: a URL, a command, a transport of the SDK, or a server in this process."""
-
-LOGGER = logging.getLogger("detent.mcp")
-PAGES_MAX, TOOLS_MAX = 100, 1_000
-"""How many pages and tools are read of a server's list."""
-RESULT_MAX = 4_000_000
-"""How many characters an answer may have."""
-NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.:-]")
+"""Where a server is: a URL, a command, a transport of the SDK, or a server in this process. A
+transport serves one connection: hand over a function that makes it."""
 
 
-class ToolChangedError(MCPServerError):
-    """A tool of a server is another one than the agent knows, and was not called."""
+@frozen
+class MCPProgress:
+    """How far a call is, as its server says: a claim.
+
+    Attributes:
+        server: what the toolset calls the server.
+        tool: what the agent calls the tool.
+        call: the call's `IdempotencyKey`.
+        progress: how much is done.
+        total: of how much; None where that is not known.
+        message: in words.
+    """
+
+    server: str
+    tool: str
+    call: str
+    progress: float
+    total: float | None = None
+    message: str | None = None
 
 
 class MCPToolset(Toolset):
-    """The tools of a server that speaks the Model Context Protocol.
+    """The tools of an MCP server, over stdio, over streamable HTTP, or in this process.
 
     It connects at the begin of a ``with`` block, or when an agent warms up, and again when the
-    server has gone away. What the tools
-    bring is labelled "untrusted", and what the server says of their effects is a claim, that
-    counts only with `trust_hints`.
+    server has gone away; an agent looks at the beginning of each run what there is then. It serves
+    blocking and async agents at the same time: the connection lives in an event loop of its own.
+    Whoever makes it closes it: by `close`, or by ``with``.
 
-    A tool's version covers the server, the name, the description and the schema: a server that
-    changes one of them after somebody has confirmed a call has that question asked anew.
+    What a server says of itself is a claim. Its results bear the label "untrusted"; its hints count
+    for nothing unless `trust_hints` says so. What a human approves is bound to the server, to what
+    it says that it is, and to the whole definition of the tool: if any of it changes, the call is
+    asked about again, or, where it has begun already, is not made.
+
+    Attributes:
+        name: what the server is called here.
+        left_out: why each tool of the server that cannot be used is left out, by its name.
 
     Args:
-        server: a URL, ``StdioServerParameters(command=…, args=[…])`` of the SDK, a transport of it,
-            e.g. ``streamable_http_client(url, http_client=…)`` with headers or OAuth, or a server
-            object in this process. A transport serves one connection: hand over a function that
-            makes it, to have it made anew.
-        name: what the server is called in errors, and in the version of its tools; without it what
-            the address says.
+        server: its URL, ``StdioServerParameters(command=…, args=[…])`` of the SDK, a server in this
+            process, or a function that makes a transport of the SDK, or any of these.
+        name: what it is called in errors and questions, and in the version of its tools; without it
+            what the address says.
         prefix: what the names of its tools begin with here: two servers may have the same names.
         only: the names of the tools that are taken, as the server calls them; None is all.
-        trust_hints: whether to believe the server that a tool only reads, or may be repeated: then
-            it is run again where it is not known how it went.
-        labels: what its results bring along.
-        timeout_s: how many seconds one call may take; None is no limit.
+        trust_hints: whether what the server says of its tools counts: that one changes nothing
+            (`MCPTool.is_read_only`), or may be called twice (then ``on_unknown`` is "rerun").
+        labels: what the results bring along.
+        headers: sent with each HTTP request, such as an authorization.
+        auth: of httpx2: for OAuth the SDK's `OAuthClientProvider`.
+        ui: who answers what the server asks; without it, it cannot ask.
+        sampling: the model that the server may ask, each time that the `ui` allows it; without it,
+            it may ask none.
+        on_progress: is told how far calls are, in the event loop of the connection.
+        connect_timeout_s: seconds that connecting and listing may take.
+        timeout_s: seconds that a call may take, with all that is asked meanwhile; None is no limit.
+        message_max: bytes that one message of the server may have.
+        mode: of the SDK: which era of the protocol to speak.
 
     Raises:
-        ImportError: the extra is missing: ``pip install 'detent[mcp]'``.
+        ValueError: an option does not fit the others.
+        TypeError: `only` is one text.
+        ImportError: the SDK is not installed: the extra ``mcp`` brings it.
     """
 
     def __init__(
@@ -77,19 +125,49 @@ class MCPToolset(Toolset):
         only: Iterable[str] | None = None,
         trust_hints: bool = False,
         labels: Iterable[str] = ("untrusted",),
+        headers: Mapping[str, str] | None = None,
+        auth: httpx2.Auth | None = None,
+        ui: ConfirmationUI | None = None,
+        sampling: ChatGenerator | AsyncChatGenerator | None = None,
+        on_progress: Callable[[MCPProgress], object] | None = None,
+        connect_timeout_s: float = 30.0,
         timeout_s: float | None = 60.0,
+        message_max: int = MESSAGE_MAX,
+        mode: Literal["auto", "legacy"] = "auto",
     ) -> None:
         super().__init__()
-        if find_spec("mcp") is None:
-            raise ImportError("MCP needs its SDK: pip install 'detent[mcp]'", name="mcp")
+        _require(ui, sampling, only, connect_timeout_s)
+        names = None if only is None else frozenset(only)
         self.name = name or _name_of(server)
-        self.left_out: dict[str, str] = {}
-        self._server, self._prefix = server, prefix
-        self._only = None if only is None else frozenset(only)
-        self._trusts, self._labels, self._timeout_s = trust_hints, tuple(labels), timeout_s
-        self._connection = Connection(self.name, self._client, self._outdate)
-        self._known: dict[str, str] = {}  # the digest of each tool, as the agent knows it
-        self._is_current = False
+        self._rule = ToolRule(self.name, prefix, names, trust_hints, timeout_s, tuple(labels))
+        self._on_progress = on_progress
+        self._listed: tuple[MCPTool, ...] = ()
+        self.left_out: Mapping[str, str] = {}
+        from detent.adapters.mcp.asking import Answering
+        from detent.adapters.mcp.sessions import Line, Way
+
+        answering = Answering(self.name, ui, sampling)
+        reach = _Reach(server, headers, auth, message_max, mode, answering)
+        identity = (self.name, _name_of(server))
+        self._line = Line(Way(self.name, identity, reach.client, connect_timeout_s, self._take))
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools that the server offered when it was last asked, and those that were added."""
+        return iter((*self._listed, *self._tools))
+
+    def warm_up(self) -> None:
+        """Connect, and look which tools there are.
+
+        Raises:
+            MCPServerError: that does not work, or the server lacks a tool that is wanted.
+        """
+        session = in_background(self._line.session()).result()
+        if lacking := missing(self._rule.only, session.listing):
+            raise MCPServerError(self.name, f"has no tools {lacking}")
+
+    def close(self) -> None:
+        """End the connection, and the server if it is a process of ours. A later call connects."""
+        in_background(self._line.close()).result()
 
     def __enter__(self) -> Self:
         """Connect: an agent whose rules name a tool must know it from its beginning."""
@@ -100,161 +178,92 @@ class MCPToolset(Toolset):
             raise
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Tool]:
-        """The tools, in the server's order; asked for anew where they may be others by now."""
-        if self._known and not self._is_current:
-            self.warm_up()
-        return super().__iter__()
+    def _take(self, listing: Listing) -> None:
+        self._listed, self.left_out = tools_of(listing, self._rule, self._function)
 
-    def warm_up(self) -> None:
-        """Connect, and ask what tools there are.
+    def _function(self, definition: Definition) -> ToolFunction:
+        """What calls a tool, from any event loop."""
+        from detent.adapters.mcp.results import parts_of
+        from detent.adapters.mcp.sessions import Asked
 
-        Raises:
-            MCPServerError: the server cannot be reached.
-            ToolDefinitionError: two of its tools have one name here.
-        """
-        listed = self._connection.begin(self._listed).result()
-        self._tools = list(self._made(listed))
-        self._known = {one.name: _digest(one) for one in listed}
-        self._is_current = True
+        async def call_at_server(
+            *, detent_call: IdempotencyKey = NO_KEY, **arguments: object
+        ) -> str | list[ResultPart]:
+            key = sha256(detent_call.encode()).hexdigest() if detent_call else ""
+            told = partial(self._told, definition.name, detent_call)
+            given = cast("dict[str, Any]", thaw(arguments))
+            asked = Asked(definition, given, key, told)
+            result = await asyncio.wrap_future(in_background(self._line.call(asked)))
+            return parts_of(result, definition.data.get("outputSchema"))
 
-    def close(self) -> None:
-        """End the connection. A later call begins another."""
-        self._connection.close()
+        return call_at_server
 
-    def _client(self) -> Client:
+    def _told(
+        self, tool: str, call: str, progress: float, total: float | None, message: str | None
+    ) -> None:
+        if self._on_progress is not None:
+            name = f"{self._rule.prefix}{tool}"
+            self._on_progress(MCPProgress(self.name, name, call, progress, total, message))
+
+
+@frozen
+class _Reach:
+    """Where the server is, and how it is spoken to."""
+
+    server: Any
+    headers: Mapping[str, str] | None
+    auth: Any
+    message_max: int
+    mode: Literal["auto", "legacy"]
+    answering: Answering
+
+    def client(self, heard: MessageHandlerFnT) -> Client:
+        """What connects to it."""
         from mcp import Client
+        from mcp_types import Implementation
 
-        server = self._server() if callable(self._server) else self._server
-        return Client(cast(Any, server), message_handler=self._heard)
-
-    async def _heard(self, message: object) -> None:
-        if type(getattr(message, "root", message)).__name__ == "ToolListChangedNotification":
-            self._outdate()
-
-    def _outdate(self) -> None:
-        self._is_current = False
-
-    async def _listed(self, client: Client) -> list[ServerTool]:
-        """All tools of the server."""
-        found: list[ServerTool] = []
-        cursor: str | None = None
-        for _ in range(PAGES_MAX):
-            page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-            found += page.tools
-            cursor = page.next_cursor
-            if cursor is None or len(found) > TOOLS_MAX:
-                break
-        if cursor is not None or len(found) > TOOLS_MAX:
-            raise MCPServerError(f"the MCP server {self.name} lists more than {TOOLS_MAX} tools")
-        return found
-
-    def _made(self, listed: Iterable[ServerTool]) -> Iterator[Tool]:
-        """The tools that can be used; the others are named in `left_out`, and why."""
-        taken: dict[str, str] = {}
-        self.left_out = {}
-        for one in listed:
-            if self._only is not None and one.name not in self._only:
-                continue
-            name = self._prefix + NOT_IN_NAMES.sub("_", one.name)
-            if name in taken:
-                raise ToolDefinitionError(
-                    f"the tools {taken[name]!r} and {one.name!r} of the MCP server {self.name} are "
-                    f"both called {name!r} here: take one of them, by only=…"
-                )
-            taken[name] = one.name
-            try:
-                yield self._tool(name, one)
-            except ToolDefinitionError as error:
-                self.left_out[one.name] = str(error)
-                LOGGER.warning("the tool %r of %s is left out: %s", one.name, self.name, error)
-
-    def _tool(self, name: str, one: ServerTool) -> Tool:
-        hints = one.annotations
-        may_repeat = (
-            self._trusts
-            and hints is not None
-            and bool(hints.read_only_hint or hints.idempotent_hint)
-        )
-        return Tool(
-            name,
-            one.description or one.title or "",
-            {"properties": {}, **one.input_schema},
-            # by position: an argument of the tool may be called as a parameter here
-            partial(_call, self, self.name, one.name),
-            outputs_to_string={"raw_result": True},
-            on_unknown="rerun" if may_repeat else "ask",
-            labels=self._labels,
-            timeout_s=self._timeout_s,
+        return Client(
+            self._target(),
+            cache=None,
+            mode=self.mode,
+            message_handler=heard,
+            client_info=Implementation(name="detent", version=version("detent")),
+            elicitation_callback=self.answering.elicit if self.answering.ui else None,
+            sampling_callback=self.answering.sample if self.answering.sampling else None,
         )
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str | list[Part]:
-        """Call a tool by the name that the server has for it.
+    def _target(self) -> Any:
+        from mcp import StdioServerParameters
 
-        Raises:
-            MCPToolError: the tool has failed, as the server says.
-            ToolChangedError: it is not the tool any more that the agent knows. It was not called.
-            MCPServerError: the server has gone away, or does not keep to the protocol.
-        """
-        return await self._connection.use(partial(self._called, tool, arguments))
+        from detent.adapters.mcp.transports import bounded_http, bounded_stdio
 
-    async def _called(
-        self, tool: str, arguments: Mapping[str, Any], client: Client
-    ) -> str | list[Part]:
-        from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED
-        from pydantic import ValidationError
-
-        try:
-            if not self._is_current:
-                await self._require_same(tool, client)
-            result = await client.call_tool(tool, dict(arguments), self._timeout_s)
-        except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
-                raise  # the connection says what that means
-            raise self._refused(tool, error) from error
-        except ValidationError as error:
-            raise MCPServerError(
-                f"the MCP server {self.name} has answered what the protocol does not have"
-            ) from error
-        return value_of(result, RESULT_MAX)
-
-    def _refused(self, tool: str, error: Exception) -> Exception:
-        return MCPToolError(f"{self.name} refuses the call of {tool!r}: {error!s:.2000}")
-
-    async def _require_same(self, tool: str, client: Client) -> None:
-        """Raise ToolChangedError unless the server still has the tool that the agent knows."""
-        now = {one.name: _digest(one) for one in await self._listed(client)}
-        if now.get(tool) != self._known.get(tool):
-            what = "has changed" if tool in now else "is not there any more"
-            raise ToolChangedError(
-                f"the tool {tool!r} of the MCP server {self.name} {what}, and was not called: "
-                "begin or resume a run, which looks at the tools anew"
-            )
-        if now == self._known:
-            self._is_current = True
-
-
-async def _call(toolset: MCPToolset, server: str, tool: str, /, **arguments: Any) -> object:
-    """The function of each tool. `server` and `tool` are part of its version."""
-    return await toolset.call(tool, arguments)
-
-
-def _digest(one: ServerTool) -> str:
-    return hashed(one.name, one.description, one.title, one.input_schema)
+        server = self.server() if callable(self.server) else self.server
+        if isinstance(server, str):
+            return bounded_http(server, self.headers, self.auth, self.message_max)
+        if isinstance(server, StdioServerParameters):
+            return bounded_stdio(server, self.message_max)
+        return server
 
 
 def _name_of(server: object) -> str:
     """What a server is called by its address, without the parts of it that may be secrets."""
     if isinstance(server, str):
-        from urllib.parse import urlsplit
-
         url = urlsplit(server)
         return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
-    command = getattr(server, "command", None)
-    if isinstance(command, str):
+    if isinstance(command := getattr(server, "command", None), str):
         return PurePath(command).name
     return str(getattr(server, "name", "") or type(server).__name__)
+
+
+def _require(ui: object, sampling: object, only: object, connect_timeout_s: float) -> None:
+    """Raise unless the SDK is there and the options fit each other."""
+    require_sdk()
+    if sampling is not None and ui is None:
+        raise ValueError("sampling needs a ui, which is asked each time before the model is")
+    if isinstance(only, str):
+        raise TypeError(f"only names tools in a list: only=[{only!r}]")
+    if not 0 < connect_timeout_s < inf:
+        raise ValueError(f"connect_timeout_s is a number above 0, got {connect_timeout_s!r}")

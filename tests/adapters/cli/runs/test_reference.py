@@ -23,6 +23,7 @@ def reference() -> str:
     for name, command in group.commands.items():
         parts += [f"## {name}", _help(command, f"detent runs {name}")]
     parts += [SERVE.strip(), _help(main.commands["serve"], "detent serve")]
+    parts += [MCP.strip(), _help(main.commands["mcp"], "detent mcp")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -38,6 +39,14 @@ SERVE = """
 # detent serve
 
 A process that hosts runs. How it is used is told in [Host runs](../how-to/host-runs.md).
+"""
+
+
+MCP = """
+# detent mcp
+
+Agents as tools for clients. How it is used is told in
+[Use tools of an MCP server](../how-to/mcp.md).
 """
 
 

@@ -1,0 +1,143 @@
+"""What a server asks of people and of the model, while it works on a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from inspect import isawaitable
+from typing import Any, cast
+
+import mcp_types as types
+from attrs import field, frozen
+from mcp.client import ClientRequestContext
+
+from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
+from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.core.chat.messages import ChatMessage, ImageContent, TextContent
+from detent.core.chat.replies import ChatReply
+from detent.core.schema.validation import Validator
+from detent.ports.chat import AsyncChatGenerator, ChatGenerator, ChatGeneratorError
+from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
+
+ASKED_MAX = 3
+"""How often a human is asked again whose answer does not fit."""
+
+TOKENS_MAX = 4096
+"""How many tokens a server may have the model write at once."""
+
+DECLINED = types.ErrorData(code=types.INVALID_REQUEST, message="the user has declined")
+
+
+@frozen
+class Answering:
+    """Answers what a server asks, one question after the other."""
+
+    server: str
+    ui: ConfirmationUI | None = None
+    sampling: ChatGenerator | AsyncChatGenerator | None = None
+    _turn: asyncio.Lock = field(factory=asyncio.Lock, init=False, eq=False, repr=False)
+
+    async def elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """What the human says to a question with a form, or with a page to go to."""
+        if isinstance(params, types.ElicitRequestURLParams):
+            said = await self._said("a page to go to", params.message, {"url": params.url})
+            return types.ElicitResult(action=_action(said))
+        try:
+            schema = plain_schema(params.requested_schema)
+            test = Validator(schema)
+        except (SchemaRefusedError, ValueError):
+            return types.ErrorData(code=types.INVALID_PARAMS, message="the form cannot be shown")
+        fields: Mapping[str, Any] = schema.get("properties", {})
+        form = {name: one.get("default") for name, one in fields.items() if one is not True}
+        text = f"{params.message}\n{_described(fields, schema.get('required', ()))}"
+        faults: list[str] = []
+        for _ in range(ASKED_MAX):
+            told = "\n".join([text, *faults])
+            said = await self._said("a question", told, dict(form))
+            content = form if said.new_tool_params is None else said.new_tool_params
+            if (action := _action(said)) != "accept":
+                return types.ElicitResult(action=action)
+            if not (faults := test.faults(content, "the answer")):
+                return types.ElicitResult(action="accept", content=content)
+        return types.ElicitResult(action="cancel")
+
+    async def sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """What the model says, where the human lets it be asked."""
+        messages = [_message(one) for one in params.messages]
+        if params.tools or None in messages:
+            return types.ErrorData(
+                code=types.INVALID_PARAMS, message="only texts and images can be sampled, no tools"
+            )
+        asked = {
+            "system_prompt": params.system_prompt,
+            "messages": [one.model_dump(mode="json", exclude_none=True) for one in params.messages],
+        }
+        said = await self._said("the model", "The server wants to ask the model.", asked)
+        if said.action != "confirm":
+            return DECLINED
+        system = [ChatMessage.from_system(params.system_prompt)] if params.system_prompt else []
+        try:
+            reply = await self._replied([*system, *filter(None, messages)], params.max_tokens)
+        except ChatGeneratorError:
+            return types.ErrorData(code=types.INTERNAL_ERROR, message="the model did not answer")
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(text=reply.message.text or ""),
+            model=str(reply.message.meta.get("model", "unknown")),
+            stop_reason="maxTokens" if reply.finish_reason == "length" else "endTurn",
+        )
+
+    async def _replied(self, messages: list[ChatMessage], tokens: int) -> ChatReply:
+        options = {"max_tokens": max(1, min(tokens, TOKENS_MAX))}
+        if hasattr(self.sampling, "run_async"):
+            waiting = cast(AsyncChatGenerator, self.sampling)
+            return await waiting.run_async(messages, generation_kwargs=options)
+        blocking = cast(ChatGenerator, self.sampling)
+        return await in_a_thread(partial(blocking.run, messages, generation_kwargs=options))
+
+    async def _said(self, what: str, text: str, shown: dict[str, Any]) -> ConfirmationUIResult:
+        ask = partial(
+            cast(ConfirmationUI, self.ui).get_user_confirmation,
+            f"{self.server}: {what}",
+            text,
+            shown,
+        )
+        async with self._turn:
+            said = await in_a_thread(ask)
+            return await said if isawaitable(said) else said
+
+
+def _action(said: ConfirmationUIResult) -> Any:
+    return {"confirm": "accept", "modify": "accept", "reject": "decline"}.get(said.action, "cancel")
+
+
+def _described(fields: Mapping[str, Any], required: Any) -> str:
+    lines: list[str] = []
+    for name, given in fields.items():
+        rules: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        kind = " or ".join(map(str, rules["enum"])) if "enum" in rules else rules.get("type", "any")
+        need = "" if name in required else ", may be left out"
+        note = rules.get("description") or rules.get("title") or ""
+        lines.append(f"{name} ({kind}{need}): {note}")
+    return "\n".join(lines)
+
+
+def _message(given: types.SamplingMessage) -> ChatMessage | None:
+    """As a message of ours; None where a part of it is of no kind that a model reads here."""
+    parts: list[TextContent | ImageContent] = []
+    for block in given.content_as_list:
+        if block.type == "text":
+            parts.append(TextContent(block.text))
+        elif block.type == "image":
+            parts.append(ImageContent(block.data, block.mime_type))
+        else:
+            return None
+    if given.role == "user":
+        return ChatMessage.from_user(content_parts=parts) if parts else None
+    texts = [part.text for part in parts if isinstance(part, TextContent)]
+    return ChatMessage.from_assistant("\n".join(texts)) if len(texts) == len(parts) else None

@@ -1,0 +1,43 @@
+"""Tools without a model: an agent that makes one call, the one that it is told to make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from detent.adapters.agent.agent import Agent
+from detent.core.chat.messages import ChatMessage, ToolCall
+from detent.core.chat.replies import ChatReply
+from detent.core.tools.tool import Tool
+
+
+def agent_of_tools(tools: Iterable[Tool], **options: Any) -> Agent[Any, Any]:
+    """An agent without a model: each run of it makes the one call that it is begun with.
+
+    Such a call has all that a call of an agent has: policies, a question to a human, a journal. It
+    is what `mcp_server` runs for the `tools` that it serves.
+
+    Args:
+        tools: what may be called.
+        options: as for `Agent`, without a model: `confirmation_strategies`, `journal`, `name`…
+    """
+    return Agent(chat_generator=_Caller(), tools=list(tools), **options)
+
+
+def call_message(tool: str, arguments: Mapping[str, Any]) -> str:
+    """What a run of such an agent is begun with."""
+    return json.dumps({"tool": tool, "arguments": dict(arguments)})
+
+
+class _Caller:
+    """Makes the call that the user's message says, and ends once it has a result."""
+
+    async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
+        """The next reply."""
+        last = messages[-1]
+        if last.tool_call_results:
+            return ChatReply(ChatMessage.from_assistant("done"))
+        asked = json.loads(last.text or "")
+        call = ToolCall(asked["tool"], asked["arguments"], "call")
+        return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))

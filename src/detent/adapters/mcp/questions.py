@@ -1,0 +1,60 @@
+"""A call that waits for a human, as a form that a client shows; and what it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+import mcp_types as types
+
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.values.frozen import thaw
+
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "decision": {
+            "type": "string",
+            "title": "Decision",
+            "description": "Whether it may run, exactly as it is shown.",
+            "enum": ["approve", "reject"],
+        },
+        "feedback": {"type": "string", "title": "Feedback", "description": "Why, if you like."},
+    },
+    "required": ["decision"],
+}
+"""What a human fills in: flat, as the protocol has it."""
+
+
+def form_of(call: PendingCall) -> types.ElicitRequest:
+    """The question about a call. What a model or a tool has written cannot pass for the rest."""
+    params = types.ElicitRequestFormParams(message=text_of(call), requested_schema=FORM)
+    return types.ElicitRequest(params=params)
+
+
+def text_of(call: PendingCall) -> str:
+    """The question in words; JSON shows what cannot be seen."""
+    shown: dict[str, object] = {"tool": call.tool_name, "arguments": thaw(call.arguments)}
+    told = {"description": call.description, "reason": call.reason, "state": thaw(call.state)}
+    shown |= {name: value for name, value in told.items() if value}
+    return f"May this run?\n{json.dumps(shown, indent=1)}"
+
+
+def decision_in(
+    call: PendingCall, response: object, by: str | None
+) -> ToolExecutionDecision | None:
+    """The decision in an answer; None if it decides nothing. Only "approve" lets a tool run."""
+    if not isinstance(response, types.ElicitResult):
+        return None
+    content: Mapping[str, Any] = response.content or {}
+    feedback = cast("str | None", content.get("feedback") or None)
+    if response.action == "decline":
+        return call.reject(by=by)
+    match response.action, content.get("decision"):
+        case "accept", "approve":
+            return call.confirm(by=by)
+        case "accept", "reject":
+            return call.reject(feedback if isinstance(feedback, str) else None, by=by)
+        case _:
+            return None

@@ -1,0 +1,110 @@
+"""Schemas that a server has sent: made safe to check against, whatever is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, cast
+
+from detent.core.schema.accepted_keywords import KNOWN, MANY, NAMED, ONE, UNCHECKED
+from detent.core.schema.validation import compiled, pointer_parts
+
+PARTS_MAX = 5_000
+"""How many schemas in schemas there may be once references are followed."""
+
+DEPTH_MAX = 40
+"""How deep they may be in each other."""
+
+TAKEN_OUT = frozenset({"$schema", "$id", "$comment", "$ref", "$defs", "definitions", *UNCHECKED})
+
+
+class SchemaRefusedError(ValueError):
+    """A schema is larger than anybody needs, or is none."""
+
+
+def plain_schema(schema: object) -> dict[str, Any]:
+    """The schema without references, and without what is not checked here.
+
+    A reference is replaced by what it names, so that a check takes time linear in the schema and in
+    the value: references in references may double the work with each. Where a schema leads back to
+    itself, anything goes: the server checks by itself. The same holds for patterns that need
+    backtracking, and for keywords that nobody here knows.
+
+    Raises:
+        SchemaRefusedError: it is larger than anybody needs, or is no schema.
+    """
+    made = _Follower(schema).plain(schema, (), 0)
+    if not isinstance(made, dict):
+        raise SchemaRefusedError("the schema of a tool is an object")
+    return made
+
+
+class _Follower:
+    def __init__(self, root: object) -> None:
+        self._root = root
+        self._count = 0
+
+    def plain(self, schema: object, trail: tuple[str, ...], depth: int) -> dict[str, Any] | bool:
+        self._count += 1
+        if self._count > PARTS_MAX or depth > DEPTH_MAX:
+            raise SchemaRefusedError(
+                f"the schema has more than {PARTS_MAX} parts, or is more than {DEPTH_MAX} deep"
+            )
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, Mapping):
+            raise SchemaRefusedError("a part of the schema is neither an object nor true or false")
+        rules = cast("Mapping[str, Any]", schema)
+        own = {
+            keyword: self._rule(keyword, rule, trail, depth + 1)
+            for keyword, rule in rules.items()
+            if keyword in KNOWN - TAKEN_OUT and _can_be_checked(keyword, rule)
+        }
+        if (reference := rules.get("$ref")) is None:
+            return own
+        named = self._named(reference, trail, depth + 1)
+        if not own or named is False:
+            return named
+        return own | {"allOf": [*own.get("allOf", []), named]} if named is not True else own
+
+    def _named(
+        self, reference: object, trail: tuple[str, ...], depth: int
+    ) -> dict[str, Any] | bool:
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            raise SchemaRefusedError("a reference leads out of the schema")
+        if reference in trail:
+            return True
+        try:
+            found = reduce(_part, pointer_parts(reference), self._root)
+        except (LookupError, TypeError, ValueError):
+            raise SchemaRefusedError("a reference leads nowhere") from None
+        return self.plain(found, (*trail, reference), depth)
+
+    def _rule(self, keyword: str, rule: Any, trail: tuple[str, ...], depth: int) -> Any:
+        if keyword in ONE:
+            return self.plain(rule, trail, depth)
+        if keyword in MANY and isinstance(rule, Sequence) and not isinstance(rule, str):
+            return [self.plain(part, trail, depth) for part in rule]
+        if keyword in NAMED and isinstance(rule, Mapping):
+            return {name: self.plain(part, trail, depth) for name, part in rule.items()}
+        return rule
+
+
+def _part(whole: Any, name: str) -> Any:
+    return whole[int(name) if isinstance(whole, list) else name]
+
+
+def _can_be_checked(keyword: str, rule: Any) -> bool:
+    if keyword == "pattern":
+        return _compiles(rule)
+    if keyword == "patternProperties":
+        return isinstance(rule, Mapping) and all(map(_compiles, rule))
+    return True
+
+
+def _compiles(pattern: object) -> bool:
+    try:
+        compiled({"pattern": pattern})
+    except ValueError:
+        return False
+    return True

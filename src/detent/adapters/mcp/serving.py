@@ -1,0 +1,295 @@
+"""What a server answers: calls become runs of a host, and their questions are put to clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, TypeAlias, cast
+from uuid import uuid4
+
+import mcp_types as types
+from attrs import field, frozen
+from mcp.server import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from detent.adapters.mcp.callers import call_message
+from detent.adapters.mcp.questions import decision_in, form_of
+from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent, ToolCall
+from detent.core.control.pending import PendingCall
+from detent.core.errors import DetentError
+from detent.core.result import AgentResult
+from detent.core.run.events import CancelRequested
+from detent.core.tools.invocation import argument_faults
+from detent.core.tools.tool import Tool
+from detent.core.values.frozen import thaw
+from detent.ports.hosting import Host, HostRefusal
+from detent.ports.journal import Entry, RunNotFoundError
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Answer: TypeAlias = types.CallToolResult | types.InputRequiredResult
+
+RESULT, CANCEL = "run_result", "run_cancel"
+
+CALLS_MAX = 10_000
+"""How many calls are known by which their runs can be ended."""
+
+TASK: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string", "description": "What is to be done, in words."},
+        "thread": {
+            "type": "string",
+            "description": "The name of a conversation that this goes on with.",
+        },
+    },
+    "required": ["task"],
+    "additionalProperties": False,
+}
+RUN: dict[str, Any] = {
+    "type": "object",
+    "properties": {"run_id": {"type": "string"}},
+    "required": ["run_id"],
+    "additionalProperties": False,
+}
+
+
+@frozen
+class Serving:
+    """The handlers of a server; the fields are those of `mcp_server`."""
+
+    host: Host
+    about: Mapping[str, str]
+    tools: Mapping[str, tuple[str, Tool]]
+    inbox: str | None
+    asks_client: bool
+    by: Callable[[], str | None]
+    wait_s: float | None
+    _calls: dict[tuple[str, object], str] = field(factory=dict, init=False)
+
+    async def list_tools(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """The agents, the tools, and what looks after runs."""
+        behind = {agent for agent, _ in self.tools.values()}
+        listed = [
+            types.Tool(
+                name=agent.name,
+                description=self.about.get(agent.name, f"Have the agent {agent.name} work."),
+                input_schema=TASK,
+            )
+            for agent in await self.host.agents()
+            if agent.name not in behind
+        ]
+        for tool in (one for _, one in self.tools.values()):
+            schema = cast("dict[str, Any]", thaw(tool.spec.parameters))
+            named = types.Tool(name=tool.name, description=tool.description, input_schema=schema)
+            listed.append(named)
+        result = "What has become of a run: its result, or what it waits for."
+        read = types.ToolAnnotations(read_only_hint=True)
+        listed.append(
+            types.Tool(name=RESULT, description=result, input_schema=RUN, annotations=read)
+        )
+        listed.append(types.Tool(name=CANCEL, description="End a run.", input_schema=RUN))
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Answer:
+        """Begin a run, or look after one."""
+        arguments = params.arguments or {}
+        if params.name in (RESULT, CANCEL):
+            run_id = str(arguments.get("run_id"))
+            return await self._looked_after(context, params, run_id)
+        if params.request_state is not None:
+            return await self._followed(context, params, params.request_state)
+        served = self.tools.get(params.name)
+        faults = _faults(params.name, arguments, served)
+        if faults:
+            return _said("; ".join(faults), is_error=True)
+        agent = params.name if served is None else served[0]
+        task = call_message(params.name, arguments) if served else arguments["task"]
+        thread = None if served else arguments.get("thread")
+        begun = await self.host.start(
+            agent,
+            task,
+            run_id=self._run_id(context),
+            thread_id=f"{self._whose()}{thread}" if thread else None,
+            started_by=self.by(),
+        )
+        if isinstance(begun, HostRefusal):
+            return _said(begun.text, is_error=True)
+        return await self._followed(context, params, begun.run_id)
+
+    def _whose(self) -> str:
+        """What the names of all runs of this caller begin with: nobody else gets at them."""
+        return f"mcp-{sha256((self.by() or '').encode()).hexdigest()[:16]}-"
+
+    def _run_id(self, context: Context) -> str:
+        """A new name; the same for a call that its client makes once more."""
+        key = cast("Mapping[str, Any]", context.meta or {}).get("detent/call")
+        name = (
+            sha256(key.encode()).hexdigest()[:32] if isinstance(key, str) and key else uuid4().hex
+        )
+        return f"{self._whose()}{name}"
+
+    async def cancelled(self, context: Context, params: types.CancelledNotificationParams) -> None:
+        """End the run of a call that its client gives up."""
+        run_id = self._calls.pop((_session(context), params.request_id), None)
+        if run_id is not None:
+            await self.host.send(run_id, CancelRequested("its client wants it no more"))
+
+    async def _looked_after(
+        self, context: Context, params: types.CallToolRequestParams, run_id: str
+    ) -> Answer:
+        if not run_id.startswith(self._whose()):
+            return _said(f"there is no run {run_id!r:.80}", is_error=True)
+        if params.name == CANCEL:
+            sent = await self.host.send(run_id, CancelRequested("its client wants it no more"))
+            return _said(sent.text if isinstance(sent, HostRefusal) else f"Run {run_id} ends.")
+        return await self._followed(context, params, run_id)
+
+    async def _followed(
+        self, context: Context, params: types.CallToolRequestParams, run_id: str
+    ) -> Answer:
+        """What a run has come to, once it has ended or nobody here can say how it goes on."""
+        if not run_id.startswith(self._whose()):
+            return _said(f"there is no run {run_id!r:.80}", is_error=True)
+        place = (_session(context), context.request_id)
+        self._calls[place] = run_id
+        if len(self._calls) > CALLS_MAX:  # of clients that have left
+            self._calls.pop(next(iter(self._calls)))
+        try:
+            async with asyncio.timeout(self.wait_s):
+                answer = await _Following(self, context, params, run_id).end()
+        except TimeoutError:
+            answer = _said(f"Run {run_id} goes on. Call {RESULT} with its run_id for the end.")
+        except RunNotFoundError:
+            answer = _said(f"there is no run {run_id!r:.80}", is_error=True)
+        # RULE: not where this is cancelled: the client's word for it may come after
+        self._calls.pop(place, None)
+        return answer
+
+
+@frozen
+class _Following:
+    """One call that waits for a run."""
+
+    serving: Serving
+    context: Context
+    params: types.CallToolRequestParams
+    run_id: str
+
+    async def end(self) -> Answer:
+        """The result, a question for the client, or that the run waits."""
+        told = await self._decided(self.params.input_responses or {})
+        if told:
+            return self._waits(told)
+        async for item in self.serving.host.watch(self.run_id):
+            if not isinstance(item, Entry):
+                continue
+            await self.context.session.report_progress(item.position, None, item.kind)
+            if item.status == "waiting" and (calls := await self._pending()):
+                if not self._can_ask():
+                    return self._waits("It waits for a human.")
+                if self.context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    forms: dict[str, Any] = {call.digest: form_of(call) for call in calls}
+                    return types.InputRequiredResult(
+                        input_requests=forms, request_state=self.run_id
+                    )
+                if told := await self._asked(calls[0]):
+                    return self._waits(told)
+        return await self._result()
+
+    async def _pending(self) -> tuple[PendingCall, ...]:
+        return (await self.serving.host.run(self.run_id)).pending
+
+    def _can_ask(self) -> bool:
+        capabilities = self.context.session.client_capabilities
+        able = None if capabilities is None else capabilities.elicitation
+        return self.serving.asks_client and able is not None and bool(able.form or not able.url)
+
+    async def _asked(self, call: PendingCall) -> str:
+        """Ask the client about a call; "" where that has decided it."""
+        params = cast(types.ElicitRequestFormParams, form_of(call).params)
+        said = await self.context.session.elicit_form(
+            params.message, params.requested_schema, self.context.request_id
+        )
+        return await self._decided({call.digest: said})
+
+    async def _decided(self, responses: Mapping[str, object]) -> str:
+        """Send the decisions among the answers; why there is none, or ""."""
+        if not (responses and self.serving.asks_client):
+            return ""
+        waiting = {call.digest: call for call in await self._pending()}
+        for digest, call in waiting.items():  # what was decided elsewhere is so already
+            decision = decision_in(call, responses.get(digest), self.serving.by())
+            if decision is None:
+                return "It waits for a human, who has not decided here."
+            sent = await self.serving.host.send(self.run_id, decision)
+            if isinstance(sent, HostRefusal) and sent.why not in ("repeated", "outdated"):
+                return f"It waits for a human; what was decided here does not count: {sent.text}"
+        return ""
+
+    def _waits(self, why: str) -> types.CallToolResult:
+        at = f" It is decided at {self.serving.inbox}." if self.serving.inbox else ""
+        text = f"Run {self.run_id} has not ended. {why}{at} Call {RESULT} with its run_id later."
+        return _said(text, structured={"run_id": self.run_id, "status": "waiting"})
+
+    async def _result(self) -> types.CallToolResult:
+        try:
+            result = await self.serving.host.result(self.run_id)
+        except RunNotFoundError:
+            raise
+        except DetentError as error:
+            return _said(f"Run {self.run_id} has failed: {error}", is_error=True)
+        if (await self.serving.host.run(self.run_id)).listed.agent in {
+            agent for agent, _ in self.serving.tools.values()
+        }:
+            return _of_tool(result)
+        return _said(result.text or f"Run {self.run_id} has ended without an answer.")
+
+
+def _faults(name: str, arguments: dict[str, Any], served: tuple[str, Tool] | None) -> list[str]:
+    """What is wrong with the arguments of a call."""
+    if served is not None:
+        return argument_faults(ToolCall(name, arguments), served[1])
+    texts = all(isinstance(value, str) for value in arguments.values())
+    fits = "task" in arguments and arguments.keys() <= {"task", "thread"} and texts
+    return [] if fits else ["an agent takes a task, and a thread if you like, in words"]
+
+
+def _session(context: Context) -> str:
+    """Which connection a request has come by; over stdio there is one."""
+    headers = getattr(context.request, "headers", None) or {}
+    return str(headers.get("mcp-session-id", ""))
+
+
+def _said(text: str, *, is_error: bool = False, structured: object = None) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], is_error=is_error, structured_content=structured
+    )
+
+
+def _of_tool(result: AgentResult[Any, Any]) -> types.CallToolResult:
+    """What the one call of a run has given."""
+    found = [one for message in result.messages for one in message.tool_call_results]
+    if not found:
+        return _said("the call was not made", is_error=True)
+    given = found[-1].result
+    parts = [TextContent(given)] if isinstance(given, str) else given
+    blocks: list[types.ContentBlock] = [_block(part) for part in parts]
+    return types.CallToolResult(content=blocks, is_error=found[-1].error)
+
+
+def _block(part: ResultPart) -> types.ContentBlock:
+    match part:
+        case TextContent(text):
+            return types.TextContent(text=text)
+        case ImageContent():
+            return types.ImageContent(data=part.base64_image, mime_type=part.mime_type)
+        case FileContent():
+            held = types.BlobResourceContents(
+                uri=f"file:///{part.filename or 'file'}",
+                blob=part.base64_data,
+                mime_type=part.mime_type,
+            )
+            return types.EmbeddedResource(resource=held)
