@@ -132,10 +132,10 @@ BUGS = (
         "a late answer overwrites a settled one",
         Edit(
             "core/machine/step.py",
-            "    if slot is None or not isinstance(slot.status, kinds):",
+            "    if slot is not None and isinstance(slot.status, kinds):",
             "    if slot is not None and kinds is BEGUN and isinstance(slot.status, Succeeded):\n"
             "        return slot\n"
-            "    if slot is None or not isinstance(slot.status, kinds):",
+            "    if slot is not None and isinstance(slot.status, kinds):",
         ),
     ),
     Bug(

@@ -29,6 +29,7 @@ from detent.machine import Cancelled
 from detent.web import Person, Tokens, web_app
 from tests.adapters.web.pages import HOSTILE, Paid, clerk, hosted, token_in, visitor, waiting
 
+CHANGING = ("begin", "decide", "decide-many", "cancel", "go-on", "try-again", "sign-out")
 ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
 
 
@@ -216,7 +217,15 @@ def test_nothing_is_decided_by_opening_a_page() -> None:
 
     async def visit() -> set[int]:
         async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
-            paths = ("/decide", "/decide-many", "/cancel", "/go-on", "/try-again", "/sign-out")
+            paths = (
+                "/begin",
+                "/decide",
+                "/decide-many",
+                "/cancel",
+                "/go-on",
+                "/try-again",
+                "/sign-out",
+            )
             return {(await client.get(path)).status_code for path in paths}
 
     assert asyncio.run(visit()) <= {404, 405}
@@ -337,6 +346,28 @@ def test_an_event_is_one_event_whatever_it_says(text: str) -> None:
     """No line of it begins another."""
     lines = re.split(r"\r\n|\r|\n", event("changed", text, "7"))
     assert [line.partition(":")[0] for line in lines] == ["event", "data", "id", "", ""]
+
+
+def test_a_run_can_be_begun() -> None:
+    """Of an agent of the host, by whoever has signed in; an unknown one is refused."""
+
+    async def visit() -> tuple[str | None, httpx.Response, int]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            form = {"csrf": (await asked(client, host))["csrf"], "text": "Pay!", "agent": "clerk"}
+            begun = await client.post("/begin", data={**form, "thread_id": "march"})
+            (run,) = await host.runs(thread_id="march")
+            assert begun.headers["location"] == f"/run/{run.run_id}"
+            whose = (await host.run(run.run_id)).run.started_by
+            unknown = await client.post("/begin", data={**form, "agent": "nobody"})
+            return (
+                whose,
+                unknown,
+                (await client.post("/begin", data={**form, "text": " "})).status_code,
+            )
+
+    whose, unknown, empty = asyncio.run(visit())
+    assert (whose, unknown.status_code, empty) == ("local", 409, 422)
+    assert "there is no agent" in unknown.text
 
 
 def test_what_is_not_there_is_said_so() -> None:

@@ -177,12 +177,13 @@ class Recorder:
         entries = yield from answer(self._journal, lambda: list(self._journal.read(run.id, start)))
         for entry, data in with_data(entries):
             require_position(run, entry, start + len(folded))
-            event = None
+            happened = None
             if entry.kind in KINDS:
-                event, after = event_and_run(self._spec, run, entry, data)
-            if event is None or not is_from_others(event):
+                happened = event_and_run(self._spec, run, entry, data)
+            if happened is None or not is_from_others(happened[0]):
                 yield from self._tell(run.id, held)
                 return []
+            event, after = happened
             folded.append((run, event, after))
             run = after
         chain: Iterable[Checkpoint] = ()

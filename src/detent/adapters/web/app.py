@@ -85,6 +85,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
     changing = {
         "/decide": inbox.decide,
         "/decide-many": inbox.decide_many,
+        "/begin": runs.begin,
         "/cancel": runs.cancel,
         "/go-on": runs.go_on,
         "/try-again": runs.try_again,

@@ -19,6 +19,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested
 from detent.ports.hosting import (
+    Accepted,
     HostedRun,
     HostRefusal,
     PendingQuestion,
@@ -130,6 +131,18 @@ def _raw_page(hosted: HostedRun, entries: list[Entry]) -> Response:
     return JSONResponse({"run_id": hosted.listed.run_id, "entries": rows})
 
 
+async def begin(request: Request) -> Response:
+    """Begin a run of an agent, with what somebody says."""
+    form = request.state.form
+    text, thread = str(form.get("text", "")).strip(), str(form.get("thread_id", "")).strip()
+    if not text:
+        return page(request, "refused.html", 422, text="There is nothing to say.", details=())
+    said, by = [ChatMessage.from_user(text)], request.state.person.name
+    agent = str(form.get("agent", ""))
+    done = await host_of(request).start(agent, said, thread_id=thread or None, started_by=by)
+    return _answered(request, done)
+
+
 async def cancel(request: Request) -> Response:
     """End a run."""
     reason = str(request.state.form.get("text", "")).strip() or "ended in the web page"
@@ -155,6 +168,10 @@ async def _say(request: Request, said: Sent) -> Response:
         done = await host_of(request).send(run_id, said)
     except RunNotFoundError as error:
         return page(request, "refused.html", 404, text=str(error), details=())
+    return _answered(request, done, run_id)
+
+
+def _answered(request: Request, done: Accepted | HostRefusal, run_id: str = "") -> Response:
     if isinstance(done, HostRefusal):
         values = {"text": done.text, "details": done.faults, "run_id": run_id}
         return page(request, "refused.html", 409, **values)
