@@ -500,7 +500,7 @@ def test_a_yes_is_for_all_that_a_server_has_said(connect: Make, other: str) -> N
 
     def server(version: str, **hints: bool) -> MCPServer:
         made = MCPServer("it", version=version)
-        made.add_tool(work, annotations=types.ToolAnnotations(**hints))
+        made.add_tool(work, annotations=types.ToolAnnotations.model_validate(hints, by_name=True))
         return made
 
     later = {"hints": server("1", destructive_hint=False), "version": server("2")}
