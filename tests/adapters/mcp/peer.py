@@ -59,6 +59,9 @@ def floods(asked: dict[str, Any]) -> bool:  # noqa: C901 - a case for each way
         case "hangs":
             LOG.with_name("pid").write_text(str(os.getpid()))
             time.sleep(600)
+        case "holds":
+            sys.stdin.read()  # until its client is no more
+            os._exit(0)
         case "late":
             return bool(asked["params"]["arguments"]["n"] == 1)
         case _:

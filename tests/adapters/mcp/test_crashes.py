@@ -34,7 +34,7 @@ def test_a_call_is_made_once_more_only_where_that_is_allowed(
 ) -> None:
     """A human is asked, unless a server that is trusted says that it may be repeated."""
     log = tmp_path / "log"
-    first = caller(tmp_path, "hangs", trust, "run")
+    first = caller(tmp_path, "holds", trust, "run")
     until = time.monotonic() + 30
     while not (log.exists() and log.read_text()):
         assert time.monotonic() < until
