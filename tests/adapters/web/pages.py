@@ -20,6 +20,7 @@ from detent import (
 )
 from detent.adapters.testing.doubles.scripted import ScriptedChatGenerator
 from detent.hosts import Accepted, Host, LocalHost
+from detent.journals import Journal
 
 HOSTILE = "\x1b[2J</bdi><script>alert(1)</script>\u202egnp.exe\nevent: changed\n\n"
 """What a model or a tool can put anywhere: terminal codes, markup, turned text, an event."""
@@ -52,9 +53,11 @@ async def hosted(paid: Paid, **agents: dict[str, Any]) -> AsyncGenerator[Host]:
 
 
 @asynccontextmanager
-async def waiting(made: dict[str, Agent[Any, Any]]) -> AsyncGenerator[Host]:
+async def waiting(
+    made: dict[str, Agent[Any, Any]], journal: Journal | None = None
+) -> AsyncGenerator[Host]:
     """The same of agents that are made."""
-    async with LocalHost(made, MemoryJournal(), look_s=0.05) as host:
+    async with LocalHost(made, journal or MemoryJournal(), look_s=0.05) as host:
         for name in made:
             said = [ChatMessage.from_user(f"Pay, {name}!")]
             assert isinstance(await host.start(name, said, run_id=name), Accepted)

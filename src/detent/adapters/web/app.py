@@ -21,6 +21,7 @@ from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
 from detent.ports.hosting import Host
+from detent.ports.journal import JournalError
 
 Page = Callable[[Request], Awaitable[Response]]
 SESSION_S = 12 * 60 * 60
@@ -53,6 +54,7 @@ def web_app(
     names = allowed_hosts or (["*"] if sign_in else LOCAL_NAMES)
     app = Starlette(
         routes=_routes(sign_in),
+        exception_handlers={JournalError: _no_store},
         middleware=[
             Middleware(Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(names), www_redirect=False),
@@ -144,6 +146,12 @@ def _ours(handler: Page) -> Page:
             return await handler(request)
 
     return guarded
+
+
+async def _no_store(request: Request, error: Exception) -> Response:
+    """A page cannot be made as the store cannot be asked: what is in it stands."""
+    text = "the store of the runs cannot be read or written at the moment; nothing was lost"
+    return page(request, "refused.html", 503, text=text, details=(str(error),))
 
 
 async def _sign_in_page(request: Request) -> Response:
