@@ -80,7 +80,9 @@ FAULTS: Mapping[str, Fault] = {
         "bad_request",
         retryable=False,
     ),
-    "nothing said": Fault(Play(status=204, after="break"), "cut_stream", retryable=True),
+    "nothing said": Fault(
+        Play((), {"connection": "close"}, status=204, after="break"), "cut_stream", retryable=True
+    ),
     "status unknown": Fault(json_play(b"", 599), "server", retryable=True),
     "list": Fault(json_play(b"[1, 2]", 200), "bad_response", retryable=False),
     "number": Fault(json_play(b"17", 200), "bad_response", retryable=False),
