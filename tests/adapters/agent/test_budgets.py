@@ -208,3 +208,22 @@ def test_a_human_who_has_said_no_is_not_asked_for_ever(run: Runner) -> None:
     no = "Tool execution for 'look' was rejected by the user. With user feedback: "
     said = ["No, 0.", "No, 1.", "No, 2.", "No, 2.", "No, 2.", "Nor that."]
     assert told(result) == [no + text for text in said]
+
+
+def test_the_same_call_in_other_words_is_the_same(run: Runner) -> None:
+    """A model that spells out a default, or leaves it out, asks for the same again."""
+
+    @tool
+    def take(count: int, *, near: bool = True) -> str:
+        """Take."""
+        return "taken"
+
+    plain, spelled = ToolCall("take", {"count": 1}), ToolCall("take", {"count": 1, "near": True})
+    script = [reply(one) for one in (plain, spelled, plain, spelled)]
+    human = ScriptedHuman(*[Rejected("No.") for _ in range(3)])
+    asking = {"take": BlockingConfirmationStrategy(AlwaysAskPolicy(), human)}
+    model = ScriptedChatGenerator(*script, "Done.")
+
+    run(Agent(chat_generator=model, tools=[take], confirmation_strategies=asking), "Go.")
+
+    assert len(human.asked) == 3

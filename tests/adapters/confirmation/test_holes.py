@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from enum import Enum
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, field, frozen
 
-from detent import ChatMessage, ConfirmationUIResult, State, Tool, ToolCall, tool
-from detent.approvals import Allow, Ask, CallRule, Deny, RuleList, ToolExecutionDecision
-from detent.core.run.run import AwaitingDecision
+from detent import (
+    ChatMessage,
+    ConfirmationUIResult,
+    Limits,
+    State,
+    Tool,
+    ToolCall,
+    tool,
+)
+from detent.approvals import (
+    Allow,
+    Ask,
+    CallRule,
+    Confirmed,
+    Deny,
+    RuleList,
+    ToolExecutionDecision,
+)
+from detent.core.run.run import AwaitingDecision, Ready
 from detent.core.tools.defaults import with_defaults
-from detent.machine import AgentSpec, CallRef, Judged, Run, start
+from detent.core.values.frozen import FrozenDict
+from detent.machine import (
+    AgentSpec,
+    CallRef,
+    HumanDecided,
+    Judged,
+    ModelReplied,
+    Resumed,
+    Run,
+    ToolStarted,
+    start,
+    step,
+)
+from detent.models import ChatReply, Usage
 
 LOOSE = Tool("pay", "", {"type": "object"}, lambda **given: str(given))
 
@@ -101,3 +133,98 @@ def test_defaults_in_the_values_of_a_mapping_are_shown_and_bound() -> None:
     call = ToolCall("order", {"lines": {"a": {"to": "Bob"}}})
 
     assert with_defaults(call, order) == {"lines": {"a": {"to": "Bob", "amount": 1_000_000}}}
+
+
+@frozen
+class Card:
+    """A way to pay."""
+
+    number: str
+    limit: int = 1_000_000
+
+
+@frozen
+class Transfer:
+    """Another one."""
+
+    iban: str
+    notes: list[str] = field(factory=list)
+    urgent: bool = True
+
+
+@dataclass
+class Cash:
+    """A third."""
+
+    coins: list[int] = dataclass_field(default_factory=list)
+    bills: list[int] = dataclass_field(default_factory=lambda: [500])
+
+
+@tool
+def settle(by: Card | Transfer | None, rest: list[Card | Transfer] | Cash) -> str:
+    """Settle."""
+    return f"{by} {rest}"
+
+
+def test_defaults_of_what_may_be_several_things_are_those_of_what_it_is_read_as() -> None:
+    """Empty lists that a factory makes as well; what else one makes is said by nobody before."""
+    iban, number = {"iban": "DE"}, {"number": "4"}
+    whole = {"iban": "DE", "notes": [], "urgent": True}, {"number": "4", "limit": 1_000_000}
+
+    def filled(by: Any, rest: Any) -> Any:
+        return with_defaults(ToolCall("settle", {"by": by, "rest": rest}), settle)
+
+    assert filled(iban, [number, iban]) == {"by": whole[0], "rest": [whole[1], whole[0]]}
+    assert filled(number, {}) == {"by": whole[1], "rest": {"coins": []}}
+    assert filled(None, [{"iban": 1}]) == {"by": None, "rest": [{"iban": 1}]}
+
+
+def test_options_that_stand_under_names_are_found() -> None:
+    """As other libraries write schemas."""
+    options = {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}
+    named = {
+        "a": {"required": ["x"], "properties": {"x": {}, "n": {"default": 1}}},
+        "b": {"required": ["y"], "properties": {"y": {}, "m": {"default": 2}}},
+    }
+    whole = {"type": "object", "properties": {"by": options}, "$defs": named}
+    loose = Tool("pay", "", whole, lambda **given: str(given))
+
+    assert with_defaults(ToolCall("pay", {"by": {"y": 0}}), loose) == {"by": {"y": 0, "m": 2}}
+
+
+@pytest.mark.parametrize(("attempts", "asked"), [(None, False), (1, True), (2, False)])
+def test_a_yes_for_one_attempt_is_none_for_another_after_a_crash(
+    attempts: int | None, *, asked: bool
+) -> None:
+    """A tool that may run again without harm runs again; but not beyond what was confirmed."""
+    loose, ask = evolve(LOOSE, on_unknown="rerun"), Ask(attempts=attempts)
+    spec = AgentSpec(
+        State({}),
+        FrozenDict({"pay": loose}),
+        policies=FrozenDict({"pay": lambda *_: ask}),
+    )
+    ref = CallRef(1, 0)
+    run = start(spec, [ChatMessage.from_user("pay")], run_id="r")
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {}, "c")]))
+    run = step(spec, step(spec, run, ModelReplied(1, 1, reply)), Judged(ref, ask))
+    (waiting,) = run.slots
+    assert isinstance(waiting.status, AwaitingDecision)
+    yes = HumanDecided(ref, waiting.status.digest, Confirmed())
+
+    run = step(spec, step(spec, run, yes), ToolStarted(ref, 1))
+    run = step(spec, run, Resumed("crash 1"))
+
+    status = run.slots[0].status
+    assert isinstance(status, AwaitingDecision) == asked
+    if attempts == 2:
+        assert status == Ready(2)  # and the one after that is asked about
+        run = step(spec, step(spec, run, ToolStarted(ref, 2)), Resumed("crash 2"))
+        assert isinstance(run.slots[0].status, AwaitingDecision)
+
+
+def test_a_price_that_is_no_number_leaves_no_room() -> None:
+    """To compare with it is always false."""
+    limits = Limits(max_cost=1.0, price=lambda reply: math.nan)
+
+    assert limits.spent(0, Usage(), math.nan) == "max_cost"
+    assert limits.spent(0, Usage(), 0.5) is None

@@ -275,7 +275,7 @@ POINT = {
                 "properties": {
                     "points": {"type": "array", "items": POINT},
                     "by": {"type": "string", "enum": ["red", "blue"], "default": "red"},
-                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "tags": {"type": "array", "items": {"type": "string"}, "default": []},
                 },
                 "required": ["points"],
                 "additionalProperties": False,
@@ -290,7 +290,11 @@ POINT = {
                         "type": "object",
                         "properties": {
                             "value": {"type": "integer"},
-                            "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+                            "children": {
+                                "type": "array",
+                                "items": {"$ref": "#/$defs/Tree"},
+                                "default": [],
+                            },
                         },
                         "required": ["value"],
                         "additionalProperties": False,

@@ -70,7 +70,7 @@ class Hotel(pydantic.BaseModel):
             [
                 RecordField("x", int, is_required=True),
                 RecordField("y", int, is_required=False, default=0),
-                RecordField("tags", list[str], is_required=False),
+                RecordField("tags", list[str], is_required=False, default=[]),
             ],
         ),
         (
@@ -78,7 +78,7 @@ class Hotel(pydantic.BaseModel):
             [
                 RecordField("start", Point, is_required=True),
                 RecordField("name", str, is_required=False, default="way"),
-                RecordField("stops", list[Point], is_required=False),
+                RecordField("stops", list[Point], is_required=False, default=[]),
             ],
         ),
         (

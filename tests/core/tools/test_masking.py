@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, TypedDict, get_type_hints
 
 from detent import ChatMessage, ToolCall
 from detent.core.tools.masking import MASK, SecretParameter, masked_in, with_secrets_marked
@@ -46,6 +47,35 @@ def test_what_has_a_secret_part_is_secret_as_a_whole() -> None:
     }
 
     assert masked_in(declared, schema) == {"a", "b", "d", "f"}
+
+
+@dataclass
+class Login:
+    """Who somebody is, and how they prove it."""
+
+    name: str
+    password: Annotated[str, SecretParameter]
+    behind: Login | None = None
+
+
+class Door(TypedDict):
+    """What a login opens."""
+
+    login: list[Login]
+
+
+class Lost:
+    """Its types are nowhere."""
+
+    _fields = ("x",)
+    x: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_record_with_a_secret_field_is_secret_as_a_whole() -> None:
+    """However deep, and though the class contains itself."""
+    declared = {"a": Login, "b": dict[str, Door], "c": Login | None, "d": str, "e": Lost}
+
+    assert masked_in(declared, {}) == {"a", "b", "c"}
 
 
 def test_what_only_looks_like_a_reference_marks_nothing() -> None:

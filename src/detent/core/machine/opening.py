@@ -10,6 +10,7 @@ from attrs import evolve
 
 from detent.core.chat.messages import ToolCall, with_calls
 from detent.core.chat.replies import ChatReply
+from detent.core.machine.binding import arguments_bound
 from detent.core.machine.questions import decided
 from detent.core.run.approval import Rejected
 from detent.core.run.output_type import OutputType
@@ -31,6 +32,7 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments, without_hidden
 from detent.core.tools.result import ToolFault
+from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
 
@@ -64,20 +66,24 @@ def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int) -> Sl
         return moved(slot, _over_limit(call.tool_name, text))
     if not (run.decisions and isinstance(slot.status, AwaitingPolicy)):
         return slot
-    said = _rejections(run, call)
+    said = _rejections(run, call, of_tool)
     # nobody is to be asked until they are worn down, and say yes
     return decided(spec, slot, said[-1]) if len(said) >= spec.limits.max_rejections else slot
 
 
-def _rejections(run: Run[Any], call: ToolCall) -> list[Rejected]:
-    """What humans have said of the same call of this agent, where it was no."""
+def _rejections(run: Run[Any], call: ToolCall, tool: Tool) -> list[Rejected]:
+    """What humans have said of the same call of this agent, where it was no.
+
+    It is the same with a default spelled out.
+    """
+    wanted = arguments_bound(call, tool)
     return [
         past.decision
         for past in run.decisions
         if isinstance(past.decision, Rejected)
         and not past.path
         and past.call.tool_name == call.tool_name
-        and past.call.arguments == call.arguments
+        and arguments_bound(past.call, tool) == wanted
     ]
 
 

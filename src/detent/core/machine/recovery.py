@@ -165,9 +165,9 @@ def _interrupted(
 ) -> Status:
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
-        case "rerun":
-            return Ready(attempt)
-        case "ask":
+        case "rerun" if (again := _again(slot, attempt)) is not None:
+            return again
+        case "rerun" | "ask":
             why = (event.by, wording.PROCESS_ENDED)
             return _question(spec, run, slot, attempt, event.at, why)
         case "fail":
@@ -175,3 +175,11 @@ def _interrupted(
             return Faulted(ToolFault("unknown_outcome", text))
         case _:
             return Unknown(attempt)
+
+
+def _again(slot: Slot, attempt: int) -> Ready | None:
+    """A call that may run again without harm; None where a yes lets no further attempt begin."""
+    clear = slot.clearance
+    if clear is None or clear.ask is None or clear.ask.attempts is None:
+        return Ready(attempt)
+    return Ready(attempt + 1) if clear.covers(attempt + 1) else None

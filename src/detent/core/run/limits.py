@@ -62,7 +62,7 @@ class Limits:
             return "max_agent_steps"
         if self.max_tokens is not None and usage.total_tokens >= self.max_tokens:
             return "max_tokens"
-        if self.max_cost is not None and cost >= self.max_cost:
+        if self.max_cost is not None and not cost < self.max_cost:  # a NaN is no room either
             return "max_cost"
         return None
 

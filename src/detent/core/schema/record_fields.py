@@ -25,6 +25,9 @@ from attrs import fields as attrs_fields
 PARTLESS = (str, bytes, int, float, list, tuple, set, frozenset, type(None))
 """Types whose values have no parts with names, unless they are records."""
 
+EMPTY = frozenset({list, dict, set, tuple, frozenset})
+"""The classes that make something empty."""
+
 
 class RecordField(NamedTuple):
     """A field that a record is made with. Without a default in so many words, that is NOTHING.
@@ -114,16 +117,25 @@ def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
 def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for item in attrs_fields(kind):
         if item.init:
-            default = NOTHING if hasattr(item.default, "takes_self") else item.default
+            default = item.default
+            if hasattr(default, "takes_self"):
+                default = _made(default.factory)
             hint = hints.get(item.name, Any)
             yield RecordField(item.name, hint, item.default is NOTHING, default, item.alias)
+
+
+def _made(factory: object) -> object:
+    """What a factory makes each time alike; NOTHING of any other: a clock, say, or chance."""
+    return factory() if isinstance(factory, type) and factory in EMPTY else NOTHING
 
 
 def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for item in dataclass_fields(kind):
         if item.init:
             is_required = item.default is MISSING and item.default_factory is MISSING
-            default = NOTHING if item.default is MISSING else cast(object, item.default)
+            default = cast(object, item.default)
+            if default is MISSING:
+                default = _made(item.default_factory)
             yield RecordField(item.name, hints[item.name], is_required, default)
     for name, hint in hints.items():
         if isinstance(hint, InitVar):  # no field, and the class is made with it all the same

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from detent.core.chat.messages import ToolCall
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import thaw
+
+if TYPE_CHECKING:
+    from detent.core.schema.validation import Validator
+
+DEFINITIONS = ("$defs", "definitions")
 
 
 def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
@@ -17,28 +22,45 @@ def with_defaults(call: ToolCall, tool: Tool) -> dict[str, Any]:
     without a form in JSON is shown as the name of its type.
     """
     schema = tool.spec.parameters
-    whole = cast("dict[str, Any]", _filled(thaw(call.arguments), schema, schema))
+    whole = cast("dict[str, Any]", _Filling(schema).filled(thaw(call.arguments), schema))
     own = tool.defaults.items()
     return whole | {name: value for name, value in own if name not in call.arguments}
 
 
-def _filled(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    match schema, value:
-        case {"$ref": str(name)}, _:
-            from detent.core.schema.validation import resolved  # loaded with what refers
+class _Filling:
+    """Fills values in by the schemas that stand in one document, its `root`."""
 
-            return _filled(value, resolved(name, root), root)
-        case {"anyOf": [*kinds]} | {"oneOf": [*kinds]}, dict() | list():
-            # which one of several is meant is not known here: then nothing is filled in
-            fits = [one for one in kinds if {"$ref", "properties", "items"} & one.keys()]
-            return _filled(value, fits[0], root) if len(fits) == 1 else value
-        case {"properties": Mapping() as parts}, dict():
-            left = {n: thaw(p["default"]) for n, p in parts.items() if "default" in p}
-            rest = schema.get("additionalProperties")
-            return left | {n: _filled(item, parts.get(n, rest), root) for n, item in value.items()}
-        case {"additionalProperties": part}, dict():
-            return {n: _filled(item, part, root) for n, item in value.items()}
-        case {"items": part}, list():
-            return [_filled(item, part, root) for item in value]
-        case _:
-            return value
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._tests: dict[int, Validator] = {}
+
+    def filled(self, value: Any, schema: Any) -> Any:
+        match schema, value:
+            case {"$ref": str(name)}, _:
+                from detent.core.schema.validation import resolved  # loaded with what refers
+
+                return self.filled(value, resolved(name, self._root))
+            case {"anyOf": [*kinds]} | {"oneOf": [*kinds]}, dict() | list():
+                parted = [one for one in kinds if {"$ref", "properties", "items"} & one.keys()]
+                if len(parted) > 1:  # it is read as the first that it fits
+                    parted = [one for one in parted if self._fits(value, one)]
+                return self.filled(value, parted[0]) if parted else value
+            case {"properties": Mapping() as parts}, dict():
+                left = {n: thaw(p["default"]) for n, p in parts.items() if "default" in p}
+                rest = schema.get("additionalProperties")
+                return left | {n: self.filled(x, parts.get(n, rest)) for n, x in value.items()}
+            case {"additionalProperties": part}, dict():
+                return {n: self.filled(item, part) for n, item in value.items()}
+            case {"items": part}, list():
+                return [self.filled(item, part) for item in value]
+            case _:
+                return value
+
+    def _fits(self, value: Any, option: Mapping[str, Any]) -> bool:
+        from detent.core.schema.validation import Validator
+
+        test = self._tests.get(id(option))
+        if test is None:
+            named = {key: self._root[key] for key in DEFINITIONS if key in self._root}
+            test = self._tests[id(option)] = Validator({**named, **option})
+        return test.fits(value)

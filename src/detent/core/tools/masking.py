@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from contextlib import suppress
+from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from attrs import evolve
 
 from detent.core.chat.messages import ChatMessage, with_calls
+from detent.core.schema.record_fields import class_of, field_names
 from detent.core.values.short_repr import MASK as MASK  # noqa: PLC0414 - masks are of here
 
 
@@ -33,7 +35,7 @@ def with_secrets_marked(message: ChatMessage, names: Mapping[str, Collection[str
 
 def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> frozenset[str]:
     """The parameters that are marked, or of which a part is, by their types or in their schema."""
-    by_type = {name for name, kind in declared.items() if _is_marked(kind)}
+    by_type = {name for name, kind in declared.items() if _is_marked(kind, ())}
     properties: Mapping[str, Any] = parameters.get("properties", {})
     by_schema = {
         name for name, schema in properties.items() if _is_write_only(schema, parameters, set())
@@ -41,13 +43,22 @@ def masked_in(declared: Mapping[str, Any], parameters: Mapping[str, Any]) -> fro
     return frozenset(by_type | by_schema)
 
 
-def _is_marked(kind: Any) -> bool:
+def _is_marked(kind: Any, around: tuple[object, ...]) -> bool:
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
         return any(
             note is SecretParameter or isinstance(note, SecretParameter) for note in parts[1:]
-        ) or _is_marked(parts[0])
-    return any(map(_is_marked, parts))
+        ) or _is_marked(parts[0], around)
+    known = class_of(kind)
+    if known not in around and (is_typeddict(known) or _is_record(known)):
+        around = (*around, known)
+        with suppress(NameError):  # of a name that is nowhere nothing is known
+            parts += tuple(get_type_hints(known, include_extras=True).values())
+    return any(_is_marked(part, around) for part in parts)
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and field_names(kind) is not None
 
 
 def _is_write_only(schema: object, root: Mapping[str, Any], seen: set[str]) -> bool:
