@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
-    from detent.adapters.hosts.local import HostHealth as HostHealth
     from detent.adapters.hosts.local import LocalHost as LocalHost
     from detent.adapters.hosts.places import HostLimits as HostLimits
     from detent.adapters.hosts.registry import rules_fingerprint as rules_fingerprint
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
+    from detent.adapters.hosts.stored import HostHealth as HostHealth
     from detent.ports.hosting import Accepted as Accepted
     from detent.ports.hosting import Host as Host
     from detent.ports.hosting import HostedAgent as HostedAgent
@@ -29,7 +29,8 @@ else:
         __name__,
         {
             "adapters.hosts.blocking": "BlockingHost",
-            "adapters.hosts.local": "HostHealth LocalHost",
+            "adapters.hosts.local": "LocalHost",
+            "adapters.hosts.stored": "HostHealth",
             "adapters.hosts.places": "HostLimits",
             "adapters.hosts.registry": "rules_fingerprint",
             "adapters.hosts.signals": "serve_until_signal",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ from attrs import define, field
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.finder import Finder
-from detent.adapters.hosts.legs import AnyHandle, Legs, Told, driven, halt
+from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt
 from detent.adapters.hosts.places import Group, Places
 from detent.adapters.hosts.reading import Reading, asked
 from detent.adapters.telemetry.logs import LOGGER
@@ -86,11 +86,6 @@ class Driving:
         self.faults: dict[str, Fault] = {}
         self.looked_at = float("-inf")
 
-    def told(self, run_id: str) -> Told:
-        """Who is told of what happens to a run."""
-        channels = self._channels
-        return partial(channels.tell, run_id), partial(channels.happened, run_id)
-
     def refusal(self) -> HostRefusal | None:
         """Why no run is begun now."""
         if self._is_halted:
@@ -100,40 +95,54 @@ class Driving:
             return HostRefusal("full", text)
         return None
 
-    def release(self, group: Group) -> None:
+    async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
+        """Begin a run, which goes on at once, or once there is a place."""
+        group = self._group_of(run)
+        if not self.places.has_room(group):
+            await (await begin()).leave_async()
+            self.add(run)
+            return
+        self.places.hold(group)
+        try:
+            handle = await begin()
+        except BaseException:
+            self._release(group)
+            raise
+        self._go(run.run_id, _Leg(group), handle)
+
+    def _release(self, group: Group) -> None:
         """A place that was held is not needed any more."""
         self.places.release(group)
-        self.fill()
+        self._fill()
 
-    def group_of(self, run: StoredRun) -> Group:
+    def _group_of(self, run: StoredRun) -> Group:
         """What a run shares its places with."""
         return run.agent, self._key_of(run)
-
-    def begin(self, handle: AnyHandle, run_id: str, group: Group) -> None:
-        """Go on with a run that has its place and has just begun."""
-        self._go(run_id, _Leg(group), handle)
 
     def add(self, run: StoredRun) -> None:
         """Have a run go on once there is a place, unless it is here or this process ends."""
         if run.run_id in self._here or self._is_halted:
             return
-        leg = self._here[run.run_id] = _Leg(self.group_of(run))
+        leg = self._here[run.run_id] = _Leg(self._group_of(run))
         self.places.add(run.run_id, leg.group)
-        self.fill()
+        self._fill()
 
-    def add_told(self, run: StoredRun, pause_s: float = TOLD_S) -> None:
-        """The same of one that somebody has just spoken to.
+    async def go_on(self, run: StoredRun) -> None:
+        """The same of one that somebody has just spoken to."""
+        self._add_told(run)
 
-        Whoever drives it elsewhere may be leaving it, and not have heard: it is tried again soon,
-        and later by whoever looks.
+    def _add_told(self, run: StoredRun, pause_s: float = TOLD_S) -> None:
+        """Whoever drives it elsewhere may be leaving it, and not have heard.
+
+        It is tried again soon, and later by whoever looks.
         """
         self.add(run)
         leg = self._here.get(run.run_id)
         if leg is not None and pause_s <= TOLD_MAX_S:
-            later = partial(self.add_told, run, 2 * pause_s)
+            later = partial(self._add_told, run, 2 * pause_s)
             leg.when_busy = partial(asyncio.get_running_loop().call_later, pause_s, later)
 
-    def fill(self) -> None:
+    def _fill(self) -> None:
         """Let those go on for whom there are places."""
         while not self._is_halted and (taken := self.places.take()) is not None:
             run_id, _ = taken
@@ -155,14 +164,9 @@ class Driving:
 
     async def _drive(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
         try:
-            with self._channels.open(run_id) as channel:
-                if handle is None:
-                    handle = await self._legs[leg.group[0]].resume(run_id, self.told(run_id))
-                if handle.recorder is not None:
-                    channel.length = max(channel.length, handle.recorder.length)
-                await driven(handle, leg.inbox)
-                channel.answers.clear()
-            await self._left(run_id, 0 if handle.recorder is None else handle.recorder.length)
+            legs = self._legs[leg.group[0]]
+            length = await drive(legs, self._channels, run_id, leg.inbox, handle)
+            await self._left(run_id, length)
         except (RunBusyError, JournalConflictError, RunNotFoundError) as error:
             self.faults.pop(run_id, None)  # somebody else has it
             if isinstance(error, RunBusyError) and leg.when_busy is not None:
@@ -172,7 +176,7 @@ class Driving:
             LOGGER.debug("run %s could not go on", run_id, exc_info=error)
         finally:
             del self._here[run_id], self._tasks[run_id]
-            self.release(leg.group)
+            self._release(leg.group)
 
     async def _left(self, run_id: str, length: int) -> None:
         """A leg has ended, behind so many entries: the run has ended, or waits.
