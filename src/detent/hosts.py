@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
+    from detent.adapters.hosts.engines.dbos import DBOSHost as DBOSHost
+    from detent.adapters.hosts.engines.host import EngineOptions as EngineOptions
+    from detent.adapters.hosts.engines.restate import RestateHost as RestateHost
+    from detent.adapters.hosts.engines.temporal import TemporalHost as TemporalHost
     from detent.adapters.hosts.local import LocalHost as LocalHost
     from detent.adapters.hosts.places import HostLimits as HostLimits
     from detent.adapters.hosts.registry import rules_fingerprint as rules_fingerprint
@@ -29,6 +33,10 @@ else:
         __name__,
         {
             "adapters.hosts.blocking": "BlockingHost",
+            "adapters.hosts.engines.dbos": "DBOSHost",
+            "adapters.hosts.engines.host": "EngineOptions",
+            "adapters.hosts.engines.restate": "RestateHost",
+            "adapters.hosts.engines.temporal": "TemporalHost",
             "adapters.hosts.local": "LocalHost",
             "adapters.hosts.stored": "HostHealth",
             "adapters.hosts.places": "HostLimits",
