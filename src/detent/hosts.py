@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.registry import rules_fingerprint as rules_fingerprint
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
     from detent.adapters.hosts.stored import HostHealth as HostHealth
+    from detent.adapters.hosts.stored import HostNotOpenError as HostNotOpenError
     from detent.ports.hosting import Accepted as Accepted
     from detent.ports.hosting import Host as Host
     from detent.ports.hosting import HostedAgent as HostedAgent
@@ -38,7 +39,7 @@ else:
             "adapters.hosts.engines.restate": "RestateHost",
             "adapters.hosts.engines.temporal": "TemporalHost",
             "adapters.hosts.local": "LocalHost",
-            "adapters.hosts.stored": "HostHealth",
+            "adapters.hosts.stored": "HostHealth HostNotOpenError",
             "adapters.hosts.places": "HostLimits",
             "adapters.hosts.registry": "rules_fingerprint",
             "adapters.hosts.signals": "serve_until_signal",

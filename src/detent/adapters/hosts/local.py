@@ -61,7 +61,6 @@ class LocalHost(StoredHost):
         self._places = Places(limits or HostLimits())
         self._key_of, self._look_s, self._drain_s = key_of, look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
-        self._is_open = False
 
     async def _open(self, finder: Finder) -> Driving:
         self._driving = Driving(
@@ -70,7 +69,6 @@ class LocalHost(StoredHost):
             clock=self._clock,
             look_s=self._look_s,
         )
-        self._is_open = True
         looking = self._driving.looks.for_ever(self._driving.look)
         self._looking = asyncio.create_task(looking, name="detent host")
         return self._driving

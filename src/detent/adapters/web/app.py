@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from detent.adapters.hosts.stored import opened
 from detent.adapters.web import inbox, live, runs
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
@@ -55,6 +56,7 @@ def web_app(
     app = Starlette(
         routes=_routes(sign_in),
         exception_handlers={JournalError: _no_store},
+        lifespan=lambda app: opened(host),
         middleware=[
             Middleware(Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(names), www_redirect=False),

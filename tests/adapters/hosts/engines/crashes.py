@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ PATIENCE_S = 90.0
 
 
 @contextmanager
-def working(site: Site, folder: Path, rule: str) -> Iterator[subprocess.Popen[bytes]]:
+def working(site: Site, folder: Path, rule: str) -> Generator[subprocess.Popen[bytes]]:
     """A worker in a process of its own."""
     program = [sys.executable, worker.__file__, json.dumps(site.told())]
     program += [str(folder / "runs.db"), str(folder), rule]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class Site:
 
 
 @contextmanager
-def site_of(engine: str, folder: Path) -> Iterator[Site]:
+def site_of(engine: str, folder: Path) -> Generator[Site]:
     """An engine, for as long as it is needed."""
     servers = {"temporal": temporal_server, "restate": restate_server}
     server = servers[engine](folder) if engine in servers else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tests.adapters.hosts.engines.worker import host_on
 @pytest.fixture(scope="module", params=["dbos", "temporal", "restate"])
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+) -> Generator[Site]:
     """An engine with its server, for all tests of the module."""
     with site_of(request.param, tmp_path_factory.mktemp(request.param)) as site:
         yield site

@@ -75,14 +75,12 @@ class EngineHost(StoredHost):
         self._works, self._running = works, running
         self._look_s, self._drain_s = look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
-        self._is_open = False
 
     async def _open(self, finder: Finder) -> EngineDriving:
         looks = Looks(finder, self._clock, self._look_s)
         parts = (self._reading, self._channels, looks, self._wake, self._clock)
         self._driving = EngineDriving(*parts)
         await self._connect(self._driving.leg if self._works else None)
-        self._is_open = True
         if self._works:
             looking = looks.for_ever(self._driving.look)
             self._looking = asyncio.create_task(looking, name="detent host")
