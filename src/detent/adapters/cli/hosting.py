@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import click
 
@@ -30,7 +30,9 @@ def host_of(
     told: Sequence[str],
     agents: Mapping[str, Agent[Any, Any]],
     journal: Journal,
-    **options: Unpack[EngineOptions],
+    *,
+    running: int,
+    drain_s: float,
 ) -> StoredHost:
     """A host that works, where `--engine` and `--engine-option` say.
 
@@ -40,9 +42,9 @@ def host_of(
     if engine is None:
         if told:
             raise click.UsageError("--engine-option is for --engine")
-        limits, drain_s = HostLimits(running=options["running"]), options["drain_s"]
-        return LocalHost(agents, journal, limits=limits, drain_s=drain_s)
+        return LocalHost(agents, journal, limits=HostLimits(running=running), drain_s=drain_s)
     where = dict(_told(engine, text) for text in told)
+    options: EngineOptions = {"running": running, "drain_s": drain_s}
     return _on(engine, where, agents, journal, options)
 
 

@@ -29,7 +29,7 @@ class Site:
 
     def told(self, *, works: bool = True) -> dict[str, Any]:
         """The options of a host, as JSON."""
-        ports = () if self.server is None else self.server.ports
+        ports = list(self.server.ports) if self.server else []
         match self.engine:
             case "dbos":
                 where = {"url": f"sqlite:///{self.folder / 'queue.db'}", "poll_s": 0.05}
