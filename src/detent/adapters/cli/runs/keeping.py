@@ -16,11 +16,11 @@ from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.stores import every_run, run_named
-from detent.adapters.cli.runs.story import story_of
 from detent.adapters.cli.runs.trying import replayed
 from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.stories.story import story_of
 from detent.core.errors import DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State

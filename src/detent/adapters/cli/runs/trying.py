@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import Any
 
 import click
@@ -15,10 +14,10 @@ from detent.adapters.cli.runs.looking import required_story
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import Line, put_json, put_lines, say, short
 from detent.adapters.cli.runs.steering import ended
-from detent.adapters.cli.runs.steps import steps_of
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show
 from detent.adapters.drivers.history import Runs
+from detent.adapters.stories.steps import Comparison, steps_of
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
@@ -111,17 +110,17 @@ def diff(*, run_a: str, run_b: str, store: Journal, as_json: bool) -> None:
     A fork is compared from where the other run began. The exit code is 0 also where they differ.
     """
     first, second = run_named(store, run_a), run_named(store, run_b)
-    left, right = steps_of(store, first), steps_of(store, second)
-    pairs = zip_longest(left, right)
-    same = next((at for at, (one, other) in enumerate(pairs) if one != other), len(left))
+    steps = (steps_of(name, store.read(name)) for name in (first, second))
+    found = Comparison.of(*steps)
+    same = len(found.same)
     if as_json:
-        put_json({"a": first, "b": second, "same": same, "in_a": left[same:], "in_b": right[same:]})
+        put_json({"a": first, "b": second, "same": same, "in_a": found.in_a, "in_b": found.in_b})
         return
-    if same == len(left) == len(right):
+    if not (found.in_a or found.in_b):
         say(f"{first} and {second} did the same, in {same} steps")
         return
-    lines: list[Line] = [(f"  {short(step)}", "dim") for step in left[max(0, same - AROUND) : same]]
-    lines += [(f"- {short(step, 200)}", "red") for step in left[same:]]
-    lines += [(f"+ {short(step, 200)}", "green") for step in right[same:]]
+    lines: list[Line] = [(f"  {short(step)}", "dim") for step in found.same[-AROUND:]]
+    lines += [(f"- {short(step, 200)}", "red") for step in found.in_a]
+    lines += [(f"+ {short(step, 200)}", "green") for step in found.in_b]
     put_lines([(f"- {first}", "red"), (f"+ {second}", "green"), *lines])
     say(f"the same in the first {same} steps")
