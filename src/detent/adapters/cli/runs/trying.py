@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 from rich.console import Console
 
-from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.records.proofs import replay_problem
 from detent.adapters.cli.endings import FAILED, told
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.looking import required_story
@@ -19,7 +17,6 @@ from detent.adapters.cli.show import Show
 from detent.adapters.drivers.history import Runs
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.core.chat.messages import ChatMessage
-from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
 
 AROUND = 3
@@ -80,23 +77,13 @@ def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
     """
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "replay")
-    problem = replayed(agent, name)
+    problem = replay_problem(agent.assembly.required_journal, agent.spec, name)
     if as_json:
         put_json({"run_id": name, "equal": problem is None, "problem": problem})
     elif problem is None:
         say(f"run {name}: replayed, and the same")
     if problem is not None:
         raise told(problem, FAILED)
-
-
-def replayed(agent: Agent[Any, Any], run_id: str) -> str | None:
-    """Why a run is another one when it is made again; None where it is the same."""
-    runs = Runs(agent.assembly.required_journal, agent.spec)
-    try:
-        again, stored = runs.replay(run_id), runs.at(run_id)
-    except StoredDataError as error:
-        return str(error)
-    return None if again == stored else f"run {run_id!r} differs from its checkpoints"
 
 
 @click.command()
