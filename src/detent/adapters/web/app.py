@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from detent.adapters.web import inbox, live, runs
+from detent.adapters.web import inbox, live, moments, proofs, runs
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -81,6 +81,10 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
         "/run/{run_id:path}": runs.run,
         "/part/run/{run_id:path}": runs.run_part,
         "/raw/{run_id:path}": runs.raw,
+        "/moment/{run_id:path}": moments.moment,
+        "/part/moment/{run_id:path}": moments.moment_part,
+        "/proof/{run_id:path}": proofs.proof,
+        "/compare": proofs.compare,
         "/live/questions": live.questions,
         "/live/run/{run_id:path}": live.run,
     }
@@ -88,6 +92,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
         "/decide": inbox.decide,
         "/decide-many": inbox.decide_many,
         "/begin": runs.begin,
+        "/fork": moments.fork,
         "/cancel": runs.cancel,
         "/go-on": runs.go_on,
         "/try-again": runs.try_again,
