@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from detent.adapters.web import inbox, live, moments, proofs, runs
+from detent.adapters.web import inbox, live, moments, overview, proofs, runs
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -68,7 +68,7 @@ def web_app(
             ),
         ],
     )
-    app.state.host = host
+    app.state.host, app.state.overview = host, overview.Overview()
     return app
 
 
@@ -85,6 +85,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
         "/part/moment/{run_id:path}": moments.moment_part,
         "/proof/{run_id:path}": proofs.proof,
         "/compare": proofs.compare,
+        "/overview": overview.overview,
         "/live/questions": live.questions,
         "/live/run/{run_id:path}": live.run,
     }
