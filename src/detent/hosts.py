@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.stored import HostHealth as HostHealth
     from detent.adapters.hosts.stored import HostNotOpenError as HostNotOpenError
     from detent.ports.hosting import Accepted as Accepted
+    from detent.ports.hosting import Fork as Fork
     from detent.ports.hosting import Host as Host
     from detent.ports.hosting import HostedAgent as HostedAgent
     from detent.ports.hosting import HostedRun as HostedRun
     from detent.ports.hosting import HostRefusal as HostRefusal
     from detent.ports.hosting import PendingQuestion as PendingQuestion
     from detent.ports.hosting import Piece as Piece
+    from detent.ports.hosting import RunProof as RunProof
     from detent.ports.hosting import Sent as Sent
     from detent.ports.hosting import TryAgain as TryAgain
     from detent.ports.hosting import UnknownAgentError as UnknownAgentError
@@ -44,8 +46,8 @@ else:
             "adapters.hosts.registry": "rules_fingerprint",
             "adapters.hosts.signals": "serve_until_signal",
             "ports.hosting": (
-                "Accepted Host HostRefusal HostedAgent HostedRun PendingQuestion Piece Sent "
-                "TryAgain UnknownAgentError Watched"
+                "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
+                "RunProof Sent TryAgain UnknownAgentError Watched"
             ),
         },
     )

@@ -17,6 +17,7 @@ from detent.ports.hosting import (
     HostedRun,
     HostRefusal,
     PendingQuestion,
+    RunProof,
     Sent,
     Watched,
 )
@@ -77,9 +78,13 @@ class BlockingHost:
         """As `Host.result`."""
         return in_background(self._host.result(run_id, timeout)).result()
 
-    def run(self, run_id: str) -> HostedRun:
+    def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As `Host.run`."""
-        return in_background(self._host.run(run_id)).result()
+        return in_background(self._host.run(run_id, length)).result()
+
+    def verify(self, run_id: str) -> RunProof:
+        """As `Host.verify`."""
+        return in_background(self._host.verify(run_id)).result()
 
     def runs(
         self,

@@ -31,10 +31,12 @@ from detent.ports.chat import Messages
 from detent.ports.clock import Clock
 from detent.ports.hosting import (
     Accepted,
+    Fork,
     HostedAgent,
     HostedRun,
     HostRefusal,
     PendingQuestion,
+    RunProof,
     Sent,
     Watched,
 )
@@ -175,6 +177,8 @@ class StoredHost(ABC):
         """As the port says."""
         if isinstance(said, ChatMessage):
             return await self._starting.say(run_id, said, self._chance.new_id())
+        if isinstance(said, Fork):
+            return await self._starting.fork(run_id, said, self._chance.new_id())
         run = await self._reading.listed(run_id)
         if run is None:
             return unknown_run(run_id)
@@ -199,9 +203,13 @@ class StoredHost(ABC):
         async with asyncio.timeout(timeout):
             return await self._reading.result(run_id, self._channels)
 
-    async def run(self, run_id: str) -> HostedRun:
+    async def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As the port says."""
-        return await self._reading.run(run_id)
+        return await self._reading.run(run_id, length)
+
+    async def verify(self, run_id: str) -> RunProof:
+        """As the port says."""
+        return await self._reading.verify(run_id)
 
     async def runs(
         self,

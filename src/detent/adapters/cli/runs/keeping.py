@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
+from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.cli.endings import FAILED
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.stores import every_run, run_named
-from detent.adapters.cli.runs.story import story_of
-from detent.adapters.cli.runs.trying import replayed
 from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.stories.story import story_of
 from detent.core.errors import DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
@@ -70,7 +70,8 @@ def export(
 def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json: bool) -> None:
     """Read all of some runs, or of every run: whether it is whole, and what was written.
 
-    With --app each is replayed as well. The exit code is 1 where one is not as it should be.
+    With --app each is replayed as well, and held against its chain where the journal is audited.
+    The exit code is 1 where one is not as it should be.
     """
     names = [run_named(store, one) for one in run_ids]
     checked: list[dict[str, Any]] = []
@@ -101,7 +102,9 @@ def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
         return "entries are missing"
     if app is None:
         return None
-    return replayed(agent_for(app, story.agent, store, "replay"), run_id)
+    agent = agent_for(app, story.agent, store, "replay")
+    proof = proof_of(agent.assembly.required_journal, agent.spec, run_id)
+    return "; ".join(proof.problems) or None
 
 
 @click.command()
