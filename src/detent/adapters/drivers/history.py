@@ -12,6 +12,7 @@ from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
+from detent.adapters.system.hearing import announce
 from detent.core.chat.messages import ChatMessage
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.machine.turns import next_turn
@@ -105,7 +106,9 @@ class Runs(Generic[S]):
 
         It ends when the run has ended. Each entry comes once and in order, and says its position:
         whoever goes on `after` the last one that they have seen misses nothing and sees nothing
-        twice. The journal is looked at ever more rarely, at least once a second.
+        twice. What this process writes is seen at once, and what others write as soon as the store
+        tells of it (`ForeignNotices`); one that does not is looked at ever more rarely, at least
+        once a second.
 
         Args:
             run_id: the run; it must be there, as an id with a slip would be waited for for ever.
@@ -198,6 +201,7 @@ class Runs(Generic[S]):
             JournalError: it cannot be deleted.
         """
         self.journal.delete(run_id)
+        announce(run_id)
 
     def forget(self, before: float) -> Sequence[str]:
         """Delete the runs that have ended, and were last written to before a time since 1970.

@@ -45,6 +45,14 @@ class Halt:
     """
 
 
+@frozen
+class News:
+    """Put into an inbox: others have written to the run. It is no event; what they wrote is."""
+
+
+NEWS = News()
+
+
 class Session(Generic[S]):
     """Holds a run and knows which of its effects are under way.
 
@@ -282,17 +290,22 @@ class Session(Generic[S]):
     def _must_settle(self, effect: Effect) -> bool:
         return bool(self.under_way) or not isinstance(effect, REPEATABLE)
 
-    def hear(self, items: Iterable[Event | Landed | Halt]) -> None:
+    def hear(self, items: Iterable[Event | Landed | Halt | News]) -> None:
         """As `hear_steps`, blocking."""
         at_once(self.hear_steps(items))
 
-    def hear_steps(self, items: Iterable[Event | Landed | Halt]) -> Steps[None]:
-        """Fold in events from outside and what came of effects; together they are recorded."""
-        may_wait = True
+    def hear_steps(self, items: Iterable[Event | Landed | Halt | News]) -> Steps[None]:
+        """Fold in events from outside and what came of effects; together they are recorded.
+
+        With `News` among them, what others have written is folded in as well.
+        """
+        may_wait, is_told = True, False
         try:
             for item in items:
                 if isinstance(item, Halt):
                     self._is_halted = True
+                elif isinstance(item, News):
+                    is_told = True
                 elif isinstance(item, tuple):
                     may_wait = may_wait and isinstance(item[0], REPEATABLE)
                     if self._has_hooks:  # as above
@@ -306,6 +319,8 @@ class Session(Generic[S]):
             raise
         if self.under_way or not may_wait:
             yield from self._fold.settle_each_steps()
+        if is_told:
+            yield from self._fold.news_steps()
 
     def feed(self, *events: Event) -> None:
         """As `feed_steps`, blocking."""

@@ -21,6 +21,7 @@ from detent.ports.journal import (
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+from detent.ports.notices import foreign_notices_of
 
 CHAIN, SIGNATURE = "chain", "signature"
 """What is kept with the data of an entry."""
@@ -64,6 +65,11 @@ class AuditedJournal:
         linked, link = self._linked(run_id, entries)
         self.journal.append(run_id, linked, checkpoint)
         self._keep(run_id, link)
+
+    @property
+    def notices(self) -> object:
+        """Who tells what others write to the other store."""
+        return foreign_notices_of(self.journal)
 
     @property
     def submit(self) -> Submit | None:

@@ -157,7 +157,7 @@ def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> 
 @click.option("--reason", default="cancelled at the command line", show_default=True)
 @json_option
 def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
-    """End a run where it is. Whoever drives it hears of it with the next thing that happens."""
+    """End a run where it is. Whoever drives it hears of it while they work."""
     name = run_named(store, run_id)
     story = required_story(store, name)
     if SEALED in story.notes:  # what is not sealed makes the run unreadable
