@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
+from detent.adapters.hosts.stored import HostNotOpenError
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.result import AgentResult
 from detent.ports.chat import Messages
@@ -30,14 +31,20 @@ class BlockingHost:
     """
 
     def __init__(self, host: AbstractAsyncContextManager[Host]) -> None:
-        self._opened = host
+        self._opens, self._opened = host, list[Host]()
+
+    @property
+    def _host(self) -> Host:
+        if not self._opened:
+            raise HostNotOpenError("the host is not open: with BlockingHost(…) as host: …")
+        return self._opened[0]
 
     def __enter__(self) -> Self:
-        self._host = in_background(self._opened.__aenter__()).result()
+        self._opened = [in_background(self._opens.__aenter__()).result()]
         return self
 
     def __exit__(self, *raised: object) -> None:
-        in_background(self._opened.__aexit__(None, None, None)).result()
+        in_background(self._opens.__aexit__(None, None, None)).result()
 
     def start(
         self,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from attrs import frozen
 
@@ -23,6 +24,7 @@ from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
+from detent.core.errors import DetentError
 from detent.core.result import AgentResult
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
@@ -40,6 +42,9 @@ from detent.ports.hosting import (
 )
 from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
+
+OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting"})
+"""What a host has once it is open."""
 
 
 @frozen
@@ -59,6 +64,10 @@ class HostHealth:
     faults: Mapping[str, str]
 
 
+class HostNotOpenError(DetentError, RuntimeError):
+    """A host is asked for something, and nobody has opened it."""
+
+
 class StoredHost(ABC):
     """A host whose runs are in a journal: it begins, reads and tells them.
 
@@ -74,7 +83,10 @@ class StoredHost(ABC):
         clock: Clock | None,
         chance: Chance | None,
     ) -> None:
-        name = type(self).__name__
+        name, given = type(self).__name__, cast(object, agents)
+        if not isinstance(given, Mapping):
+            kind = type(given).__name__
+            raise TypeError(f"agents have names: {name}({{'clerk': agent}}, …), got {kind}")
         if not agents:
             raise ValueError(f"a host needs agents: {name}({{'clerk': agent}}, journal)")
         keeper = keeper_of(journal, claim_s)
@@ -86,6 +98,22 @@ class StoredHost(ABC):
         self._keeper, self._journal, self._agents = keeper, journal, dict(agents)
         self._claim_s = claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
+        self._is_open = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it drives runs, or has others do so."""
+        return self._is_open
+
+    if not TYPE_CHECKING:  # what `open` makes is known to checkers
+
+        def __getattr__(self, name: str) -> object:
+            if name in OPENED:
+                raise HostNotOpenError(
+                    f"the {type(self).__name__} is not open: use it in `async with host:`, or "
+                    "`await host.open()` first, in the event loop that it is to live in"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -107,6 +135,7 @@ class StoredHost(ABC):
         self._drives = await self._open(finder)
         parts = (self._legs, self._reading, self._drives, self._keeper, self._channels)
         self._starting = Starting(*parts)
+        self._is_open = True
 
     @abstractmethod
     async def _open(self, finder: Finder) -> Drives:
@@ -208,3 +237,13 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
+
+
+@asynccontextmanager
+async def opened(host: object) -> AsyncGenerator[None]:
+    """While an app of a host is served: the host, unless somebody else has opened it."""
+    if isinstance(host, StoredHost) and not host.is_open:
+        async with host:
+            yield
+    else:
+        yield

@@ -249,8 +249,8 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 
 def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
-    slot = _attempted(run, event, (Unknown, Running))
-    if slot is None:
+    slot = _attempted(run, event, BEGUN)
+    if slot is None or isinstance(slot.status, Ready):
         return run
     # The next attempt has a number of its own: the same word, heard again, is none about that one.
     return move_slot(spec, run, slot, Ready(event.attempt + 1))

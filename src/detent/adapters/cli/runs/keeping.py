@@ -28,13 +28,24 @@ from detent.ports.journal import Journal
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
+replace_option = click.option(
+    "--replace", is_flag=True, help="Put it in the place of a file that is there."
+)
+
+
+def _is_there(file: Path) -> click.UsageError:
+    return click.UsageError(f"there is a file {file} already: name another one, or say --replace")
+
 
 @click.command()
 @run_argument()
 @store_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: here]")
+@replace_option
 @click.option("--json", "as_json", is_flag=True, help="One document; else a line for each entry.")
-def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -> None:
+def export(
+    *, run_id: str, store: Journal, output: Path | None, replace: bool, as_json: bool
+) -> None:
     """Write all that is stored of a run as JSON. Secret arguments are masked."""
     name = run_named(store, run_id)
     entries = entries_of(store, name)
@@ -44,6 +55,8 @@ def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -
         text = "".join(json.dumps(entry) + "\n" for entry in entries)
     if output is None:
         click.echo(text, nl=False)
+    elif output.exists() and not replace:
+        raise _is_there(output)
     else:
         output.write_text(text, encoding="utf-8")
         say(f"{len(entries)} entries of run {name} are in {output}")
@@ -97,15 +110,18 @@ def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @store_option
+@replace_option
 @json_option
-def backup(*, file: Path, store: Journal, as_json: bool) -> None:
+def backup(*, file: Path, store: Journal, replace: bool, as_json: bool) -> None:
     """Copy a whole SQLite store to FILE, as it is at one instant; others may write on."""
     if not isinstance(store, SQLiteJournal):
         raise click.UsageError(
             "only an SQLite store is copied by this command: copy a folder with any program, and a "
             "database with pg_dump -t 'detent_*'"
         )
-    store.backup(file)
+    if file.exists() and not replace:
+        raise _is_there(file)
+    store.backup(file, replace=replace)
     if as_json:
         put_json({"file": str(file), "bytes": file.stat().st_size})
     else:
