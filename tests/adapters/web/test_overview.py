@@ -89,7 +89,7 @@ def test_all_is_counted_once_and_what_changes_anew() -> None:
 def test_little_time_is_enough_in_the_end() -> None:
     """Each look goes on where the one before has left off, and says what is not counted yet."""
     journal = MemoryJournal()
-    some(journal, 50)
+    some(journal, 500)
 
     async def visit(host: Host) -> None:
         ticks = count()
@@ -99,7 +99,7 @@ def test_little_time_is_enough_in_the_end() -> None:
             await known.look(host, TODAY - 13)
             seen.append(len(known))
         assert seen == sorted(seen)
-        assert len(seen) > 1
+        assert 1 < len(seen) < 10  # what is older than the first day is not looked at
         assert +known.counts == there_is(journal)
 
     hosted(journal, visit)

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.web.finding import found_runs
 from detent.adapters.web.inbox import Shown, cursor_in, host_of
 from detent.adapters.web.rendering import base_of, page
 from detent.adapters.web.shown import secret_names, without_secrets
@@ -31,8 +32,7 @@ from detent.ports.hosting import (
 from detent.ports.journal import Entry, RunNotFoundError
 from detent.ports.listing import StoredRun
 
-PAGE = 50
-"""How many runs a list has."""
+FILTERS = ("status", "agent", "thread_id", "text", "since", "until")
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 EVENTS_MAX, MESSAGES_MAX = 500, 200
 """How many entries and messages of a run are shown, the last ones; all are in the raw data."""
@@ -41,12 +41,10 @@ EVENTS_MAX, MESSAGES_MAX = 500, 200
 async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
     query = request.query_params
-    chosen = {name: query.get(name) or None for name in ("status", "agent", "thread_id")}
-    before = cursor_in(request)
-    found = await host_of(request).runs(**chosen, before=before, limit=PAGE)
-    more = found[-1].cursor if len(found) == PAGE else None
+    chosen = {name: query.get(name) or None for name in FILTERS}
+    found = await found_runs(host_of(request), chosen, cursor_in(request))
     agents = await host_of(request).agents()
-    values: dict[str, Any] = {"runs": found, "more": more, "chosen": chosen, "agents": agents}
+    values: dict[str, Any] = {"found": found, "chosen": chosen, "agents": agents}
     return page(request, "runs.html", **values, statuses=STATUSES)
 
 
