@@ -19,4 +19,5 @@ else:
             "adapters.faces.entrance": "ThreadOf own_threads",
             "adapters.faces.openai_app": "openai_app",
         },
+        extra="web",
     )

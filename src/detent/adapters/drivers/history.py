@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
@@ -170,6 +170,16 @@ class Runs(Generic[S]):
             RunNotFoundError: there is no such run.
             StoredDataError: what is stored is damaged, or these rules make another run of it.
         """
+        return snapshot_of(self.spec, self.forked(run_id, length, messages, state))
+
+    def forked(
+        self,
+        run_id: str,
+        length: int | None,
+        messages: Sequence[ChatMessage],
+        state: Mapping[str, object],
+    ) -> Run[S]:
+        """The same as a run. Raises as `fork`."""
         run = unconfirmed(self.spec, self.at(run_id, length))
         run = rebound(self.spec, run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
@@ -180,8 +190,7 @@ class Runs(Generic[S]):
             )
         written = run.state.update(writes)
         goes_on = messages and isinstance(run.phase, Done)
-        run = next_turn(run, written) if goes_on else evolve(run, state=written)
-        return snapshot_of(self.spec, run)
+        return next_turn(run, written) if goes_on else evolve(run, state=written)
 
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.

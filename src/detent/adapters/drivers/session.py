@@ -11,12 +11,13 @@ from detent.adapters.drivers.fold import Fold, Missed, Record
 from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
+from detent.core.control.claims import RunBusyError
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing
 from detent.core.machine.delegation import lapse_of, nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.run.approval import is_past
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
-from detent.core.run.events import CallRewritten, Event, ToolStarted
+from detent.core.run.events import CallRewritten, Event, ToolNeverRan, ToolStarted
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
@@ -339,6 +340,10 @@ class Session(Generic[S]):
         try:
             if isinstance(came, BaseException):
                 self._raised += (came,)
+                if isinstance(came, RunBusyError) and isinstance(effect, RunTool):
+                    # its start is recorded, and it has not begun: nobody else can know that
+                    never = ToolNeverRan(effect.ref, effect.attempt)
+                    self._fold.add(wrap_event(effect.path, never) if effect.path else never)
             elif came is not None:
                 if self._has_hooks:
                     hooks, run = self._hooks_of(effect)

@@ -32,6 +32,7 @@ from detent.adapters.faces.entrance import (
 )
 from detent.adapters.faces.following import Followed, Left, Quiet, begin_of, follow
 from detent.adapters.faces.openai_texts import Answer, joined, said_in, usage_data
+from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import Person, SignIn
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
@@ -77,7 +78,8 @@ def openai_app(
             Route("/v1/models", _answered(face.models)),
             Route("/v1/models/{name:path}", _answered(face.model)),
             Route("/v1/chat/completions", _answered(face.completions), methods=["POST"]),
-        ]
+        ],
+        lifespan=lambda app: opened(host),
     )
 
 

@@ -23,6 +23,7 @@ from detent.core.result import AgentResult, StreamingCallbackError, ToolInvocati
 from detent.core.run.effects import Effect, WaitUntil
 from detent.core.run.events import Event
 from detent.core.run.run import Run
+from detent.core.storage.snapshot import AgentSnapshot
 from detent.ports.chat import ChatGeneratorError, Messages
 from detent.ports.journal import Journal
 
@@ -56,11 +57,12 @@ class Legs:
         state: Mapping[str, object] | None = None,
         after: AgentResult[Any, Any] | None = None,
         started_by: str | None = None,
+        snapshot: AgentSnapshot | None = None,
     ) -> AnyHandle:
         """A new run, which is written down. Raises as `Agent.run_async`."""
         assembly = await self._ready(told)
         request: RunRequest[Any] = RunRequest(
-            messages, self._is_far, None, None, None, None, run_id, state or {}, started_by
+            messages, self._is_far, snapshot, None, None, None, run_id, state or {}, started_by
         )
         begin = assembly.begin(request, None, after, thread_id)
         return await in_event_loop(begin, is_paced=is_slow(assembly.journal))

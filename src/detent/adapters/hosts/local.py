@@ -17,9 +17,6 @@ from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import StoredRun
 
-STALE_LOOKS = 5
-"""A host is not ready when so many looks at the store have failed, one after the other."""
-
 
 def _no_key(run: StoredRun) -> str:
     return ""
@@ -64,7 +61,6 @@ class LocalHost(StoredHost):
         self._places = Places(limits or HostLimits())
         self._key_of, self._look_s, self._drain_s = key_of, look_s, drain_s
         self._looking: asyncio.Task[None] | None = None
-        self._is_open = False
 
     async def _open(self, finder: Finder) -> Driving:
         self._driving = Driving(
@@ -73,8 +69,8 @@ class LocalHost(StoredHost):
             clock=self._clock,
             look_s=self._look_s,
         )
-        self._is_open = True
-        self._looking = asyncio.create_task(self._driving.look_for_ever(), name="detent host")
+        looking = self._driving.looks.for_ever(self._driving.look)
+        self._looking = asyncio.create_task(looking, name="detent host")
         return self._driving
 
     async def close(self) -> None:
@@ -94,8 +90,6 @@ class LocalHost(StoredHost):
 
     def health(self) -> HostHealth:
         """How it is."""
-        now, driving = self._clock.now(), self._driving
-        is_seen = now - driving.looked_at < STALE_LOOKS * max(self._look_s, 1.0)
-        faults = {run_id: fault.text for run_id, fault in driving.faults.items()}
-        running, waiting = self._places.running, self._places.waiting
-        return HostHealth(self._is_open and is_seen, running, waiting, faults)
+        driving, places = self._driving, self._places
+        is_ready = self._is_open and driving.looks.are_recent
+        return HostHealth(is_ready, places.running, places.waiting, driving.faults.texts())

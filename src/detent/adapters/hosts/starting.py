@@ -11,18 +11,21 @@ from weakref import WeakValueDictionary
 from attrs import evolve, frozen
 
 from detent.adapters.agent.continuation import ThreadNotEndedError
+from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
-from detent.adapters.hosts.reading import Reading
+from detent.adapters.hosts.reading import Reading, asked
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.claims import RunBusyError
 from detent.core.errors import StateError, StoredDataError, UnstorableError
 from detent.core.result import AgentResult
 from detent.core.run.events import Event
+from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chat import Messages
-from detent.ports.hosting import Accepted, HostRefusal, UnknownAgentError
+from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
+from detent.ports.journal import JournalDamagedError
 from detent.ports.listing import StoredRun
 
 BUSY_S = 0.05
@@ -39,6 +42,7 @@ class NewRun:
     state: Mapping[str, object] | None = None
     after: AgentResult[Any, Any] | None = None
     started_by: str | None = None
+    snapshot: AgentSnapshot | None = None
 
 
 class Drives(Protocol):
@@ -116,7 +120,36 @@ class Starting:
             state=new.state,
             after=new.after,
             started_by=new.started_by,
+            snapshot=new.snapshot,
         )
+
+    async def fork(self, run_id: str, fork: Fork, new_id: str) -> Accepted | HostRefusal:
+        """Begin a run as another one was."""
+        last = await self._reading.listed(run_id)
+        if last is None:
+            return unknown_run(run_id)
+        if last.agent not in self._legs:
+            return other_agent(last, self._legs)
+        if not 1 <= (last.length if fork.length is None else fork.length) <= last.length:
+            text = f"run {run_id!r} has {last.length} entries, and not {fork.length}"
+            return HostRefusal("invalid", text)
+        snapshot = await asked(partial(self._forked, last, fork))
+        if isinstance(snapshot, HostRefusal):
+            return snapshot
+        new = StoredRun(new_id, 0, "running", last.at, fork.agent or last.agent)
+        return await self.start(NewRun(new, [], snapshot=snapshot))
+
+    def _forked(self, last: StoredRun, fork: Fork) -> AgentSnapshot | HostRefusal:
+        spec = self._legs[last.agent].assembly.current_spec
+        said = [] if fork.message is None else [fork.message]
+        try:
+            run = Runs(self._reading.journal, spec).forked(last.run_id, fork.length, said, {})
+        except (StoredDataError, JournalDamagedError) as error:
+            return HostRefusal("unreadable", str(error))
+        except ValueError as error:
+            return HostRefusal("invalid", str(error))
+        # whoever may not say yes to runs of their own must not get one that another has begun
+        return snapshot_of(spec, evolve(run, started_by=fork.by))
 
     async def say(self, run_id: str, message: ChatMessage, new_id: str) -> Accepted | HostRefusal:
         """Go on with the conversation of a run that has ended, in a run of its own."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from attrs import frozen
 
@@ -23,21 +24,27 @@ from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ChatMessage
+from detent.core.errors import DetentError
 from detent.core.result import AgentResult
 from detent.ports.chance import Chance
 from detent.ports.chat import Messages
 from detent.ports.clock import Clock
 from detent.ports.hosting import (
     Accepted,
+    Fork,
     HostedAgent,
     HostedRun,
     HostRefusal,
     PendingQuestion,
+    RunProof,
     Sent,
     Watched,
 )
 from detent.ports.journal import Journal
 from detent.ports.listing import Cursor, RunQuery, StoredRun
+
+OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting"})
+"""What a host has once it is open."""
 
 
 @frozen
@@ -57,6 +64,10 @@ class HostHealth:
     faults: Mapping[str, str]
 
 
+class HostNotOpenError(DetentError, RuntimeError):
+    """A host is asked for something, and nobody has opened it."""
+
+
 class StoredHost(ABC):
     """A host whose runs are in a journal: it begins, reads and tells them.
 
@@ -72,7 +83,10 @@ class StoredHost(ABC):
         clock: Clock | None,
         chance: Chance | None,
     ) -> None:
-        name = type(self).__name__
+        name, given = type(self).__name__, cast(object, agents)
+        if not isinstance(given, Mapping):
+            kind = type(given).__name__
+            raise TypeError(f"agents have names: {name}({{'clerk': agent}}, …), got {kind}")
         if not agents:
             raise ValueError(f"a host needs agents: {name}({{'clerk': agent}}, journal)")
         keeper = keeper_of(journal, claim_s)
@@ -84,6 +98,22 @@ class StoredHost(ABC):
         self._keeper, self._journal, self._agents = keeper, journal, dict(agents)
         self._claim_s = claim_s
         self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
+        self._is_open = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it drives runs, or has others do so."""
+        return self._is_open
+
+    if not TYPE_CHECKING:  # what `open` makes is known to checkers
+
+        def __getattr__(self, name: str) -> object:
+            if name in OPENED:
+                raise HostNotOpenError(
+                    f"the {type(self).__name__} is not open: use it in `async with host:`, or "
+                    "`await host.open()` first, in the event loop that it is to live in"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -105,6 +135,7 @@ class StoredHost(ABC):
         self._drives = await self._open(finder)
         parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
+        self._is_open = True
 
     @abstractmethod
     async def _open(self, finder: Finder) -> Drives:
@@ -146,6 +177,8 @@ class StoredHost(ABC):
         """As the port says."""
         if isinstance(said, ChatMessage):
             return await self._starting.say(run_id, said, self._chance.new_id())
+        if isinstance(said, Fork):
+            return await self._starting.fork(run_id, said, self._chance.new_id())
         run = await self._reading.listed(run_id)
         if run is None:
             return unknown_run(run_id)
@@ -170,9 +203,13 @@ class StoredHost(ABC):
         async with asyncio.timeout(timeout):
             return await self._reading.result(run_id, self._channels)
 
-    async def run(self, run_id: str) -> HostedRun:
+    async def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As the port says."""
-        return await self._reading.run(run_id)
+        return await self._reading.run(run_id, length)
+
+    async def verify(self, run_id: str) -> RunProof:
+        """As the port says."""
+        return await self._reading.verify(run_id)
 
     async def runs(
         self,
@@ -200,3 +237,13 @@ class StoredHost(ABC):
     async def agents(self) -> Sequence[HostedAgent]:
         """As the port says."""
         return await asked(partial(hosted_agents, self._agents))
+
+
+@asynccontextmanager
+async def opened(host: object) -> AsyncGenerator[None]:
+    """While an app of a host is served: the host, unless somebody else has opened it."""
+    if isinstance(host, StoredHost) and not host.is_open:
+        async with host:
+            yield
+    else:
+        yield

@@ -103,6 +103,7 @@ class PostgresJournal:
         connect_s: how long it may take to connect, at least 2.
 
     Raises:
+        ImportError: psycopg is not installed: ``pip install 'detent[postgres]'``.
         JournalError: the database cannot be reached, or has tables of another layout.
     """
 

@@ -192,15 +192,20 @@ class SQLiteJournal:
             version = now
             time.sleep(FOREIGN_S)
 
-    def backup(self, path: str | Path) -> None:
+    def backup(self, path: str | Path, *, replace: bool = False) -> None:
         """Copy all runs to the file at `path`, as they are at one instant; others may write on.
 
-        The copy takes the place of what is there once it is whole and on the disk.
+        With `replace` the copy takes the place of a file that is there, once it is whole and on the
+        disk.
 
         Raises:
             JournalError: it cannot be made; then what was at `path` is still there.
         """
         target = Path(path)
+        if target.exists() and not replace:
+            raise JournalError(
+                f"there is a file at {path} already: name another one, or say replace=True"
+            )
         part = target.with_name(f"{target.name}.part")
         try:
             part.unlink(missing_ok=True)

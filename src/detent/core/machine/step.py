@@ -125,8 +125,7 @@ def start(
     """A run in which nothing has happened yet: the conversation so far and the initial state.
 
     `at` is the time, in seconds since 1970: the limit in seconds counts from it. `nonce` is what
-    nobody can guess: decisions are bound to it. `started_by` says who begins it, `labels` where
-    what it begins with comes from.
+    nobody can guess: decisions are bound to it. `started_by` begins it; its input has `labels`.
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
@@ -257,9 +256,10 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
 
 
 def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
-    kinds = Running if isinstance(event, ToolLost) else (Unknown, Running)
-    slot = _attempted(run, event, kinds)
-    return run if slot is None else move_slot(spec, run, slot, after_loss(spec, run, slot, event))
+    slot = _attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
+    if slot is None or isinstance(slot.status, Ready):
+        return run
+    return move_slot(spec, run, slot, after_loss(spec, run, slot, event))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:

@@ -21,9 +21,9 @@ from detent.adapters.cli.runs.looking import required_story, shown
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, put_lines, say
 from detent.adapters.cli.runs.stores import run_named
-from detent.adapters.cli.runs.story import SEALED
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
+from detent.adapters.stories.story import SEALED
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.result import AgentResult
 from detent.core.run.approval import SCOPES
