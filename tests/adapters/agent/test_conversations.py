@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Event, Thread
 from typing import Any, TypeAlias
 
 import pytest
@@ -402,3 +404,52 @@ def test_another_prompt_that_is_handed_in_stays(run: Runner) -> None:
     result = run(agent_of("one"), [ChatMessage.from_system("Rhyme."), ChatMessage.from_user("go")])
 
     assert texts(result.messages)[:2] == [("system", "Be brief."), ("system", "Rhyme.")]
+
+
+class Looking(SQLiteJournal):
+    """Two who look for the end of a thread at once both see it before either begins a run."""
+
+    both: Barrier
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """Where the thread ends; the other is heard out first, if it is about to ask."""
+        found = super().runs(query)
+        if query.thread_id is not None:
+            with suppress(BrokenBarrierError):
+                self.both.wait(0.2)
+        return found
+
+
+def test_of_two_who_begin_a_run_of_a_thread_at_once_one_does(tmp_path: Path) -> None:
+    """In any process: the other is told that the thread's last run has not ended."""
+    begun: list[str] = []
+    refused: list[ThreadNotEndedError] = []
+    is_told, both = Event(), Barrier(2)
+
+    @tool
+    def hold() -> str:
+        """Hold the run until the other was told."""
+        assert is_told.wait(30)
+        return "held"
+
+    def begin(claim_s: float) -> None:
+        journal = Looking(tmp_path / "runs.db")
+        journal.both = both
+        model = ScriptedChatGenerator(ToolCall("hold", {}, "c"), "done")
+        agent = Agent(chat_generator=model, tools=[hold], journal=journal, claim_s=claim_s)
+        try:
+            begun.append(agent.run("hi", thread_id="t").text or "")
+        except ThreadNotEndedError as error:
+            refused.append(error)
+            is_told.set()
+
+    # a time of its own has each claim by itself, as two processes do
+    threads = [Thread(target=begin, args=(claim_s,)) for claim_s in (20.0, 21.0)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+
+    assert begun == ["done"]
+    assert len(refused) == 1
+    assert len(SQLiteJournal(tmp_path / "runs.db").runs()) == 1

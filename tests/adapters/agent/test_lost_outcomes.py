@@ -155,6 +155,36 @@ def test_what_a_human_has_decided_meanwhile_counts(journal: Journal) -> None:
     assert "leave it" in result.messages[-2].tool_call_results[0].text
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_tool_may_not_know_itself(journal: Journal, is_async: bool) -> None:  # noqa: FBT001 - a case
+    """A human is asked about that call alone, in its words; what ran beside it is known."""
+
+    @tool
+    def wire() -> str:
+        """Wire it."""
+        raise OutcomeUnknownError("the bank is silent")
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    calls = [ToolCall("wire", id="w"), ToolCall("look", id="l")]
+    model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "Done.")
+    agent = Agent(chat_generator=model, tools=[wire, look], journal=journal)
+
+    if is_async:
+        result = asyncio.run(agent.run_async("Wire.", run_id="r"))
+    else:
+        result = agent.run("Wire.", run_id="r")
+
+    (call,) = result.pending
+    assert (call.tool_name, call.reason) == ("wire", "the bank is silent")
+    agent.decide("r", call.respond("it went out"))
+    answers = [one.text for m in agent.resume("r").messages for one in m.tool_call_results]
+    assert answers == ["it went out", "seen"]
+
+
 class Interrupting(MemoryJournal):
     """Lets somebody do something right behind the start of a tool, and before it begins."""
 
@@ -227,33 +257,3 @@ def test_what_runs_again_already_is_not_begun_a_third_time() -> None:
 
     assert results[0].text == "Done."
     assert paid == [5]
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_tool_may_not_know_itself(journal: Journal, is_async: bool) -> None:  # noqa: FBT001 - a case
-    """A human is asked about that call alone, in its words; what ran beside it is known."""
-
-    @tool
-    def wire() -> str:
-        """Wire it."""
-        raise OutcomeUnknownError("the bank is silent")
-
-    @tool
-    def look() -> str:
-        """Look."""
-        return "seen"
-
-    calls = [ToolCall("wire", id="w"), ToolCall("look", id="l")]
-    model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "Done.")
-    agent = Agent(chat_generator=model, tools=[wire, look], journal=journal)
-
-    if is_async:
-        result = asyncio.run(agent.run_async("Wire.", run_id="r"))
-    else:
-        result = agent.run("Wire.", run_id="r")
-
-    (call,) = result.pending
-    assert (call.tool_name, call.reason) == ("wire", "the bank is silent")
-    agent.decide("r", call.respond("it went out"))
-    answers = [one.text for m in agent.resume("r").messages for one in m.tool_call_results]
-    assert answers == ["it went out", "seen"]

@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
-from detent.adapters.agent.claiming import claim, claim_new, given_back_on_failure, has_ended
+from detent.adapters.agent.claiming import (
+    alone_in,
+    claim,
+    claim_new,
+    given_back_on_failure,
+    has_ended,
+)
 from detent.adapters.agent.continuation import Thread, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
@@ -38,10 +44,10 @@ from detent.adapters.system.clocks import SystemClock
 from detent.adapters.system.threads_and_loops import FunctionToolExecutor
 from detent.adapters.telemetry.logs import logging_observers
 from detent.adapters.tools.toolsets import Tools
-from detent.core.chat.replies import StreamingChunk
 from detent.core.control.breakpoints import NO_HOLD, BreakPoints, holds_of
 from detent.core.control.hooks import Hook
 from detent.core.machine.step import start
+from detent.core.result import AgentResult
 from detent.core.run.events import Event, Resumed
 from detent.core.run.run import NO_OPTIONS, RunOptions
 from detent.core.run.spec import AgentSpec, Delegate
@@ -62,9 +68,6 @@ from detent.ports.listing import Listing
 from detent.ports.observer import Observer
 from detent.ports.telemetry import Leg, Telemetry
 from detent.ports.tool_execution import AsyncToolExecutor, ToolExecutor
-
-if TYPE_CHECKING:
-    from detent.core.result import AgentResult
 
 
 def _keeper_of(assembly: Assembly[Any]) -> Keeper | None:
@@ -131,9 +134,13 @@ class Assembly(Generic[S]):
         thread_id: str | None = None,
     ) -> Steps[RunHandle[S]]:
         """A run that is new, or goes on from a snapshot, or where another has ended."""
+        begun = self._begin(request, streaming_callback, after, thread_id)
+        return alone_in(self.keeper, thread_id, begun)
+
+    def _begin(self, request: RunRequest[S], *given: Any) -> Steps[RunHandle[S]]:
         if (snapshot := request.snapshot) is not None:
-            given = (snapshot, request, streaming_callback, after, thread_id)
-            return (yield from self._taken_up(*given))
+            return (yield from self._taken_up(snapshot, request, *given))
+        streaming_callback, after, thread_id = given
         spec, names = self._chosen(request.tools)
         if request.system_prompt:
             spec = evolve(spec, system_prompt=request.system_prompt)
@@ -381,9 +388,7 @@ def _inner_hooks(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]]:
 
 def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
     parts = tool.assembly
-    marked = (
-        None if outer.dispatcher is None else partial(_tell_marked, outer.dispatcher, tool.name)
-    )
+    marked = None if outer.dispatcher is None else outer.dispatcher.marked(tool.name)
     performer = evolve(
         outer,
         chat=parts.chat_generator,
@@ -393,7 +398,3 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
         price=parts.spec.limits.price or outer.price,
     )
     return _nested_performers(parts.spec, performer)
-
-
-def _tell_marked(tell: CallbackDispatcher, name: str, chunk: StreamingChunk) -> None:
-    tell(evolve(chunk, agents=(name, *chunk.agents)))

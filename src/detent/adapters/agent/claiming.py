@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from functools import partial
 from typing import Any, TypeVar
 
 from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.recording import RunExistsError
-from detent.adapters.drivers.steps import Steps, answer
+from detent.adapters.drivers.steps import Steps, Wait, answer
 from detent.core.control.claims import RunBusyError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.run import Run
 from detent.ports.journal import Journal, JournalConflictError
 
 T = TypeVar("T")
+BUSY_S, BUSY_TRIES = 0.05, 100
+"""How long, and how often, it is waited for somebody who is just beginning a run of a thread."""
 
 
 def claim(keeper: Keeper | None, run_id: str, *, take_over: bool) -> Steps[Lease | None]:
@@ -42,6 +47,32 @@ def claim_new(keeper: Keeper | None, journal: Journal | None, run_id: str) -> St
         if entries:
             raise RunExistsError(JournalConflictError(run_id, 0, len(entries))) from None
         raise
+
+
+def alone_in(keeper: Keeper | None, thread_id: str | None, steps: Steps[T]) -> Steps[T]:
+    """The steps, while nobody else, in any process, begins a run of this thread.
+
+    RULE: whoever looks for the end of a thread and begins a run behind it has the claim called
+    after the thread, as one has that of a run, so that two do not both begin one.
+
+    Raises:
+        RunBusyError: somebody else has been about to for long.
+        JournalError: the store cannot be asked.
+    """
+    if keeper is None or not thread_id:
+        return (yield from steps)
+    for _ in range(BUSY_TRIES):
+        try:
+            lease = yield from keeper.take_steps(f"thread {thread_id}")
+            break
+        except RunBusyError:
+            yield Wait(partial(time.sleep, BUSY_S), partial(asyncio.sleep, BUSY_S))
+    else:
+        lease = yield from keeper.take_steps(f"thread {thread_id}")
+    try:
+        return (yield from steps)
+    finally:
+        yield from lease.release_steps()
 
 
 def given_back_on_failure(lease: Lease | None, steps: Steps[T]) -> Steps[T]:

@@ -42,6 +42,10 @@ class CallbackDispatcher:
         except Exception as error:  # noqa: BLE001 - the listener's, which is none of the run's
             self.error = error
 
+    def marked(self, name: str) -> StreamingCallback:
+        """Tells the pieces of the agent at work inside that goes by this name."""
+        return lambda chunk: self(evolve(chunk, agents=(name, *chunk.agents)))
+
     async def told(self) -> None:
         """Wait until the callback has dealt with all that it was told."""
         if self._last is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -13,10 +12,8 @@ from attrs import evolve, frozen
 
 from detent.adapters.agent.continuation import ThreadNotEndedError
 from detent.adapters.drivers.history import Runs
-from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.drivers.recording import RunExistsError
-from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
 from detent.adapters.hosts.reading import Reading, asked
@@ -76,11 +73,10 @@ class Starting:
         legs: Mapping[str, Legs],
         reading: Reading,
         drives: Drives,
-        keeper: Keeper,
         channels: Channels,
     ) -> None:
         self._legs, self._reading, self._drives = legs, reading, drives
-        self._keeper, self._channels = keeper, channels
+        self._channels = channels
         self._threads: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self, new: NewRun) -> Accepted | HostRefusal:
@@ -101,9 +97,8 @@ class Starting:
             if (refusal := self._drives.refusal()) is not None:
                 return refusal
             try:
-                async with self._alone_in(listed.thread_id):
-                    await self._drives.begin(listed, partial(self._begun, new))
-                    return Accepted(listed.run_id, is_new=True)
+                await self._drives.begin(listed, partial(self._begun, new))
+                return Accepted(listed.run_id, is_new=True)
             except RunExistsError:
                 continue
             except RunBusyError:
@@ -116,22 +111,6 @@ class Starting:
                 return HostRefusal("invalid", str(error))
         text = f"another process has been about to begin run {listed.run_id!r} for long: try again"
         return HostRefusal("full", text)
-
-    @asynccontextmanager
-    async def _alone_in(self, thread_id: str) -> AsyncGenerator[None]:
-        """While nobody else, in any process, begins a run of this thread. Raises RunBusyError.
-
-        RULE: whoever looks for the end of a thread and begins a run behind it has the claim
-        called after the thread, as one has that of a run, so that two do not both begin one.
-        """
-        if not thread_id:
-            yield
-            return
-        lease = await in_event_loop(self._keeper.take_steps(f"thread {thread_id}"))
-        try:
-            yield
-        finally:
-            await in_event_loop(lease.release_steps())
 
     async def _begun(self, new: NewRun) -> AnyHandle:
         listed = new.listed

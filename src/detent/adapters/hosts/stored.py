@@ -133,7 +133,7 @@ class StoredHost(ABC):
         self._reading = Reading(journal, self._legs)
         finder = Finder(self._journal, self._keeper, self._legs.keys(), self._clock)
         self._drives = await self._open(finder)
-        parts = (self._legs, self._reading, self._drives, self._keeper, self._channels)
+        parts = (self._legs, self._reading, self._drives, self._channels)
         self._starting = Starting(*parts)
         self._is_open = True
 

@@ -125,8 +125,7 @@ def start(
     """A run in which nothing has happened yet: the conversation so far and the initial state.
 
     `at` is the time, in seconds since 1970: the limit in seconds counts from it. `nonce` is what
-    nobody can guess: decisions are bound to it. `started_by` says who begins it, `labels` where
-    what it begins with comes from.
+    nobody can guess: decisions are bound to it. `started_by` begins it; its input has `labels`.
 
     Raises:
         StateError: a write names an unknown key or has a value of the wrong type.
