@@ -1,0 +1,174 @@
+"""A refund desk: customers write to a web service, and people decide what is not small.
+
+The runs belong to a host with a journal, and not to the request that began them. So the service may
+be stopped while somebody thinks about a refund, and the same order sent twice is paid once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sqlite3
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
+
+from detent import (
+    NEVER_RAN,
+    Agent,
+    AskAbove,
+    ChatMessage,
+    IdempotencyKey,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    State,
+    ToolCall,
+    chat_generator,
+    tool,
+)
+from detent.hosts import HostRefusal, LocalHost, UnknownAgentError
+from detent.journals import RunNotFoundError
+from detent.models import ChatGenerator
+from detent.testing import When
+from detent.web import Tokens, web_app
+
+ASKED_ABOVE = 50.0
+"""Euros: what costs more is decided by a person."""
+PROMPT = (
+    "You work at a refund desk. The customer writes what is wrong with an order and what it cost. "
+    "Refund that amount by the tool, once, and say in one sentence what you have done."
+)
+
+
+class Ledger:
+    """The bank, for this example: a table in which each payment has a key of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._connected() as bank, bank:
+            bank.execute("CREATE TABLE IF NOT EXISTS paid (key TEXT PRIMARY KEY, row TEXT)")
+
+    def pay(self, key: str, order: str, euros: float) -> None:
+        """Write a payment down; the same key a second time changes nothing."""
+        with self._connected() as bank, bank:
+            row = json.dumps([order, euros])
+            bank.execute("INSERT OR IGNORE INTO paid VALUES (?, ?)", (key, row))
+
+    def payments(self) -> dict[str, list[object]]:
+        """All payments, by their keys."""
+        with self._connected() as bank:
+            return {key: json.loads(row) for key, row in bank.execute("SELECT * FROM paid")}
+
+    def _connected(self) -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(self.path))
+
+
+def make_clerk(ledger: Ledger, model: ChatGenerator) -> Agent[State, None]:
+    """The agent, with its one tool and the one rule about it."""
+
+    def look_up(arguments: Mapping[str, object], key: str) -> object:
+        """After a crash the ledger knows whether the payment was made."""
+        return f"{arguments['euros']} refunded" if key in ledger.payments() else NEVER_RAN
+
+    @tool(on_unknown=look_up)
+    def refund(order: str, euros: float, key: IdempotencyKey) -> str:
+        """Give the customer's money back.
+
+        Args:
+            order: the number of the order.
+            euros: how much.
+            key: the same for every attempt at this one refund; the model does not see it.
+        """
+        ledger.pay(key, order, euros)
+        return f"{euros} refunded"
+
+    return Agent(
+        name="clerk",
+        chat_generator=model,
+        tools=[refund],
+        system_prompt=PROMPT,
+        confirmation_strategies={"refund": AskAbove("euros", ASKED_ABOVE)},
+    )
+
+
+def make_app(folder: Path, model: ChatGenerator, tokens: Mapping[str, str]) -> Starlette:
+    """The service: orders come in by JSON, people decide at `/desk`.
+
+    Args:
+        folder: where the runs and the ledger are kept.
+        model: who answers the customers.
+        tokens: who may decide: a name for each token.
+    """
+    clerk = make_clerk(Ledger(folder / "ledger.db"), model)
+    host = LocalHost({"clerk": clerk}, SQLiteJournal(folder / "runs.db"))
+
+    @asynccontextmanager
+    async def opened(_: Starlette) -> AsyncGenerator[None]:
+        async with host:
+            yield
+
+    async def begin(request: Request) -> JSONResponse:
+        """Take an order in; the same one again is the same run."""
+        sent = await request.json()
+        order = f"order-{sent['order']}"
+        said = await host.start("clerk", f"Order {sent['order']}: {sent['text']}", run_id=order)
+        if isinstance(said, HostRefusal):
+            return JSONResponse({"error": said.text}, 409)
+        return JSONResponse({"refund": f"/refunds/{sent['order']}"}, 202)
+
+    async def tell(request: Request) -> JSONResponse:
+        """Say how far an order is."""
+        try:
+            run = await host.run(f"order-{request.path_params['order']}")
+        except (RunNotFoundError, UnknownAgentError):
+            return JSONResponse({"error": "there is no such order"}, 404)
+        answer = run.run.messages[-1].text if run.listed.status == "done" else None
+        return JSONResponse({"status": run.listed.status, "answer": answer})
+
+    return Starlette(
+        routes=[
+            Route("/refunds", begin, methods=["POST"]),
+            Route("/refunds/{order}", tell),
+            Mount("/desk", web_app(host, sign_in=Tokens(tokens))),
+        ],
+        lifespan=opened,
+    )
+
+
+def scripted() -> ScriptedChatGenerator:
+    """A stand-in for the model: it refunds the first number with a currency that it reads."""
+
+    def answer(messages: Sequence[ChatMessage]) -> ToolCall | str:
+        last = messages[-1]
+        if last.tool_call_results:
+            return f"Done: {last.tool_call_results[0].text}."
+        found = re.search(r"Order (\w+):.*?([\d.]+) euros", last.text or "")
+        if found is None:
+            return "What did it cost?"
+        return ToolCall("refund", {"order": found[1], "euros": float(found[2])})
+
+    return ScriptedChatGenerator(When(lambda _: True, answer))
+
+
+def main() -> None:
+    """Serve the desk on this machine."""
+    import uvicorn
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", help="'local', 'openai:NAME' and so on; a script without it")
+    parser.add_argument("--folder", type=Path, default=Path())
+    options = parser.parse_args()
+    model = chat_generator(options.model) if options.model else scripted()
+    tokens = {os.environ.get("DESK_TOKEN", "a-token-of-32-characters-or-more"): "ada"}
+    uvicorn.run(make_app(options.folder, model, tokens), host="127.0.0.1", port=8000)
+
+
+if __name__ == "__main__":
+    main()
