@@ -141,10 +141,9 @@ def test_many_long_calls_are_read_once_each_not_at_each_event() -> None:
     began = process_time()
     run = waiting(spec := spec_of(lambda call, tool, run: Ask()), *[long] * 128)
     once_s = process_time() - began
-    for _ in range(200):
-        owed = due(spec, run)
+    owed = [due(spec, run) for _ in range(200)]
 
-    assert all(isinstance(one, AskHuman) for one in owed)
+    assert all(isinstance(one, AskHuman) for one in owed[-1])
     assert process_time() - began < 20 * once_s
 
 
