@@ -19,6 +19,7 @@ from typing import Any
 from detent import Agent, AlwaysAskPolicy, ChatMessage, SQLiteJournal, ToolCall, tool
 from detent.hosts import LocalHost
 from detent.models import ChatReply
+from detent.web import Person
 from tests.adapters.faces.peers import PEOPLE
 
 
@@ -47,6 +48,7 @@ def clerk(folder: Path) -> Agent[Any, Any]:
         """Wait until there is a file."""
         with (folder / "held").open("a") as file:
             file.write("held\n")
+        print("held")  # noqa: T201 - no face may send it anywhere
         while not (folder / "go").exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.01)
         return "held"
@@ -62,6 +64,11 @@ def clerk(folder: Path) -> Agent[Any, Any]:
     return Agent(chat_generator=Clerk(), tools=[hold, pay], confirmation_strategies=strategies)
 
 
+def editor_agent() -> dict[str, Agent[Any, Any]]:
+    """For `detent acp`: the agent that works in the folder which the environment names."""
+    return {"clerk": clerk(Path(os.environ["FOLDER"]))}
+
+
 def host_of(folder: Path) -> LocalHost:
     """A host on the store in a folder."""
     journal = SQLiteJournal(folder / "runs.db")
@@ -72,8 +79,12 @@ async def main(face: str, folder: Path) -> None:
     """Serve until killed."""
     import uvicorn
 
-    from detent.faces import a2a_app, openai_app
+    from detent.faces import a2a_app, openai_app, run_acp
 
+    if face == "acp":
+        async with host_of(folder) as host:
+            await run_acp(host, "clerk", person=Person("ann"))
+        return
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with host_of(folder) as host:
