@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
+import openai
+import pytest
 from a2a.client import ClientConfig, create_client
 from a2a.client.errors import A2AClientError
 from a2a.helpers import new_data_message, new_text_message
 from a2a.types import Role, SendMessageRequest, TaskState
 from google.protobuf.json_format import MessageToDict
 
-from tests.adapters.faces.peers import ANN
-from tests.adapters.faces.served import serving, until
+from tests.adapters.faces.peers import ANN, confirm
+from tests.adapters.faces.served import host_of, serving, until
 
 HEADERS = {"Authorization": f"Bearer {ANN}"}
 
@@ -71,3 +74,40 @@ def test_an_a2a_task_outlives_its_process(tmp_path: Path) -> None:
     assert [one.status.state for one in ended] == [TaskState.TASK_STATE_COMPLETED] * 2
     assert (tmp_path / "paid").read_text() == "Cy 900\n"
     assert len((tmp_path / "held").read_text().split()) == 2
+
+
+def test_an_answer_of_the_openai_face_outlives_its_process(tmp_path: Path) -> None:
+    """Killed in a stream; the same message is the same run, which is told once it was decided."""
+
+    async def ask(url: str) -> str:
+        headers = {"X-Thread-Id": "chat"}
+        async with openai.AsyncOpenAI(api_key=ANN, base_url=f"{url}/v1", max_retries=0) as client:
+            stream = await client.chat.completions.create(
+                model="clerk",
+                messages=[{"role": "user", "content": "Pay Cy."}],
+                stream=True,
+                extra_headers=headers,
+            )
+            return "".join([one.choices[0].delta.content or "" async for one in stream])
+
+    async def cut_off() -> None:
+        with serving("openai", tmp_path) as url:
+            asking = asyncio.create_task(ask(url))
+            await asyncio.to_thread(until, tmp_path / "held")
+        with pytest.raises((httpx2.HTTPError, openai.APIConnectionError)):
+            await asking
+
+    async def decided() -> None:
+        async with host_of(tmp_path) as host:
+            await confirm(host)
+
+    asyncio.run(cut_off())
+    (tmp_path / "go").touch()
+    with serving("openai", tmp_path) as url:
+        waits = asyncio.run(ask(url))
+    asyncio.run(decided())
+    with serving("openai", tmp_path) as url:
+        done = asyncio.run(ask(url))
+    assert waits.startswith("This waits for a decision:")
+    assert done == "Cy has it."
+    assert (tmp_path / "paid").read_text() == "Cy 900\n"
