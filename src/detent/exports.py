@@ -8,13 +8,14 @@ from importlib import import_module
 
 
 def lazy_exports(
-    door: str, homes: Mapping[str, str]
+    door: str, homes: Mapping[str, str], extra: str | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of the module `door`.
 
     Args:
         door: the name of the module.
         homes: by the module that holds them, without ``detent.``: the names, with spaces between.
+        extra: what has to be installed for all of them.
     """
     home_of = {name: home for home, names in homes.items() for name in names.split()}
     loaded = vars(sys.modules[door])
@@ -22,7 +23,14 @@ def lazy_exports(
     def load(name: str) -> object:
         if name not in home_of:
             raise AttributeError(f"module {door!r} has no attribute {name!r}")
-        loaded[name] = value = getattr(import_module(f"detent.{home_of[name]}"), name)
+        try:
+            module = import_module(f"detent.{home_of[name]}")
+        except ModuleNotFoundError as error:
+            if extra is None:
+                raise
+            told = f"{door} needs {error.name}: pip install 'detent[{extra}]'"
+            raise ImportError(told, name=error.name) from error
+        loaded[name] = value = getattr(module, name)
         return value  # next time it is found without a call
 
     def names() -> list[str]:

@@ -30,4 +30,5 @@ else:
             "adapters.faces.entrance": "ThreadOf own_threads",
             "adapters.faces.openai_app": "openai_app",
         },
+        extra="web",
     )

@@ -6,18 +6,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
-    from detent.adapters.hosts.local import HostHealth as HostHealth
+    from detent.adapters.hosts.engines.dbos import DBOSHost as DBOSHost
+    from detent.adapters.hosts.engines.host import EngineOptions as EngineOptions
+    from detent.adapters.hosts.engines.restate import RestateHost as RestateHost
+    from detent.adapters.hosts.engines.temporal import TemporalHost as TemporalHost
     from detent.adapters.hosts.local import LocalHost as LocalHost
     from detent.adapters.hosts.places import HostLimits as HostLimits
     from detent.adapters.hosts.registry import rules_fingerprint as rules_fingerprint
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
+    from detent.adapters.hosts.stored import HostHealth as HostHealth
+    from detent.adapters.hosts.stored import HostNotOpenError as HostNotOpenError
     from detent.ports.hosting import Accepted as Accepted
+    from detent.ports.hosting import Fork as Fork
     from detent.ports.hosting import Host as Host
     from detent.ports.hosting import HostedAgent as HostedAgent
     from detent.ports.hosting import HostedRun as HostedRun
     from detent.ports.hosting import HostRefusal as HostRefusal
     from detent.ports.hosting import PendingQuestion as PendingQuestion
     from detent.ports.hosting import Piece as Piece
+    from detent.ports.hosting import RunProof as RunProof
     from detent.ports.hosting import Sent as Sent
     from detent.ports.hosting import TryAgain as TryAgain
     from detent.ports.hosting import UnknownAgentError as UnknownAgentError
@@ -29,13 +36,18 @@ else:
         __name__,
         {
             "adapters.hosts.blocking": "BlockingHost",
-            "adapters.hosts.local": "HostHealth LocalHost",
+            "adapters.hosts.engines.dbos": "DBOSHost",
+            "adapters.hosts.engines.host": "EngineOptions",
+            "adapters.hosts.engines.restate": "RestateHost",
+            "adapters.hosts.engines.temporal": "TemporalHost",
+            "adapters.hosts.local": "LocalHost",
+            "adapters.hosts.stored": "HostHealth HostNotOpenError",
             "adapters.hosts.places": "HostLimits",
             "adapters.hosts.registry": "rules_fingerprint",
             "adapters.hosts.signals": "serve_until_signal",
             "ports.hosting": (
-                "Accepted Host HostRefusal HostedAgent HostedRun PendingQuestion Piece Sent "
-                "TryAgain UnknownAgentError Watched"
+                "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
+                "RunProof Sent TryAgain UnknownAgentError Watched"
             ),
         },
     )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from detent.ports.listing import RunQuery as RunQuery
     from detent.ports.listing import StoredRun as StoredRun
     from detent.ports.listing import page_of as page_of
+    from detent.ports.notices import ForeignNotices as ForeignNotices
     from detent.ports.notices import Notices as Notices
 else:
     from detent.exports import lazy_exports
@@ -64,6 +65,6 @@ else:
                 "require_next"
             ),
             "ports.listing": "Listing RunQuery StoredRun page_of",
-            "ports.notices": "Notices",
+            "ports.notices": "ForeignNotices Notices",
         },
     )

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from detent.core.run.events import ModelFailed as ModelFailed
     from detent.core.run.events import ModelReplied as ModelReplied
     from detent.core.run.events import Resumed as Resumed
+    from detent.core.run.events import ToolLost as ToolLost
     from detent.core.run.events import ToolNeverRan as ToolNeverRan
     from detent.core.run.events import ToolRaised as ToolRaised
     from detent.core.run.events import ToolReturned as ToolReturned
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from detent.core.state.state import BaseState as BaseState
     from detent.core.storage.journal import event_from_json as event_from_json
     from detent.core.storage.journal import event_to_json as event_to_json
+    from detent.core.tools.idempotency import OutcomeUnknownError as OutcomeUnknownError
     from detent.core.tools.invocation import Invocation as Invocation
     from detent.core.tools.result import ToolFault as ToolFault
     from detent.core.tools.result import ToolResult as ToolResult
@@ -110,9 +112,8 @@ else:
             ),
             "core.run.events": (
                 "AnswerRejected CallRewritten CancelRequested ClockTicked Event GrantRevoked "
-                "HappenedInside "
-                "HumanDecided Judged ModelFailed ModelReplied Resumed ToolNeverRan ToolRaised "
-                "ToolReturned ToolStarted"
+                "HappenedInside HumanDecided Judged ModelFailed ModelReplied Resumed ToolLost "
+                "ToolNeverRan ToolRaised ToolReturned ToolStarted"
             ),
             "core.run.outcomes": "Cancelled Exhausted Failed Finished Outcome",
             "core.run.refs": "AgentRef CallRef Path",
@@ -123,6 +124,7 @@ else:
             "core.state.keys": "Write",
             "core.state.state": "BaseState",
             "core.storage.journal": "event_from_json event_to_json",
+            "core.tools.idempotency": "OutcomeUnknownError",
             "core.tools.invocation": "Invocation",
             "core.tools.result": "ToolFault ToolResult result_of",
             "core.tools.tool": "ToolSpec",

@@ -15,4 +15,5 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {"adapters.web.app": "web_app", "adapters.web.people": "Person SignIn Tokens"},
+        extra="web",
     )

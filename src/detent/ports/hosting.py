@@ -85,9 +85,30 @@ class TryAgain:
     by: str | None = None
 
 
-Sent: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage
+@frozen
+class Fork:
+    """Begin a new run as this one was after some of its entries; this one stays as it is.
+
+    Nothing that was confirmed for this one counts for the other one, and whoever forks it has begun
+    it. The other one is of no conversation.
+
+    Attributes:
+        length: after how many of the entries; None is all.
+        message: what is said next, where no call is open.
+        agent: who goes on with it, with the same tools and state; None is whose this one is.
+        by: who wants it.
+    """
+
+    length: int | None = None
+    message: ChatMessage | None = None
+    agent: str | None = None
+    by: str | None = None
+
+
+Sent: TypeAlias = ToolExecutionDecision | CancelRequested | TryAgain | ChatMessage | Fork
 """What can be sent to a run: a decision about a pending call, that it is to end, that it is to be
-tried again, or, to one that has ended, a message: the conversation goes on with it in a new run."""
+tried again, that a new run is to begin as it was, or, to one that has ended, a message: the
+conversation goes on with it in a new run."""
 
 
 @frozen
@@ -126,6 +147,22 @@ class HostedRun:
     listed: StoredRun
     run: Run[Any] = field(repr=False)
     pending: tuple[PendingCall, ...] = ()
+
+
+@frozen
+class RunProof:
+    """Whether what is stored of a run is what was written, and makes the run that it says.
+
+    Attributes:
+        length: how many entries were read.
+        problems: a sentence for each thing that is not as it should be; none: all of it is.
+        head: of the chain of a journal that keeps one, to be kept elsewhere; None where it has no
+            chain, so that nobody can tell whether it was changed.
+    """
+
+    length: int
+    problems: tuple[str, ...] = ()
+    head: str | None = None
 
 
 @frozen
@@ -246,13 +283,28 @@ class Host(Protocol):
         """
         ...
 
-    async def run(self, run_id: str) -> HostedRun:
-        """A run as it is stored.
+    async def run(self, run_id: str, length: int | None = None) -> HostedRun:
+        """A run as it is stored, or as it was after its first `length` entries.
+
+        What it says of an earlier time, `listed` leaves out: that is always of now.
 
         Raises:
             RunNotFoundError: there is no such run.
             UnknownAgentError: it is of an agent that this host does not have.
+            ValueError: it has not got so many entries, or `length` is below 1.
             StoredDataError: what is stored is damaged, or the agent has changed.
+            JournalError: it cannot be read.
+        """
+        ...
+
+    async def verify(self, run_id: str) -> RunProof:
+        """Make a run again of all its events, and hold it and its entries against what is stored.
+
+        Nothing is asked of a model, and no tool runs.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            UnknownAgentError: it is of an agent that this host does not have.
             JournalError: it cannot be read.
         """
         ...

@@ -5,7 +5,11 @@ A journal need not have it; `isinstance(journal, Notices)` says whether it has.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Generator
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from detent.ports.journal import Journal
 
 
 @runtime_checkable
@@ -21,3 +25,37 @@ class Notices(Protocol):
             JournalError: the journal cannot be read.
         """
         ...
+
+
+@runtime_checkable
+class ForeignNotices(Protocol):
+    """Tells, of many runs at once, which of them others write to.
+
+    "Others" are all that do not write by this very object: other processes, above all.
+    """
+
+    def from_others(
+        self, run_ids: Callable[[], Collection[str]]
+    ) -> Generator[Collection[str], None, None]:
+        """The ids of runs, some at a time, as others write to them.
+
+        Each item is waited for in the caller's thread, for half a second at most: one that is empty
+        says that nothing has come. The first has all runs, as nobody knows what came before. Who
+        has enough closes the generator. A run may be named to which nobody else has written.
+
+        Args:
+            run_ids: the runs that are asked for at the moment.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        ...
+
+
+def foreign_notices_of(journal: Journal) -> ForeignNotices | None:
+    """Who tells what others write; None where nobody can.
+
+    A journal that stands for another one has that, as its attribute `notices`.
+    """
+    found: object = getattr(journal, "notices", journal)
+    return found if isinstance(found, ForeignNotices) else None

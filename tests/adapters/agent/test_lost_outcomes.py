@@ -13,13 +13,16 @@ import pytest
 from detent import (
     Agent,
     AgentTool,
+    ChatMessage,
     MemoryJournal,
     ScriptedChatGenerator,
     SQLiteJournal,
     ToolCall,
     tool,
 )
+from detent.core.control.claims import RunBusyError
 from detent.journals import DirectoryJournal, Journal
+from detent.machine import OutcomeUnknownError
 from detent.ports.journal import JournalConflictError
 
 PAY = ToolCall("pay", {"amount": 5}, "c1")
@@ -150,3 +153,107 @@ def test_what_a_human_has_decided_meanwhile_counts(journal: Journal) -> None:
 
     result = second.resume("r")
     assert "leave it" in result.messages[-2].tool_call_results[0].text
+
+
+class Interrupting(MemoryJournal):
+    """Lets somebody do something right behind the start of a tool, and before it begins."""
+
+    def __init__(self, meanwhile: Callable[[], object], *, is_inside: bool = False) -> None:
+        super().__init__()
+        self._kind = "HappenedInside" if is_inside else "ToolStarted"
+        self._meanwhile: list[Callable[[], object]] = [meanwhile]
+
+    def append(self, run_id: str, entries: Any, checkpoint: Any = None) -> None:
+        """As a journal in memory."""
+        super().append(run_id, entries, checkpoint)
+        own = [f"{entry.kind} {entry.text}" for entry in entries if entry.kind == self._kind]
+        if any("ToolStarted" in text for text in own) and self._meanwhile:
+            self._meanwhile.pop()()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_who_lost_the_run_before_a_tool_began_says_so(is_async: bool, is_inside: bool) -> None:  # noqa: FBT001 - cases
+    """Nobody is asked whether it ran: it did not, and it runs where the run is now."""
+    journal = Interrupting(lambda: taken(second), is_inside=is_inside)
+    till = Till(journal)
+    till.go_on.set()
+    task = ToolCall("helper", {"task": "Pay."}, "c0")
+    outer = ((task, "Done."), ("Done.",)) if is_inside else ((), ())
+    first = till.agent(PAY, "Paid.", outer=outer[0])
+    second = till.agent("Paid." if is_inside else "Done.", outer=outer[1])
+
+    def drive() -> object:
+        if is_async:
+            return asyncio.run(first.run_async("Pay.", run_id="r"))
+        return first.run("Pay.", run_id="r")
+
+    with pytest.raises((RunBusyError, JournalConflictError)):
+        drive()
+
+    assert till.paid == []
+    assert second.pending("r") == ()
+    assert second.resume("r").text == "Done."
+    assert till.paid == [5]
+
+
+def test_what_runs_again_already_is_not_begun_a_third_time() -> None:
+    """A tool that may run again is at work for the other driver: no word about the first start."""
+    begun, go_on, paid = Event(), Event(), list[int]()
+
+    @tool(on_unknown="rerun")
+    def pay(amount: int) -> str:
+        """Pay."""
+        begun.set()
+        assert go_on.wait(30)
+        paid.append(amount)
+        return "paid"
+
+    def agent(*script: Any) -> Agent[Any, Any]:
+        return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[pay], journal=journal)
+
+    def meanwhile() -> None:
+        thread.start()
+        assert begun.wait(30)
+
+    journal = Interrupting(meanwhile)
+    results: list[Any] = []
+    thread = Thread(target=lambda: results.append(agent("Done.").resume("r", take_over=True)))
+
+    with pytest.raises((RunBusyError, JournalConflictError)):
+        agent(PAY).run("Pay.", run_id="r")
+    go_on.set()
+    thread.join(30)
+
+    assert results[0].text == "Done."
+    assert paid == [5]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_tool_may_not_know_itself(journal: Journal, is_async: bool) -> None:  # noqa: FBT001 - a case
+    """A human is asked about that call alone, in its words; what ran beside it is known."""
+
+    @tool
+    def wire() -> str:
+        """Wire it."""
+        raise OutcomeUnknownError("the bank is silent")
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    calls = [ToolCall("wire", id="w"), ToolCall("look", id="l")]
+    model = ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=calls), "Done.")
+    agent = Agent(chat_generator=model, tools=[wire, look], journal=journal)
+
+    if is_async:
+        result = asyncio.run(agent.run_async("Wire.", run_id="r"))
+    else:
+        result = agent.run("Wire.", run_id="r")
+
+    (call,) = result.pending
+    assert (call.tool_name, call.reason) == ("wire", "the bank is silent")
+    agent.decide("r", call.respond("it went out"))
+    answers = [one.text for m in agent.resume("r").messages for one in m.tool_call_results]
+    assert answers == ["it went out", "seen"]

@@ -558,11 +558,18 @@ def test_an_agent_with_other_rules_is_told_where_it_parts() -> None:
         changed.resume("r")
 
 
+@tool(name="pay")
+def pay_by_name(name: str) -> str:
+    """Pay."""
+    return name
+
+
 @pytest.mark.parametrize(
     ("before", "now", "told"),
     [
         ({}, {"confirmation_strategies": {"pay": AlwaysAskPolicy()}}, "was clear, and is guarded"),
         ({"confirmation_strategies": {"pay": AlwaysAskPolicy()}}, {}, "rule, and is clear now"),
+        ({}, {"tools": [pay_by_name]}, "a call of 'pay' ends at once now: "),
         ({}, {"tools": []}, "it has no tool 'pay'"),
         ({}, {"max_agent_steps": 1}, "the run would have ended there, by an exit condition or a "),
         ({"max_agent_steps": 1}, {}, "the run had ended there, by an exit condition or a limit"),

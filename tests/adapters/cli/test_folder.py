@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall
+from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall, before_tool
 from detent.adapters.cli.folder import (
     LINE_MAX,
     LINES_PER_READ,
+    TOLD_BEFORE,
     Folder,
     Research,
     answer_writer,
     calculate,
     folder_tools,
+    told_before,
 )
 
 
@@ -165,3 +167,34 @@ def test_an_agent_collects_its_sources_and_writes_its_answer(
     assert result.state.sources == ["tea.md"]
     assert target.read_text() == "80\n\nSources:\n\n* tea.md\n"
     assert result.exit_reason == "write_answer"
+
+
+def test_what_a_model_has_been_told_it_is_not_told_again(folder: Folder) -> None:
+    """Small models go round in circles. A failure may be tried again; a new question is new."""
+    whole: dict[str, object] = {"file": "tea.md"}
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("read_file", whole),
+        ("read_file", {**whole, "from_line": 3}),
+        ("read_file", {"file": "long.md"}),
+        ("read_file", {"file": "long.md", "from_line": LINES_PER_READ + 1}),
+        ("search_files", {"words": "tea"}),
+        ("search_files", {"words": "tea"}),
+        ("read_file", {"file": "none.md"}),
+        ("read_file", {"file": "none.md"}),
+    ]
+    script = [ToolCall(name, arguments) for name, arguments in calls]
+    again = ToolCall("read_file", whole)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(*script, "Tea.", again, "Tea again."),
+        tools=folder_tools(folder),
+        state_schema=Research,
+        hooks=[before_tool(told_before)],
+    )
+
+    first = agent.run("What is tea?")
+    told = [one.text == TOLD_BEFORE for m in first.messages for one in m.tool_call_results]
+    second = agent.run("And again?", after=first)
+    last = [one for m in second.messages for one in m.tool_call_results][-1]
+
+    assert told == [False, True, False, False, False, True, False, False]
+    assert last.text != TOLD_BEFORE

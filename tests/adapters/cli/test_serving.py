@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal
+from detent.adapters.cli.hosting import host_of
 from detent.adapters.cli.main import main
 from detent.adapters.cli.serving import people_in
 from detent.journals import DirectoryJournal
@@ -174,3 +176,49 @@ def test_a_file_of_tokens_has_a_line_for_each() -> None:
     people = people_in(Path("tokens"))
     assert people.person(TOKEN) == Person("Ann Lee")
     assert people.person("another-of-the-same-length") is None
+
+
+def test_it_takes_runs_from_an_engine(folder: Path) -> None:
+    """A worker is one command."""
+    journal = SQLiteJournal("runs.db")
+    agent = Agent(chat_generator=ScriptedChatGenerator("never"), name="one", journal=journal)
+    asyncio.run(agent.begin("hi", run_id="r").leave_async())
+    words = ["--journal", "runs.db", "--engine", "dbos", "--engine-option", "url=sqlite:///q.db"]
+
+    with serving(f"{folder.name}:agents", *words) as (process, _):
+        while journal.runs()[0].status != "done":
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--engine", "dbos"], "--engine dbos needs its database: --engine-option url="),
+        (
+            ["--engine", "temporal", "--engine-option", "url=x"],
+            "--engine-option url=x: temporal takes client=…, queue=…",
+        ),
+        (["--engine-option", "url=x"], "--engine-option is for --engine"),
+        (["--engine", "cron"], "'cron' is not one of 'dbos', 'restate', 'temporal'"),
+    ],
+)
+def test_an_engine_is_told_what_it_takes(words: list[str], said: str, folder: Path) -> None:
+    """Before anything begins."""
+    program = ["serve", f"{folder.name}:agents", "--journal", "runs.db", *words]
+    result = CliRunner().invoke(main, program)
+
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize("engine", ["temporal", "restate"])
+def test_an_engine_has_defaults(engine: str, folder: Path) -> None:
+    """Those that its own server has."""
+    agents = {"one": Agent(chat_generator=ScriptedChatGenerator("x"))}
+    host = host_of(engine, (), agents, SQLiteJournal("runs.db"), running=1, drain_s=1)
+
+    assert type(host).__name__.lower() == f"{engine}host"

@@ -25,6 +25,7 @@ from detent import (
 from detent.adapters.drivers.leases import CLAIM_S, Keeper
 from detent.adapters.drivers.steps import at_once
 from detent.adapters.hosts.people import People
+from detent.adapters.hosts.stored import opened
 from detent.approvals import (
     AlwaysAskPolicy,
     Approvers,
@@ -37,6 +38,7 @@ from detent.hosts import (
     Accepted,
     BlockingHost,
     HostLimits,
+    HostNotOpenError,
     HostRefusal,
     LocalHost,
     PendingQuestion,
@@ -457,6 +459,39 @@ def test_a_host_needs_agents_and_claims() -> None:
         LocalHost({}, MemoryJournal())
     with pytest.raises(ValueError, match="a journal with claims"):
         LocalHost(host_agents(), Plain())
+    alone: Any = host_agents()["echo"]
+    with pytest.raises(TypeError, match=r"agents have names: LocalHost\(.*\), got Agent"):
+        LocalHost(alone, MemoryJournal())
+
+
+def test_a_host_that_nobody_has_opened_says_so() -> None:
+    """Whatever it is asked."""
+    host = LocalHost(host_agents(), MemoryJournal())
+    assert not host.is_open
+    for ask in (lambda: host.start("echo", "hi"), lambda: host.run("r"), host.pending):
+        with pytest.raises(HostNotOpenError, match="the LocalHost is not open: use it in `async"):
+            asyncio.run(ask())
+    with pytest.raises(HostNotOpenError, match="with BlockingHost"):
+        BlockingHost(host).runs()
+    with pytest.raises(AttributeError, match="'LocalHost' object has no attribute 'begin'"):
+        host.begin  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_an_app_that_is_served_opens_its_host() -> None:
+    """Unless somebody else has, who closes it then."""
+
+    async def main() -> list[bool]:
+        host = LocalHost(host_agents(), MemoryJournal())
+        seen = list[bool]()
+        async with opened(host):
+            async with opened(host):
+                seen.append(host.is_open)
+            seen.append(host.is_open)
+        async with opened("another host"):
+            seen.append(host.is_open)
+        return seen
+
+    assert asyncio.run(main()) == [True, True, False]
 
 
 def test_who_begins_a_run_does_not_approve_in_it() -> None:

@@ -30,15 +30,18 @@ class Script:
         return ChatReply(ChatMessage.from_assistant(tool_calls=calls))
 
 
-def payer(folder: Path, **options: Any) -> Agent[Any, Any]:
-    """Pays two people at a time, and writes down each payment by its key."""
+def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any]:
+    """Pays two people at a time, and writes down each payment by its key.
+
+    The rule says what becomes of a payment of which nobody knows: "look up", or "ask".
+    """
     paid = folder / "paid.txt"
 
     def look_up(arguments: object, key: IdempotencyKey) -> object:
         is_there = paid.exists() and f"{key}" in paid.read_text().split()
         return "paid" if is_there else NEVER_RAN
 
-    @tool(on_unknown=look_up)
+    @tool(on_unknown="ask" if rule == "ask" else look_up)
     def pay(who: str, key: IdempotencyKey) -> str:
         """Pay."""
         time.sleep(0.02)

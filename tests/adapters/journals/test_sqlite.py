@@ -398,14 +398,16 @@ def test_a_later_backup_takes_the_place_of_an_earlier_one(tmp_path: Path) -> Non
     journal.append("a", entries(0, 1))
     journal.backup(tmp_path / "copy.db")
     journal.append("a", entries(1, 1))
-    journal.backup(tmp_path / "copy.db")
+    with pytest.raises(JournalError, match=r"there is a file at .*copy\.db already"):
+        journal.backup(tmp_path / "copy.db")
+    journal.backup(tmp_path / "copy.db", replace=True)
     copy = SQLiteJournal(tmp_path / "copy.db")
     assert list(copy.read("a")) == entries(0, 2)
 
     journal.close()
     (tmp_path / "x.db").write_bytes(b"no database at all" * 99)
     with pytest.raises(JournalError, match=r"x\.db could not be copied to .*copy\.db: file is not"):
-        journal.backup(tmp_path / "copy.db")
+        journal.backup(tmp_path / "copy.db", replace=True)
     with pytest.raises(JournalError, match="could not be copied"):
         journal.backup(tmp_path / "none" / "copy.db")
     assert list(copy.read("a")) == entries(0, 2)

@@ -28,6 +28,7 @@ from detent.machine import (
     ClockTicked,
     GrantRevoked,
     Resumed,
+    ToolLost,
     ToolNeverRan,
     start,
 )
@@ -155,6 +156,7 @@ def test_a_run_that_is_cancelled_says_so(caplog: pytest.LogCaptureFixture) -> No
     ("event", "text"),
     [
         (ToolNeverRan(CallRef(1, 0), 1), "INFO run r: turn 1:  had not run"),
+        (ToolLost(CallRef(1, 0), 1, "gone"), "INFO run r: turn 1:  has an unknown outcome"),
         (GrantRevoked(CallRef(1, 0)), "INFO run r: a confirmation counts no longer"),
         (ClockTicked(1.0), "DEBUG run r: a pause is over"),
         (Resumed("x"), "DEBUG run r: what was under way has an unknown outcome"),

@@ -32,6 +32,7 @@ from detent.core.run.events import (
     ClockTicked,
     HappenedInside,
     Resumed,
+    ToolLost,
     ToolNeverRan,
 )
 from detent.core.run.outcomes import Outcome
@@ -80,6 +81,7 @@ EVENTS: list[Event] = [
     *(HumanDecided(REF, "d", one, "me") for one in (Confirmed(), Rejected("no"), Answered("x"))),
     HumanDecided(REF, "d", Modified({"n": 2}, "less")),
     ToolNeverRan(REF, 1),
+    ToolLost(REF, 1, "gone", 2.5),
     Resumed("p"),
     Resumed("p", 2.5),
     ModelReplied(1, 1, REPLY, cost=0.5),
@@ -240,7 +242,8 @@ def test_the_names_in_stored_data_are_fixed() -> None:
     names = sorted({type(event).__name__ for event in EVENTS})
     assert names == [
         *("AnswerRejected", "CancelRequested", "ClockTicked", "HumanDecided", "ModelFailed"),
-        *("ModelReplied", "Resumed", "ToolNeverRan", "ToolRaised", "ToolReturned", "ToolStarted"),
+        *("ModelReplied", "Resumed", "ToolLost", "ToolNeverRan", "ToolRaised", "ToolReturned"),
+        "ToolStarted",
     ]
 
 

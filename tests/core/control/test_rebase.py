@@ -9,8 +9,10 @@ import pytest
 from detent import ChatMessage, Confirmed, Rejected, State, Tool, ToolCall, on_exit
 from detent.approvals import Ask
 from detent.core.control.rebase import is_from_others, rebased, still_heard
-from detent.core.run.events import AnswerRejected
-from detent.core.run.run import AwaitingDecision
+from detent.core.machine.delegation import ANSWER, PARAMETERS
+from detent.core.run.events import AnswerRejected, ToolNeverRan
+from detent.core.run.run import AwaitingDecision, Ready
+from detent.core.run.spec import Delegate
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
@@ -104,6 +106,36 @@ def test_what_the_run_has_moved_past_is_not_heard() -> None:
     # who looked it up in vain knows no more than the human who is asked
     assert still_heard(SPEC, LOST, [ToolRaised(A, 1, ToolFault("unknown_outcome", "?"))]) == []
     assert still_heard(SPEC, ASKED, [ToolReturned(B, 0, ToolResult("done"))]) == []
+
+
+def test_what_never_ran_is_said_while_nobody_else_has_begun_it() -> None:
+    """A tool that may run again is begun by the next driver as the same attempt."""
+    never = ToolNeverRan(A, 1)
+    ((_, after),) = still_heard(SPEC, LOST, [never])
+    assert isinstance(after.slots[0].status, Ready)
+    assert after.slots[0].status.attempt == 2
+
+    assert still_heard(SPEC, ASKED, [never]) == []
+    waiting = replay(SPEC, START, [CALLED, Judged(B, Ask("money"))])
+    assert still_heard(SPEC, waiting, [never]) == []  # it has not begun at all
+    assert still_heard(SPEC, ASKED, [HappenedInside(A, "a", never)]) == []
+
+
+def test_the_same_of_a_call_inside_an_agent() -> None:
+    """However deep."""
+    helper = Delegate("helper", "", PARAMETERS, lambda task, **_: {ANSWER: task}, agent=SPEC)
+    outer = AgentSpec(State({}), by_name([helper]))
+    asks = [ToolCall("helper", {"task": "go"}, "1")]
+    replied = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=asks)))
+    begun = start(outer, [ChatMessage.from_user("hello")], run_id="r")
+    begun = replay(outer, begun, [replied, ToolStarted(A, 1)])
+    inside = [HappenedInside(A, "helper", one) for one in (CALLED, ToolStarted(A, 1))]
+    at_work = replay(outer, begun, inside)
+    never = HappenedInside(A, "helper", ToolNeverRan(A, 1))
+
+    assert still_heard(outer, at_work, [never]) == []
+    lost = step(outer, at_work, Resumed("another", 5.0))
+    assert len(still_heard(outer, lost, [never])) == 1
 
 
 def test_what_is_still_owed_counts() -> None:

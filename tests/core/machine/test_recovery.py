@@ -16,7 +16,7 @@ from detent.core.control.pending import decided_run
 from detent.core.machine.binding import binding_of
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.run.effects import Reconcile
-from detent.core.run.events import ModelFailed, Resumed, ToolNeverRan
+from detent.core.run.events import ModelFailed, Resumed, ToolLost, ToolNeverRan
 from detent.core.run.run import AwaitingPolicy
 from detent.core.tools.result import ToolFault
 from detent.core.tools.retries import Retries
@@ -232,8 +232,11 @@ def test_what_is_heard_late_of_an_attempt_before_is_nothing_about_the_one_after(
         assert [step(spec, one, late) for one in (ready, running, again)] == [ready, running, again]
 
 
-@pytest.mark.parametrize("event", [Resumed("p2"), ToolNeverRan(FIRST, 1)])
-def test_what_was_not_under_way_stays(event: Resumed | ToolNeverRan) -> None:
+LOST = ToolLost(FIRST, 1, "the bank is silent", 5.0)
+
+
+@pytest.mark.parametrize("event", [Resumed("p2"), ToolNeverRan(FIRST, 1), LOST])
+def test_what_was_not_under_way_stays(event: Resumed | ToolNeverRan | ToolLost) -> None:
     """A call that was never begun is simply begun."""
     spec, _ = in_flight("ask")
     run = start(spec, [ChatMessage.from_user("hello")], run_id="r")
@@ -336,3 +339,44 @@ def test_a_copy_of_a_run_asks_questions_of_its_own() -> None:
 
     assert len(set(digests)) == 6
     assert rebound(spec, run, "s", "n-s") == rebound(spec, run, "s", "n-s")
+
+
+def test_a_human_is_asked_about_a_lost_call_while_others_run() -> None:
+    """Of that one alone; a late outcome of it is heard, and each loss has a question of its own."""
+    spec, run = in_flight("ask")
+
+    asked = step(spec, run, LOST)
+
+    (question,) = due(spec, asked)
+    assert isinstance(question, AskHuman)
+    assert question.reason == "the bank is silent"
+    assert step(spec, asked, LOST) is asked
+    heard = step(spec, asked, ToolReturned(FIRST, 1, ToolResult("paid after all")))
+    texts = [one.text for m in heard.messages for one in m.tool_call_results]
+    assert texts == ["paid after all", "paid"]
+    confirmed = HumanDecided(FIRST, question.digest, Confirmed())
+    running = step(spec, step(spec, asked, confirmed), ToolStarted(FIRST, 2))
+    once_more = step(spec, running, evolve(LOST, attempt=2))
+    assert step(spec, once_more, confirmed) is once_more
+    assert [type(one) for one in due(spec, once_more)] == [AskHuman]
+
+
+def test_a_lost_call_is_begun_again_a_bounded_number_of_times() -> None:
+    """Where its tool lets it: a tool that is always lost has a human asked in the end."""
+    spec, run = in_flight("rerun")
+    begun = 0
+    while isinstance((one := due(spec, run)[0]), RunTool):
+        begun += 1
+        run = step(spec, step(spec, run, ToolStarted(FIRST, begun)), evolve(LOST, attempt=begun))
+    assert isinstance(one, AskHuman)
+    assert begun == 2
+
+
+def test_of_a_lost_call_the_tool_says_what_happens() -> None:
+    """The model is told, or somebody looks it up."""
+    spec, run = in_flight("fail")
+    failed = step(spec, run, LOST)
+    first = next(one for m in failed.messages for one in m.tool_call_results)
+    assert "the bank is silent" in first.text
+    spec, run = in_flight(lambda arguments, key: None)
+    assert [type(one) for one in due(spec, step(spec, run, LOST))] == [Reconcile]

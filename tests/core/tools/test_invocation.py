@@ -20,7 +20,7 @@ from detent.core.state.fields import Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
 from detent.core.tools import wording
-from detent.core.tools.idempotency import FencingToken, IdempotencyKey
+from detent.core.tools.idempotency import FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.invocation import Invocation, MissingInputError, argument_faults
 from detent.core.tools.result import ResultError, ToolFault
 from detent.core.tools.retries import Retries
@@ -336,3 +336,10 @@ def test_what_a_function_raises_is_a_fault_of_its_own_kind() -> None:
 
     assert fault.kind == "raised"
     assert fault.message.endswith("Error: no")
+
+
+def test_a_tool_that_does_not_know_itself_says_so() -> None:
+    """In its own words, or in ours."""
+    said = invocation().fault(OutcomeUnknownError("the bank is silent"))
+    assert said == ToolFault("unknown_outcome", "the bank is silent")
+    assert invocation().fault(OutcomeUnknownError()).message == wording.OUTCOME_UNKNOWN

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Generator
 from pathlib import Path
 from time import monotonic
+from typing import TypeAlias
 
 import pytest
 
@@ -12,9 +13,12 @@ from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.ports.journal import JournalError
+from detent.ports.laws import notices as laws
 from detent.ports.laws.journal import MakeJournal, entries
 from detent.ports.laws.notices import check_notices
 from detent.ports.notices import Notices
+
+RunIds: TypeAlias = Callable[[], Collection[str]]
 
 
 def in_memory(place: Path) -> MakeJournal:
@@ -52,12 +56,39 @@ class Jumpy(MemoryJournal):
         return True
 
 
+class DeafToOthers(MemoryJournal):
+    """Tells of no other."""
+
+    def from_others(self, run_ids: RunIds) -> Generator[Collection[str], None, None]:
+        """All at first, and then none, as soon as it is asked."""
+        yield run_ids()
+        while True:
+            yield ()
+
+
+class Late(MemoryJournal):
+    """Does not say what may have come before."""
+
+    def from_others(self, run_ids: RunIds) -> Generator[Collection[str], None, None]:
+        """None at first."""
+        while True:
+            yield ()
+
+
 @pytest.mark.parametrize(
     ("journal", "law"),
-    [(Deaf(), "an append by another handle ends a wait"), (Jumpy(), "when the time is over")],
+    [
+        (DeafToOthers(), "an append by another handle is told"),
+        (Late(), "the first that is told of foreign writing"),
+        (Deaf(), "an append by another handle ends a wait"),
+        (Jumpy(), "when the time is over"),
+    ],
 )
-def test_a_journal_that_breaks_a_law_is_found_out(journal: MemoryJournal, law: str) -> None:
+def test_a_journal_that_breaks_a_law_is_found_out(
+    journal: MemoryJournal, law: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message is the law."""
+    monkeypatch.setattr(laws, "PATIENCE_S", 0.2)  # what never comes need not be waited for
     with pytest.raises(AssertionError, match=f"the journal breaks a law: {law}"):
         check_notices(lambda: journal)
 

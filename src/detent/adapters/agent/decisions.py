@@ -22,7 +22,7 @@ Change: TypeAlias = "Callable[[Run[Any]], tuple[Run[Any], Sequence[Event]]]"
 class RunDecisions:
     """What an agent with a journal lets humans do with its runs, from any process.
 
-    Whoever drives the run in the meantime hears of it with the next thing that is written down.
+    Whoever drives the run in the meantime hears of it while they work, where the store can tell.
     """
 
     _assembly: Assembly[Any]

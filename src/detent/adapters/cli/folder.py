@@ -8,24 +8,33 @@ import stat
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from attrs import field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
 from detent.adapters.tools.decorator import create_tool_from_function
+from detent.core.chat.messages import ToolCall
+from detent.core.run.effects import RunTool
+from detent.core.run.events import ToolReturned
+from detent.core.run.run import Run
 from detent.core.state.fields import Unique
 from detent.core.state.state import TypedState
+from detent.core.tools.result import ToolResult
 from detent.core.tools.tool import Tool
 
 SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}
 )
-LINES_PER_READ = 40
+LINES_PER_READ = 60
 LINE_MAX = 500
 FILES_MAX = 2_000
 BYTES_MAX = 1_000_000
 HITS_MAX = 8
+TOLD_BEFORE = (
+    "You have this already: it stands above, word for word. Answer the question now from what you "
+    "have read, or look for something else."
+)
 
 
 class Research(TypedState):
@@ -158,6 +167,30 @@ def folder_tools(folder: Folder) -> list[Tool]:
     ]
     lister = create_tool_from_function(folder.list_files, on_unknown="rerun")
     return [lister, *finders, create_tool_from_function(calculate, on_unknown="rerun")]
+
+
+def told_before(asked: RunTool, run: Run[Any]) -> ToolReturned | None:
+    """A hook: a call whose answer the model has been given since the question is not made again.
+
+    Small models go round in circles otherwise.
+    """
+    messages = run.messages
+    latest = max((at for at, one in enumerate(messages) if one.role == "user"), default=0)
+    given = (result for one in messages[latest:] for result in one.tool_call_results)
+    if any(_is_within(asked.call, known.origin) for known in given if not known.error):
+        return ToolReturned(asked.ref, asked.attempt, ToolResult(TOLD_BEFORE))
+    return None
+
+
+def _is_within(asked: ToolCall, known: ToolCall) -> bool:
+    """Whether an answer has most of what a call asks for: the same, or lines from just behind."""
+    if asked.tool_name != known.tool_name:
+        return False
+    wanted, had = dict(asked.arguments), dict(known.arguments)
+    first, before = wanted.pop("from_line", 1), had.pop("from_line", 1)
+    if not (isinstance(first, int) and isinstance(before, int)):
+        return False
+    return wanted == had and 0 <= first - before < LINES_PER_READ // 2
 
 
 def _cut(line: str) -> str:

@@ -44,7 +44,7 @@ def _about(provider: str) -> str:
     """Where a provider is found, and whether its key is there; or what else it needs."""
     try:
         generator = chat_generator(f"{provider}:MODEL")
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         return str(error)
     if isinstance(generator, LocalChatGenerator):
         return "in this process, with the extra local"

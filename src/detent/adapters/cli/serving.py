@@ -16,11 +16,11 @@ import click
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
+from detent.adapters.cli.hosting import ENGINES, host_of
 from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS, store_at
-from detent.adapters.hosts.local import LocalHost
-from detent.adapters.hosts.places import HostLimits
 from detent.adapters.hosts.signals import serve_until_signal
+from detent.adapters.hosts.stored import StoredHost
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -59,6 +59,20 @@ LEAVE_S = 3
     help="How long what is at work is heard out at the end.",
 )
 @click.option(
+    "--engine",
+    type=click.Choice(sorted(ENGINES)),
+    envvar="DETENT_ENGINE",
+    help="Take runs from an engine that others keep, in place of this process alone.",
+)
+@click.option(
+    "--engine-option",
+    "engine_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Where the engine is: url=… of dbos, client=HOST:PORT of temporal, ingress=…, admin=… and "
+    "listen=… of restate.",
+)
+@click.option(
     "--web",
     is_flag=False,
     flag_value=WEB,
@@ -76,6 +90,8 @@ def serve(
     *,
     running: int,
     drain: float,
+    engine: str | None,
+    engine_options: tuple[str, ...],
     web: str | None,
     token_file: Path | None,
 ) -> None:
@@ -87,9 +103,8 @@ def serve(
     SIGTERM and 130 after Ctrl-C.
     """
     agents = agents_by_name(app)
-    host = LocalHost(
-        *(agents, journal_of(agents, journal)), limits=HostLimits(running=running), drain_s=drain
-    )
+    store = journal_of(agents, journal)
+    host = host_of(engine, engine_options, agents, store, running=running, drain_s=drain)
     if web is None and token_file is not None:
         raise click.UsageError("--token-file is for --web: who may sign in to the page")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -107,7 +122,7 @@ def serve(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-async def _served(host: LocalHost, listener: socket.socket | None, people: Tokens | None) -> int:
+async def _served(host: StoredHost, listener: socket.socket | None, people: Tokens | None) -> int:
     """Host until a signal, which is given back; with a listener, show the web page there."""
     pages = None if listener is None else _Pages(host, listener, people)
 
@@ -130,7 +145,7 @@ async def _served(host: LocalHost, listener: socket.socket | None, people: Token
 class _Pages:
     """The web page of a host, in its event loop. Where it fails, the process ends."""
 
-    def __init__(self, host: LocalHost, listener: socket.socket, people: Tokens | None) -> None:
+    def __init__(self, host: StoredHost, listener: socket.socket, people: Tokens | None) -> None:
         from detent.adapters.web.app import web_app
 
         try:

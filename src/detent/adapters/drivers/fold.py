@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Generic, TypeAlias
 
@@ -15,7 +16,7 @@ from detent.core.run.events import Event
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
-from detent.ports.journal import JournalConflictError, JournalUnavailableError
+from detent.ports.journal import JournalConflictError, JournalError, JournalUnavailableError
 from detent.ports.observer import Observer
 
 Changes: TypeAlias = Sequence[tuple[Event, Run[Any]]]
@@ -145,6 +146,17 @@ class Fold(Generic[S]):
                     pass
             raise
 
+    def news_steps(self) -> Steps[None]:
+        """Fold in what people have written elsewhere, and tell the observers."""
+        yield from self.settle_steps()
+        if self._missed is None:
+            return
+        missed: Sequence[Folded[S]] = ()
+        with suppress(JournalError):  # whoever records the next event meets it, and says so
+            missed = yield from self._missed(self.run, ())
+        if missed:
+            yield from self._rebased((), missed)
+
     def _tell(self, folded: Sequence[Folded[S]]) -> None:
         for one in folded:
             for observe in self._observers:
@@ -165,5 +177,7 @@ class Fold(Generic[S]):
         finally:
             events = [event for _, event, _ in folded]
             self._unsettled = rebased(self._spec, self.run, events, self._hooks)
-            self.run, self._is_undone = self._unsettled[-1][2], False
+            if self._unsettled:
+                self.run = self._unsettled[-1][2]
+            self._is_undone = False
             yield from self.settle_steps()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
@@ -12,6 +12,7 @@ from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, Progress, Watch
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock
+from detent.adapters.system.hearing import announce
 from detent.core.chat.messages import ChatMessage
 from detent.core.machine.recovery import rebound, unconfirmed
 from detent.core.machine.turns import next_turn
@@ -105,7 +106,9 @@ class Runs(Generic[S]):
 
         It ends when the run has ended. Each entry comes once and in order, and says its position:
         whoever goes on `after` the last one that they have seen misses nothing and sees nothing
-        twice. The journal is looked at ever more rarely, at least once a second.
+        twice. What this process writes is seen at once, and what others write as soon as the store
+        tells of it (`ForeignNotices`); one that does not is looked at ever more rarely, at least
+        once a second.
 
         Args:
             run_id: the run; it must be there, as an id with a slip would be waited for for ever.
@@ -167,6 +170,16 @@ class Runs(Generic[S]):
             RunNotFoundError: there is no such run.
             StoredDataError: what is stored is damaged, or these rules make another run of it.
         """
+        return snapshot_of(self.spec, self.forked(run_id, length, messages, state))
+
+    def forked(
+        self,
+        run_id: str,
+        length: int | None,
+        messages: Sequence[ChatMessage],
+        state: Mapping[str, object],
+    ) -> Run[S]:
+        """The same as a run. Raises as `fork`."""
         run = unconfirmed(self.spec, self.at(run_id, length))
         run = rebound(self.spec, run, self.chance.new_id(), self.chance.new_id())
         writes = [*initial_writes(state), *([Write("messages", messages)] if messages else [])]
@@ -177,8 +190,7 @@ class Runs(Generic[S]):
             )
         written = run.state.update(writes)
         goes_on = messages and isinstance(run.phase, Done)
-        run = next_turn(run, written) if goes_on else evolve(run, state=written)
-        return snapshot_of(self.spec, run)
+        return next_turn(run, written) if goes_on else evolve(run, state=written)
 
     def delete(self, run_id: str) -> None:
         """Delete a run, whatever its status; nothing happens when there is no such run.
@@ -189,6 +201,7 @@ class Runs(Generic[S]):
             JournalError: it cannot be deleted.
         """
         self.journal.delete(run_id)
+        announce(run_id)
 
     def forget(self, before: float) -> Sequence[str]:
         """Delete the runs that have ended, and were last written to before a time since 1970.

@@ -174,7 +174,8 @@ def event_and_run(
             f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
             f"{mark or 'another place'!r:.200}, and with this agent at "
             f"{progress_mark(after)!r}: the agent's rules have "
-            f"changed since{_difference(spec, event, mark, after)}"
+            f"changed since{_difference(spec, event, mark, after)}. Go on with the agent as it "
+            "was, or begin another run"
         )
     return event, after
 
@@ -202,6 +203,12 @@ def _difference(spec: AgentSpec[Any], event: Event, mark: object, after: Run[Any
         if about != now:
             name = repr(slot.call.tool_name)
             found.append(f"a call of {name} was {about or 'clear'}, and is {now or 'clear'} now")
+    last = after.messages[-1:] if phase == "Acting" and was and not after.slots else ()
+    found += (
+        f"a call of {result.origin.tool_name!r} ends at once now: {result.text:.200}"
+        for message in last
+        for result in message.tool_call_results
+    )
     if (phase == "Done") != isinstance(after.phase, Done):
         ended = "had ended there" if phase == "Done" else "would have ended there"
         found.append(f"the run {ended}, by an exit condition or a limit that is another one")

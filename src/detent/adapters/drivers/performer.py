@@ -44,6 +44,7 @@ from detent.core.run.events import (
     Judged,
     ModelFailed,
     ModelReplied,
+    ToolLost,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -306,6 +307,8 @@ class EffectPerformer:
             invocation.end()
 
     def _raised(self, effect: RunTool, fault: ToolFault) -> Event:
+        if fault.kind == "unknown_outcome":
+            return ToolLost(effect.ref, effect.attempt, fault.message, self.clock.now())
         if not (fault.retryable and effect.tool.retries.times):
             return ToolRaised(effect.ref, effect.attempt, fault)
         return ToolRaised(effect.ref, effect.attempt, fault, self.clock.now(), self.chance())

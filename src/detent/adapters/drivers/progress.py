@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import islice
 from threading import Event as Flag
 from typing import Generic
@@ -17,6 +19,7 @@ from detent.adapters.drivers.loading import (
     loaded,
     require_position,
 )
+from detent.adapters.system.hearing import Ear, listen, tell_loop
 from detent.core.errors import DetentError
 from detent.core.run.events import Event
 from detent.core.run.run import Run
@@ -37,6 +40,8 @@ ENDED = frozenset({"done", "failed"})
 PAUSE_S = 0.02
 PAUSE_MAX_S = 1.0
 """Seconds between two looks into the journal: twice as long each time that nothing has come."""
+TOLD_MAX_S = 5.0
+"""The same where the store tells when something has come."""
 
 
 @frozen
@@ -94,29 +99,35 @@ class Watch(Generic[S]):
 
     def run(self, clock: Clock, timeout_s: float | None) -> Generator[Progress[S]]:
         """What comes, blocking in between."""
-        patience = Patience(clock, timeout_s)
-        while True:
-            for one in self.news():
-                yield one
-                patience.renew()
-            if self._is_over or (until := patience.next_look()) is None:
-                return
-            # Here, and in `run_async`, a journal that can tell of news can be waited for instead.
-            clock.wait(until, Flag())
+        told = Flag()
+        with closing(listen(self._journal, self._run_id, told.set)) as ear:
+            patience = Patience(clock, timeout_s, ear)
+            while True:
+                for one in self.news():
+                    yield one
+                    patience.renew()
+                if self._is_over or (until := patience.next_look()) is None:
+                    return
+                clock.wait(until, told)
+                told.clear()
 
     async def run_async(self, clock: Clock, timeout_s: float | None) -> AsyncGenerator[Progress[S]]:
         """As `run`, after `open`."""
         await asyncio.to_thread(self.open)
-        patience = Patience(clock, timeout_s)
-        while True:
-            news = self.news()
-            while some := await asyncio.to_thread(_some, news):
-                for one in some:
-                    yield one
-                patience.renew()
-            if self._is_over or (until := patience.next_look()) is None:
-                return
-            await clock.wait_async(until)
+        told, loop = asyncio.Event(), asyncio.get_running_loop()
+        tell = partial(tell_loop, loop, told.set)
+        with closing(listen(self._journal, self._run_id, tell)) as ear:
+            patience = Patience(clock, timeout_s, ear)
+            while True:
+                news = self.news()
+                while some := await asyncio.to_thread(_some, news):
+                    for one in some:
+                        yield one
+                    patience.renew()
+                if self._is_over or (until := patience.next_look()) is None:
+                    return
+                await _told_or_late(told, clock, until)
+                told.clear()
 
     def news(self) -> Iterator[Progress[S]]:
         """What has been written since the last entry that was seen. Raises as `Runs.watch`."""
@@ -169,25 +180,36 @@ class Watch(Generic[S]):
 class Patience:
     """When the journal is looked at again, and when a watcher gives up."""
 
-    def __init__(self, clock: Clock, timeout_s: float | None) -> None:
+    def __init__(self, clock: Clock, timeout_s: float | None, ear: Ear | None = None) -> None:
+        self._is_told = ear is not None and ear.hears_others
         self._clock = clock
         self._timeout_s = timeout_s
         self.renew()
 
     def renew(self) -> None:
         """Something has come."""
-        self._pause_s = PAUSE_S
+        self._pause_s = TOLD_MAX_S if self._is_told else PAUSE_S
         self._since = self._clock.now()
 
     def next_look(self) -> float | None:
         """The time of it, in seconds since 1970; None when it has been long enough."""
         now = self._clock.now()
         until = now + self._pause_s
-        self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
+        self._pause_s = min(2 * self._pause_s, TOLD_MAX_S if self._is_told else PAUSE_MAX_S)
         if self._timeout_s is None:
             return until
         end = self._since + self._timeout_s
         return None if now >= end else min(until, end)
+
+
+async def _told_or_late(told: asyncio.Event, clock: Clock, until: float) -> None:
+    """Wait until somebody tells, or it is late."""
+    waits = [asyncio.ensure_future(told.wait()), asyncio.ensure_future(clock.wait_async(until))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def _some(news: Iterator[Progress[S]]) -> list[Progress[S]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -22,6 +22,7 @@ from detent.adapters.drivers.loading import (
     require_position,
 )
 from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
+from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, place_of
 from detent.core.control.rebase import Folded, is_from_others, still_heard
@@ -114,6 +115,10 @@ class Recorder:
     def length(self) -> int:
         """How many entries the run has, as far as this recorder knows."""
         return self._length
+
+    def listen(self, run_id: str, tell: Callable[[], object]) -> Ear:
+        """Have `tell` called, in any thread, when somebody else has written to the run."""
+        return listen(self._journal, run_id, tell, self)
 
     def begin(self, run: Run[Any]) -> Steps[None]:
         """Write down a run to which nothing has happened yet.
@@ -249,6 +254,7 @@ class Recorder:
             except JournalUnavailableError:  # it is tried again
                 return self._write_steps(append, after)
             self._take_in(after)
+            announce(run.id, self)
             return NO_STEPS
         return self._write_steps(append, after)
 
@@ -276,6 +282,7 @@ class Recorder:
             yield Wait(partial(clock.wait, until, Flag()), partial(clock.wait_async, until))
             pause_s *= 2
         self._take_in(after)
+        announce(append[0], self)
 
     def _take_in(self, after: _Knowledge) -> None:
         self._length, self._listed, known = after

@@ -45,6 +45,7 @@ from detent.ports.telemetry import Leg, Model
 if TYPE_CHECKING:
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.threads import Inbox
+    from detent.adapters.system.hearing import Listen
 
 Errors = Mapping[ModelFailure, BaseException]
 """What the ports raised, by the failure that the run knows."""
@@ -142,7 +143,8 @@ class RunHandle(Generic[S]):
         performer = self.performer.quickest
         try:
             self.session.feed(*self.opening)
-            drive(self.session, performer.perform, drop=performer.drop, inbox=inbox)
+            pay, drop, listen = performer.perform, performer.drop, self._listen()
+            drive(self.session, pay, drop=drop, inbox=inbox, listen=listen)
             return self.result(raises=raises)
         finally:
             self._leave()
@@ -157,12 +159,19 @@ class RunHandle(Generic[S]):
         performer = self.performer.quickest
         try:
             await in_event_loop(self.session.feed_steps(*self.opening))
-            await drive_async(self.session, performer.perform_async, inbox=inbox)
+            pay, listen = performer.perform_async, self._listen()
+            await drive_async(self.session, pay, inbox=inbox, listen=listen)
             if dispatcher is not None:
                 await dispatcher.told()
             return await in_event_loop(self._result_steps(raises=raises))
         finally:
             await self.leave_async()
+
+    def _listen(self) -> Listen | None:
+        """How to be told what others write to the run, if it is written down."""
+        if self.recorder is None:
+            return None
+        return partial(self.recorder.listen, self.session.run.id)
 
     async def leave_async(self) -> None:
         """Leave the run to whoever resumes it, as it is."""

@@ -11,12 +11,13 @@ from detent.adapters.drivers.fold import Fold, Missed, Record
 from detent.adapters.drivers.steps import NO_STEPS, Steps, at_once
 from detent.adapters.system.clocks import SystemClock
 from detent.core.control.breakpoints import NO_HOLD, Hold, place_of
+from detent.core.control.claims import RunBusyError
 from detent.core.control.hooks import Hook, HookError, incoming, outgoing
 from detent.core.machine.delegation import lapse_of, nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.run.approval import is_past
 from detent.core.run.effects import AskHuman, AskModel, Effect, EffectKey, Judge, RunTool, WaitUntil
-from detent.core.run.events import CallRewritten, Event, ToolStarted
+from detent.core.run.events import CallRewritten, Event, ToolNeverRan, ToolStarted
 from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
@@ -42,6 +43,14 @@ class Halt:
     The run does not know of it, and whoever resumes it goes on as if nothing had been. What only
     waits, for a human or a time, is dropped when nothing else is under way.
     """
+
+
+@frozen
+class News:
+    """Put into an inbox: others have written to the run. It is no event; what they wrote is."""
+
+
+NEWS = News()
 
 
 class Session(Generic[S]):
@@ -281,17 +290,22 @@ class Session(Generic[S]):
     def _must_settle(self, effect: Effect) -> bool:
         return bool(self.under_way) or not isinstance(effect, REPEATABLE)
 
-    def hear(self, items: Iterable[Event | Landed | Halt]) -> None:
+    def hear(self, items: Iterable[Event | Landed | Halt | News]) -> None:
         """As `hear_steps`, blocking."""
         at_once(self.hear_steps(items))
 
-    def hear_steps(self, items: Iterable[Event | Landed | Halt]) -> Steps[None]:
-        """Fold in events from outside and what came of effects; together they are recorded."""
-        may_wait = True
+    def hear_steps(self, items: Iterable[Event | Landed | Halt | News]) -> Steps[None]:
+        """Fold in events from outside and what came of effects; together they are recorded.
+
+        With `News` among them, what others have written is folded in as well.
+        """
+        may_wait, is_told = True, False
         try:
             for item in items:
                 if isinstance(item, Halt):
                     self._is_halted = True
+                elif isinstance(item, News):
+                    is_told = True
                 elif isinstance(item, tuple):
                     may_wait = may_wait and isinstance(item[0], REPEATABLE)
                     if self._has_hooks:  # as above
@@ -305,6 +319,8 @@ class Session(Generic[S]):
             raise
         if self.under_way or not may_wait:
             yield from self._fold.settle_each_steps()
+        if is_told:
+            yield from self._fold.news_steps()
 
     def feed(self, *events: Event) -> None:
         """As `feed_steps`, blocking."""
@@ -324,6 +340,10 @@ class Session(Generic[S]):
         try:
             if isinstance(came, BaseException):
                 self._raised += (came,)
+                if isinstance(came, RunBusyError) and isinstance(effect, RunTool):
+                    # its start is recorded, and it has not begun: nobody else can know that
+                    never = ToolNeverRan(effect.ref, effect.attempt)
+                    self._fold.add(wrap_event(effect.path, never) if effect.path else never)
             elif came is not None:
                 if self._has_hooks:
                     hooks, run = self._hooks_of(effect)

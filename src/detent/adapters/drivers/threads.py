@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import TypeAlias
+from threading import Event as Flag
+from threading import Lock
+from typing import Generic, TypeAlias
 
-from detent.adapters.drivers.session import Halt, Landed, Session
+from attrs import define, field
+
+from detent.adapters.drivers.session import NEWS, Halt, Landed, News, Session
+from detent.adapters.system.hearing import Listen
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.run.effects import AskHuman, Effect
 from detent.core.run.events import Event
@@ -16,7 +21,7 @@ from detent.core.run.run import Run
 from detent.core.state.typevars import S
 
 Pay: TypeAlias = Callable[[Effect], Event | None]
-Inbox: TypeAlias = SimpleQueue[Event | Landed | Halt]
+Inbox: TypeAlias = SimpleQueue[Event | Landed | Halt | News]
 """Where events from outside reach a run, from any thread: ``inbox.put(CancelRequested("…"))``."""
 
 
@@ -26,6 +31,7 @@ def drive(
     *,
     drop: Callable[[Effect], object] = lambda effect: None,
     inbox: Inbox | None = None,
+    listen: Listen | None = None,
 ) -> Run[S]:
     """Perform what the run is owed until nothing more can be; the run as it is then.
 
@@ -33,18 +39,19 @@ def drive(
     raised here, once nothing else is under way. Without an `inbox`, humans are asked, one at a
     time, and effects that are alone are performed in the caller's own thread. A thread cannot be
     stopped: work that is no longer owed goes on unheard, and `drop` is told which it is.
+    `listen` has it told what others write to the run.
     """
     mail: Inbox = SimpleQueue() if inbox is None else inbox
+    desk = _Desk(session, pay, drop, mail)
     session.open()
+    ear = None if listen is None else listen(desk.tell)
     try:
         while True:
             if not mail.empty():
                 session.hear(_arrived(mail))
-            mine = _begin(session, pay, mail, has_inbox=inbox is not None)
-            for effect in session.void():
-                drop(effect)
+            mine = desk.begin(has_inbox=inbox is not None)
             if mine is not None:
-                session.land(mine, _performed(pay, mine))
+                desk.perform(mine)
             elif session.under_way:
                 session.hear(_arrived(mail, mail.get()))
             else:
@@ -55,26 +62,95 @@ def drive(
                 session.hear([mail.get()])
         raise
     finally:
+        if ear is not None:
+            ear.close()
         for effect in (*session.void(), *session.under_way.values()):
             drop(effect)
 
 
-def _begin(session: Session[S], pay: Pay, mail: Inbox, *, has_inbox: bool) -> Effect | None:
-    """Begin what is new, each in a thread; the one that is for the caller's own is given back."""
-    fresh = session.take()
-    alone = len(session.under_way) == 1
-    mine: Effect | None = None
-    for effect in fresh:
-        if has_inbox or not (alone or isinstance(effect, AskHuman)):
-            run_in_a_thread(partial(_fly, pay, effect, mail))
-        elif mine is None:
-            mine = effect
-        else:  # humans are asked one at a time
-            session.put_back(effect)
-    return mine
+@define(eq=False)
+class _Desk(Generic[S]):
+    """A run that is driven, and who tends it.
+
+    That is the thread which drives it. While that one performs an effect itself, and others have
+    written to the run, another one does: it begins what is owed, and hears what comes of it.
+    """
+
+    session: Session[S]
+    pay: Pay
+    drop: Callable[[Effect], object]
+    mail: Inbox
+    _lock: Lock = field(factory=Lock)
+    _is_away: bool = False
+    _tended: Flag | None = None
+    _raised: BaseException | None = None
+
+    def tell(self) -> None:
+        """Others have written to the run; in any thread."""
+        self.mail.put(NEWS)
+        self._have_tended()
+
+    def _have_tended(self) -> None:
+        with self._lock:
+            if self._is_away and self._tended is None:
+                self._tended = Flag()
+                run_in_a_thread(partial(self._tend, self._tended))
+
+    def perform(self, effect: Effect) -> None:
+        """Perform an effect in this thread, and hear what came of it."""
+        self._is_away = True
+        if not self.mail.empty():  # told since we last looked
+            self._have_tended()
+        came = _performed(self.pay, effect)
+        with self._lock:
+            self._is_away = False
+            tended, self._tended = self._tended, None
+        if tended is None:
+            self.session.land(effect, came)
+            del came  # an error in it holds this frame
+            return
+        self.mail.put((effect, came))
+        del came  # as above
+        tended.wait()
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+    def begin(self, *, has_inbox: bool, is_beside: bool = False) -> Effect | None:
+        """Begin what is new, each in a thread; the one for the caller's own is given back.
+
+        What is void is dropped.
+        """
+        session = self.session
+        fresh = session.take()
+        alone = len(session.under_way) == 1
+        mine: Effect | None = None
+        for effect in fresh:
+            if has_inbox or not ((alone and not is_beside) or isinstance(effect, AskHuman)):
+                run_in_a_thread(partial(_fly, self.pay, effect, self.mail))
+            elif mine is None and not is_beside:
+                mine = effect
+            else:  # humans are asked one at a time
+                session.put_back(effect)
+        for effect in session.void():
+            self.drop(effect)
+        return mine
+
+    def _tend(self, tended: Flag) -> None:
+        """Drive the run until the thread that does so is back."""
+        try:
+            while self._is_away:
+                self.session.hear(_arrived(self.mail, self.mail.get()))
+                self.begin(has_inbox=False, is_beside=True)
+        except BaseException as error:  # noqa: BLE001 - it is raised by `perform`
+            self._raised = error
+        finally:
+            tended.set()
 
 
-def _arrived(mail: Inbox, *first: Event | Landed | Halt) -> Iterator[Event | Landed | Halt]:
+def _arrived(
+    mail: Inbox, *first: Event | Landed | Halt | News
+) -> Iterator[Event | Landed | Halt | News]:
     """All that has come by now."""
     yield from first
     while not mail.empty():

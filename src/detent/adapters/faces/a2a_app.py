@@ -24,6 +24,7 @@ from detent.adapters.faces.entrance import (
     body_of,
     own_threads,
 )
+from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import SignIn
 from detent.ports.hosting import Host, HostedAgent
 
@@ -80,7 +81,8 @@ def a2a_app(
         routes=[
             Route(f"/{{agent}}{CARD}", face.card),
             Route("/{agent}", face.call, methods=["POST"]),
-        ]
+        ],
+        lifespan=lambda app: opened(host),
     )
 
 

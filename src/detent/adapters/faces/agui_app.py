@@ -30,6 +30,7 @@ from detent.adapters.faces.entrance import (
     own_threads,
 )
 from detent.adapters.faces.following import Quiet, begin_of, follow
+from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import Person, SignIn
 from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
@@ -64,7 +65,8 @@ def agui_app(
             "agui_app needs the protocol's own library; install it with: pip install 'detent[agui]'"
         )
     face = _Face(host, Entrance(sign_in, thread_of), tuple(state))
-    return Starlette(routes=[Route("/{agent}", face.run, methods=["POST"])])
+    routes = [Route("/{agent}", face.run, methods=["POST"])]
+    return Starlette(routes=routes, lifespan=lambda app: opened(host))
 
 
 @frozen

@@ -44,6 +44,7 @@ from detent.adapters.faces.openai_texts import (
     usage_data,
     what_waits,
 )
+from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import Person, SignIn
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
@@ -80,7 +81,8 @@ def openai_app(
             Route("/v1/chat/completions", _answered(face.completions), methods=["POST"]),
             Route("/v1/responses", _answered(responses.create), methods=["POST"]),
             Route("/v1/responses/{id:path}", _answered(responses.retrieve)),
-        ]
+        ],
+        lifespan=lambda app: opened(host),
     )
 
 

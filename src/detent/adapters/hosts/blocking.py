@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
+from detent.adapters.hosts.stored import HostNotOpenError
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.result import AgentResult
 from detent.ports.chat import Messages
@@ -16,6 +17,7 @@ from detent.ports.hosting import (
     HostedRun,
     HostRefusal,
     PendingQuestion,
+    RunProof,
     Sent,
     Watched,
 )
@@ -29,14 +31,20 @@ class BlockingHost:
     """
 
     def __init__(self, host: AbstractAsyncContextManager[Host]) -> None:
-        self._opened = host
+        self._opens, self._opened = host, list[Host]()
+
+    @property
+    def _host(self) -> Host:
+        if not self._opened:
+            raise HostNotOpenError("the host is not open: with BlockingHost(…) as host: …")
+        return self._opened[0]
 
     def __enter__(self) -> Self:
-        self._host = in_background(self._opened.__aenter__()).result()
+        self._opened = [in_background(self._opens.__aenter__()).result()]
         return self
 
     def __exit__(self, *raised: object) -> None:
-        in_background(self._opened.__aexit__(None, None, None)).result()
+        in_background(self._opens.__aexit__(None, None, None)).result()
 
     def start(
         self,
@@ -70,9 +78,13 @@ class BlockingHost:
         """As `Host.result`."""
         return in_background(self._host.result(run_id, timeout)).result()
 
-    def run(self, run_id: str) -> HostedRun:
+    def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As `Host.run`."""
-        return in_background(self._host.run(run_id)).result()
+        return in_background(self._host.run(run_id, length)).result()
+
+    def verify(self, run_id: str) -> RunProof:
+        """As `Host.verify`."""
+        return in_background(self._host.verify(run_id)).result()
 
     def runs(
         self,

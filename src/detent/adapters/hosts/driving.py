@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -12,10 +11,12 @@ from attrs import define, field
 
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.faults import Faults
 from detent.adapters.hosts.finder import Finder
-from detent.adapters.hosts.legs import AnyHandle, Legs, Told, driven, halt
+from detent.adapters.hosts.legs import AnyHandle, Legs, drive, halt
+from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.places import Group, Places
-from detent.adapters.hosts.reading import Reading, asked
+from detent.adapters.hosts.reading import Reading
 from detent.adapters.telemetry.logs import LOGGER
 from detent.core.control.claims import RunBusyError
 from detent.core.run.events import Event
@@ -24,15 +25,9 @@ from detent.ports.hosting import HostRefusal
 from detent.ports.journal import JournalConflictError, RunNotFoundError
 from detent.ports.listing import StoredRun
 
-FIRST_PAUSE_S, PAUSE_MAX_S = 1.0, 300.0
-"""How long a run that could not go on is left alone: at first, and at most."""
-
 TOLD_S, TOLD_MAX_S = 0.05, 1.0
 """After how long a run is tried again that was told something while another process had it: at
 first, and at last."""
-SHORTEST_S = 0.01
-"""The store is not looked at again sooner."""
-
 KeyOf: TypeAlias = Callable[[StoredRun], str]
 """What a run shares its places with: a tenant, say. It is made of what a list says of the run."""
 
@@ -46,22 +41,13 @@ class _Leg:
     when_busy: Callable[[], object] | None = None
 
 
-@define
-class Fault:
-    """Why a run could not go on here, how often, and until when it is left alone."""
-
-    text: str
-    times: int = 0
-    until: float = 0.0
-
-
 class Driving:
     """Drives runs in the running event loop.
 
     Attributes:
         places: who may go on.
         faults: by run, what keeps it from going on; each is tried again, later and later.
-        looked_at: when the store was last looked at with success.
+        looks: when the store is looked at.
     """
 
     def __init__(
@@ -77,19 +63,11 @@ class Driving:
         look_s: float,
     ) -> None:
         self._legs, self._reading, self._channels = legs, reading, channels
-        self.places, self._finder, self._key_of = places, finder, key_of
-        self._clock, self._look_s = clock, look_s
+        self.places, self._key_of = places, key_of
         self._here: dict[str, _Leg] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._is_halted = False
-        self._look_now = asyncio.Event()
-        self.faults: dict[str, Fault] = {}
-        self.looked_at = float("-inf")
-
-    def told(self, run_id: str) -> Told:
-        """Who is told of what happens to a run."""
-        channels = self._channels
-        return partial(channels.tell, run_id), partial(channels.happened, run_id)
+        self.faults, self.looks = Faults(clock), Looks(finder, clock, look_s)
 
     def refusal(self) -> HostRefusal | None:
         """Why no run is begun now."""
@@ -100,40 +78,54 @@ class Driving:
             return HostRefusal("full", text)
         return None
 
-    def release(self, group: Group) -> None:
+    async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
+        """Begin a run, which goes on at once, or once there is a place."""
+        group = self._group_of(run)
+        if not self.places.has_room(group):
+            await (await begin()).leave_async()
+            self.add(run)
+            return
+        self.places.hold(group)
+        try:
+            handle = await begin()
+        except BaseException:
+            self._release(group)
+            raise
+        self._go(run.run_id, _Leg(group), handle)
+
+    def _release(self, group: Group) -> None:
         """A place that was held is not needed any more."""
         self.places.release(group)
-        self.fill()
+        self._fill()
 
-    def group_of(self, run: StoredRun) -> Group:
+    def _group_of(self, run: StoredRun) -> Group:
         """What a run shares its places with."""
         return run.agent, self._key_of(run)
-
-    def begin(self, handle: AnyHandle, run_id: str, group: Group) -> None:
-        """Go on with a run that has its place and has just begun."""
-        self._go(run_id, _Leg(group), handle)
 
     def add(self, run: StoredRun) -> None:
         """Have a run go on once there is a place, unless it is here or this process ends."""
         if run.run_id in self._here or self._is_halted:
             return
-        leg = self._here[run.run_id] = _Leg(self.group_of(run))
+        leg = self._here[run.run_id] = _Leg(self._group_of(run))
         self.places.add(run.run_id, leg.group)
-        self.fill()
+        self._fill()
 
-    def add_told(self, run: StoredRun, pause_s: float = TOLD_S) -> None:
-        """The same of one that somebody has just spoken to.
+    async def go_on(self, run: StoredRun) -> None:
+        """The same of one that somebody has just spoken to."""
+        self._add_told(run)
 
-        Whoever drives it elsewhere may be leaving it, and not have heard: it is tried again soon,
-        and later by whoever looks.
+    def _add_told(self, run: StoredRun, pause_s: float = TOLD_S) -> None:
+        """Whoever drives it elsewhere may be leaving it, and not have heard.
+
+        It is tried again soon, and later by whoever looks.
         """
         self.add(run)
         leg = self._here.get(run.run_id)
         if leg is not None and pause_s <= TOLD_MAX_S:
-            later = partial(self.add_told, run, 2 * pause_s)
+            later = partial(self._add_told, run, 2 * pause_s)
             leg.when_busy = partial(asyncio.get_running_loop().call_later, pause_s, later)
 
-    def fill(self) -> None:
+    def _fill(self) -> None:
         """Let those go on for whom there are places."""
         while not self._is_halted and (taken := self.places.take()) is not None:
             run_id, _ = taken
@@ -145,7 +137,7 @@ class Driving:
         if leg is None:
             return False
         leg.inbox.put_nowait(event)
-        self.faults.pop(run_id, None)
+        self.faults.drop(run_id)
         return True
 
     def _go(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
@@ -155,24 +147,19 @@ class Driving:
 
     async def _drive(self, run_id: str, leg: _Leg, handle: AnyHandle | None) -> None:
         try:
-            with self._channels.open(run_id) as channel:
-                if handle is None:
-                    handle = await self._legs[leg.group[0]].resume(run_id, self.told(run_id))
-                if handle.recorder is not None:
-                    channel.length = max(channel.length, handle.recorder.length)
-                await driven(handle, leg.inbox)
-                channel.answers.clear()
-            await self._left(run_id, 0 if handle.recorder is None else handle.recorder.length)
+            legs = self._legs[leg.group[0]]
+            length = await drive(legs, self._channels, run_id, leg.inbox, handle)
+            await self._left(run_id, length)
         except (RunBusyError, JournalConflictError, RunNotFoundError) as error:
-            self.faults.pop(run_id, None)  # somebody else has it
+            self.faults.drop(run_id)  # somebody else has it
             if isinstance(error, RunBusyError) and leg.when_busy is not None:
                 leg.when_busy()
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
-            self._failed(run_id, type(error).__name__)
+            self.faults.add(run_id, type(error).__name__)
             LOGGER.debug("run %s could not go on", run_id, exc_info=error)
         finally:
             del self._here[run_id], self._tasks[run_id]
-            self.release(leg.group)
+            self._release(leg.group)
 
     async def _left(self, run_id: str, length: int) -> None:
         """A leg has ended, behind so many entries: the run has ended, or waits.
@@ -182,42 +169,15 @@ class Driving:
         run = await self._reading.listed(run_id)
         is_owed = run is not None and run.status == "running" and run.wake_at is None
         if run is None or not is_owed:
-            self.faults.pop(run_id, None)
+            self.faults.drop(run_id)
         elif run.length == length and not self._is_halted:
-            self._failed(run_id, "it has stopped")
+            self.faults.add(run_id, "it has stopped")
         if run is not None and (is_owed or run.wake_at is not None):
-            self._look_now.set()
-
-    def _failed(self, run_id: str, text: str) -> None:
-        fault = self.faults.setdefault(run_id, Fault(text))
-        pause_s = min(FIRST_PAUSE_S * 2**fault.times, PAUSE_MAX_S)
-        fault.text, fault.times, fault.until = text, fault.times + 1, self._clock.now() + pause_s
-        LOGGER.warning(
-            "run %s could not go on, for the %d. time; it is tried again in %.0f s: %s",
-            *(run_id, fault.times, pause_s, text),
-            extra={"run_id": run_id},
-        )
-
-    async def look_for_ever(self) -> None:
-        """Look for runs to go on with, again and again."""
-        while not self._is_halted:
-            self._look_now.clear()
-            try:
-                await self.look()
-            except Exception as error:  # noqa: BLE001 - a store that is away comes back
-                name = type(error).__name__
-                LOGGER.warning("the store of the runs could not be looked at: %s", name)
-            pause_s = min(self._look_s, max(SHORTEST_S, self._finder.next_at - self._clock.now()))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._look_now.wait()
+            self.looks.hurry()
 
     async def look(self) -> None:
         """Look once."""
-        now = self._clock.now()
-        left = {run_id for run_id, fault in self.faults.items() if fault.until > now}
-        found = await asked(partial(self._finder.look, self._here.keys() | left))
-        self.looked_at = self._clock.now()
+        found = await self.looks.found(self._here.keys() | self.faults.resting())
         for run in found:
             if self.places.waiting >= self.places.limits.waiting:
                 break  # they are in the store, and found again
@@ -229,7 +189,7 @@ class Driving:
         After `drain_s` what is still at work is cancelled, and recorded as far as it is known.
         """
         self._is_halted = True
-        self._look_now.set()
+        self.looks.end()
         for run_id in self._tasks:
             halt(self._here[run_id].inbox)
         tasks: list[asyncio.Task[Any]] = list(self._tasks.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
@@ -16,11 +17,13 @@ from detent.adapters.drivers.callbacks import PieceListener
 from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Halt
 from detent.adapters.drivers.steps import in_event_loop, is_slow
+from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.core.result import AgentResult, StreamingCallbackError, ToolInvocationError
 from detent.core.run.effects import Effect, WaitUntil
 from detent.core.run.events import Event
 from detent.core.run.run import Run
+from detent.core.storage.snapshot import AgentSnapshot
 from detent.ports.chat import ChatGeneratorError, Messages
 from detent.ports.journal import Journal
 
@@ -54,11 +57,12 @@ class Legs:
         state: Mapping[str, object] | None = None,
         after: AgentResult[Any, Any] | None = None,
         started_by: str | None = None,
+        snapshot: AgentSnapshot | None = None,
     ) -> AnyHandle:
         """A new run, which is written down. Raises as `Agent.run_async`."""
         assembly = await self._ready(told)
         request: RunRequest[Any] = RunRequest(
-            messages, self._is_far, None, None, None, None, run_id, state or {}, started_by
+            messages, self._is_far, snapshot, None, None, None, run_id, state or {}, started_by
         )
         begin = assembly.begin(request, None, after, thread_id)
         return await in_event_loop(begin, is_paced=is_slow(assembly.journal))
@@ -81,8 +85,35 @@ class Legs:
         return effect.at > self.assembly.clock.now() + LEAVE_S
 
 
-async def driven(handle: AnyHandle, inbox: AsyncInbox) -> None:
-    """Drive a run as far as it goes. What it has come to is in the journal."""
+async def drive(
+    legs: Legs,
+    channels: Channels,
+    run_id: str,
+    inbox: AsyncInbox,
+    handle: AnyHandle | None = None,
+) -> int:
+    """Drive a run as far as it goes, and say how many entries it has then.
+
+    Without a `handle`, it is taken up from the journal: raises as `Agent.resume_async`.
+    """
+    with channels.open(run_id) as channel:
+        if handle is None:
+            handle = await legs.resume(run_id, told_by(channels, run_id))
+        recorder = handle.recorder
+        if recorder is not None:
+            channel.length = max(channel.length, recorder.length)
+        await _driven(handle, inbox)
+        channel.answers.clear()
+    return 0 if recorder is None else recorder.length
+
+
+def told_by(channels: Channels, run_id: str) -> Told:
+    """Who is told of what happens to a run."""
+    return partial(channels.tell, run_id), partial(channels.happened, run_id)
+
+
+async def _driven(handle: AnyHandle, inbox: AsyncInbox) -> None:
+    """What it has come to is in the journal."""
     try:
         await handle.go_async(inbox, raises=False)
     except (ChatGeneratorError, ToolInvocationError, StreamingCallbackError):

@@ -11,6 +11,7 @@ from attrs import frozen
 from detent.ports.claims import Claims, claims_of
 from detent.ports.journal import Checkpoint, Entry, Journal, Submit, submit_of
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+from detent.ports.notices import foreign_notices_of
 
 
 @frozen
@@ -24,6 +25,11 @@ class NoticedJournal:
     def claims(self) -> Claims | None:
         """Those of the journal."""
         return claims_of(self.journal)
+
+    @property
+    def notices(self) -> object:
+        """Who tells what others write to the other store."""
+        return foreign_notices_of(self.journal)
 
     @property
     def submit(self) -> Submit | None:

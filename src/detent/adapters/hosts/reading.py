@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
+from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.drivers.loading import FORGOTTEN, loaded
 from detent.adapters.drivers.progress import ENDED, PAUSE_MAX_S, PAUSE_S
 from detent.adapters.drivers.run_handle import ended_result
@@ -20,7 +21,7 @@ from detent.core.control.pending import pending
 from detent.core.errors import StoredDataError
 from detent.core.result import AgentResult
 from detent.core.run.run import Run
-from detent.ports.hosting import HostedRun, PendingQuestion, UnknownAgentError, Watched
+from detent.ports.hosting import HostedRun, PendingQuestion, RunProof, UnknownAgentError, Watched
 from detent.ports.journal import Entry, Journal, JournalDamagedError, RunNotFoundError
 from detent.ports.listing import Cursor, RunQuery, StoredRun
 
@@ -58,15 +59,27 @@ class Reading:
         """A page of the list."""
         return await asked(partial(self.journal.runs, query))
 
-    async def run(self, run_id: str) -> HostedRun:
+    async def run(self, run_id: str, length: int | None = None) -> HostedRun:
         """As the port says."""
         listed = await self.required(run_id)
-        return await asked(partial(self._read, listed))
+        if length is not None and not 1 <= length <= listed.length:
+            has = f"run {run_id!r} has {listed.length} entries"
+            raise ValueError(f"{has}: there is nothing to see after {length} of them")
+        return await asked(partial(self._read, listed, length))
 
-    def _read(self, listed: StoredRun) -> HostedRun:
+    def _read(self, listed: StoredRun, length: int | None = None) -> HostedRun:
         spec = self._legs_of(listed).assembly.current_spec
-        run: Run[Any] = loaded(self.journal, spec, listed.run_id).run
+        run: Run[Any] = loaded(self.journal, spec, listed.run_id, length).run
         return HostedRun(listed, run, pending(spec, run))
+
+    async def verify(self, run_id: str) -> RunProof:
+        """As the port says."""
+        listed = await self.required(run_id)
+        return await asked(partial(self._verified, listed))
+
+    def _verified(self, listed: StoredRun) -> RunProof:
+        spec = self._legs_of(listed).assembly.current_spec
+        return proof_of(self.journal, spec, listed.run_id)
 
     def _legs_of(self, listed: StoredRun) -> Legs:
         if listed.agent not in self.legs:

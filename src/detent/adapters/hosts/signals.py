@@ -6,13 +6,13 @@ import asyncio
 import signal
 from collections.abc import Callable
 
-from detent.adapters.hosts.local import LocalHost
+from detent.adapters.hosts.stored import StoredHost
 
 ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def serve_until_signal(
-    host: LocalHost,
+    host: StoredHost,
     ready: Callable[[], object] | None = None,
     drains: Callable[[int], object] | None = None,
 ) -> int:

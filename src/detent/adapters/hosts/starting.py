@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from attrs import evolve, frozen
 
 from detent.adapters.agent.continuation import ThreadNotEndedError
+from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.drivers.recording import RunExistsError
 from detent.adapters.drivers.steps import in_event_loop
-from detent.adapters.hosts.driving import Driving
-from detent.adapters.hosts.legs import AnyHandle, Legs
-from detent.adapters.hosts.reading import Reading
+from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.legs import AnyHandle, Legs, told_by
+from detent.adapters.hosts.reading import Reading, asked
 from detent.core.chat.messages import ChatMessage
 from detent.core.control.claims import RunBusyError
 from detent.core.errors import StateError, StoredDataError, UnstorableError
 from detent.core.result import AgentResult
+from detent.core.run.events import Event
+from detent.core.storage.snapshot import AgentSnapshot, snapshot_of
 from detent.ports.chat import Messages
-from detent.ports.hosting import Accepted, HostRefusal, UnknownAgentError
+from detent.ports.hosting import Accepted, Fork, HostRefusal, UnknownAgentError
+from detent.ports.journal import JournalDamagedError
 from detent.ports.listing import StoredRun
 
 BUSY_S = 0.05
@@ -40,16 +45,42 @@ class NewRun:
     state: Mapping[str, object] | None = None
     after: AgentResult[Any, Any] | None = None
     started_by: str | None = None
+    snapshot: AgentSnapshot | None = None
+
+
+class Drives(Protocol):
+    """Sees that runs go on, here or elsewhere."""
+
+    def refusal(self) -> HostRefusal | None:
+        """Why no run is begun now."""
+        ...
+
+    async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
+        """Begin a run, and see that it goes on. Raises what `begin` does."""
+        ...
+
+    async def go_on(self, run: StoredRun) -> None:
+        """See that a run goes on to which somebody has just spoken."""
+        ...
+
+    def hear(self, run_id: str, event: Event) -> bool:
+        """Tell a run that goes on here what somebody has said; whether there is one."""
+        ...
 
 
 class Starting:
     """Begins runs."""
 
     def __init__(
-        self, legs: Mapping[str, Legs], reading: Reading, driving: Driving, keeper: Keeper
+        self,
+        legs: Mapping[str, Legs],
+        reading: Reading,
+        drives: Drives,
+        keeper: Keeper,
+        channels: Channels,
     ) -> None:
-        self._legs, self._reading, self._driving = legs, reading, driving
-        self._keeper = keeper
+        self._legs, self._reading, self._drives = legs, reading, drives
+        self._keeper, self._channels = keeper, channels
         self._threads: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self, new: NewRun) -> Accepted | HostRefusal:
@@ -67,11 +98,12 @@ class Starting:
         for _ in range(BUSY_TRIES):
             if (found := await self._reading.listed(listed.run_id)) is not None:
                 return _same(found, listed)
-            if (refusal := self._driving.refusal()) is not None:
+            if (refusal := self._drives.refusal()) is not None:
                 return refusal
             try:
                 async with self._alone_in(listed.thread_id):
-                    return await self._placed(new)
+                    await self._drives.begin(listed, partial(self._begun, new))
+                    return Accepted(listed.run_id, is_new=True)
             except RunExistsError:
                 continue
             except RunBusyError:
@@ -101,33 +133,44 @@ class Starting:
         finally:
             await in_event_loop(lease.release_steps())
 
-    async def _placed(self, new: NewRun) -> Accepted:
-        """Begin the run, and let it go on at once, or once there is a place."""
-        listed, driving = new.listed, self._driving
-        group = driving.group_of(listed)
-        if not driving.places.has_room(group):
-            handle = await self._begun(new)
-            await handle.leave_async()
-            driving.add(listed)
-            return Accepted(listed.run_id, is_new=True)
-        driving.places.hold(group)
-        try:
-            handle = await self._begun(new)
-        except BaseException:
-            driving.release(group)
-            raise
-        driving.begin(handle, listed.run_id, group)
-        return Accepted(listed.run_id, is_new=True)
-
     async def _begun(self, new: NewRun) -> AnyHandle:
         listed = new.listed
         return await self._legs[listed.agent].begin(
-            *(listed.run_id, new.messages, self._driving.told(listed.run_id)),
+            *(listed.run_id, new.messages, told_by(self._channels, listed.run_id)),
             thread_id=listed.thread_id or None,
             state=new.state,
             after=new.after,
             started_by=new.started_by,
+            snapshot=new.snapshot,
         )
+
+    async def fork(self, run_id: str, fork: Fork, new_id: str) -> Accepted | HostRefusal:
+        """Begin a run as another one was."""
+        last = await self._reading.listed(run_id)
+        if last is None:
+            return unknown_run(run_id)
+        if last.agent not in self._legs:
+            return other_agent(last, self._legs)
+        if not 1 <= (last.length if fork.length is None else fork.length) <= last.length:
+            text = f"run {run_id!r} has {last.length} entries, and not {fork.length}"
+            return HostRefusal("invalid", text)
+        snapshot = await asked(partial(self._forked, last, fork))
+        if isinstance(snapshot, HostRefusal):
+            return snapshot
+        new = StoredRun(new_id, 0, "running", last.at, fork.agent or last.agent)
+        return await self.start(NewRun(new, [], snapshot=snapshot))
+
+    def _forked(self, last: StoredRun, fork: Fork) -> AgentSnapshot | HostRefusal:
+        spec = self._legs[last.agent].assembly.current_spec
+        said = [] if fork.message is None else [fork.message]
+        try:
+            run = Runs(self._reading.journal, spec).forked(last.run_id, fork.length, said, {})
+        except (StoredDataError, JournalDamagedError) as error:
+            return HostRefusal("unreadable", str(error))
+        except ValueError as error:
+            return HostRefusal("invalid", str(error))
+        # whoever may not say yes to runs of their own must not get one that another has begun
+        return snapshot_of(spec, evolve(run, started_by=fork.by))
 
     async def say(self, run_id: str, message: ChatMessage, new_id: str) -> Accepted | HostRefusal:
         """Go on with the conversation of a run that has ended, in a run of its own."""

@@ -21,6 +21,7 @@ from detent.ports.journal import (
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+from detent.ports.notices import foreign_notices_of
 
 CHAIN, SIGNATURE = "chain", "signature"
 """What is kept with the data of an entry."""
@@ -64,6 +65,11 @@ class AuditedJournal:
         linked, link = self._linked(run_id, entries)
         self.journal.append(run_id, linked, checkpoint)
         self._keep(run_id, link)
+
+    @property
+    def notices(self) -> object:
+        """Who tells what others write to the other store."""
+        return foreign_notices_of(self.journal)
 
     @property
     def submit(self) -> Submit | None:
@@ -176,7 +182,7 @@ def verify_audit(
     Raises:
         JournalDamagedError: it does not hang together; the message says from which entry on.
     """
-    audited, length, digest, heads = _audited(journal), 0, "", set[str]()
+    audited, length, digest, heads = chained(journal), 0, "", set[str]()
     raw: Journal = journal if audited is None else audited.journal
     for stored in raw.read(run_id):
         entry, link, signature = bare_of(stored) if audited is not None else (stored, "", "")
@@ -198,8 +204,8 @@ def verify_audit(
     return Audit(run_id, length, f"{length}:{digest}")
 
 
-def _audited(journal: Journal) -> AuditedJournal | None:
-    """The journal with the chain: it, or one inside it."""
+def chained(journal: Journal) -> AuditedJournal | None:
+    """The journal with the chain: it, or one inside it; None where there is none."""
     inner: object = journal
     while inner is not None and not isinstance(inner, AuditedJournal):
         inner = getattr(inner, "journal", None)

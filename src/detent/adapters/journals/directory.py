@@ -9,7 +9,7 @@ checksum of the one before.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -32,7 +32,7 @@ from detent.adapters.journals.lines import (
     write,
     writing,
 )
-from detent.adapters.journals.polling import wait_for_change
+from detent.adapters.journals.polling import OwnEnds, wait_for_change
 from detent.adapters.journals.writer import Done, Writer
 from detent.ports.journal import (
     Checkpoint,
@@ -87,6 +87,7 @@ class DirectoryJournal:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._places: dict[str, _Place] = {}
+        self._ends = OwnEnds()
         self._writer = Writer(self._together)
         self.claims = DirectoryClaims(self._path / "claims")
         with _told("made", self._path):
@@ -107,6 +108,7 @@ class DirectoryJournal:
             listing = listing_after((last and last.listing) or NO_LISTING, entries)
             line = line_of({"after": end.checksum, "entries": shown, **_listing_shown(listing)})
             text = line if end.offset else _head(HEAD_BYTES) + line
+            self._ends.keep(run_id, end.offset + len(text))
             extend(file, end.offset, text)
             if last is None:
                 sync_directory(self._path)
@@ -233,6 +235,13 @@ class DirectoryJournal:
 
         with _told("read", path):
             return wait_for_change(mark, has_changed, timeout_s)
+
+    def from_others(
+        self, run_ids: Callable[[], Collection[str]]
+    ) -> Generator[Collection[str], None, None]:
+        """As the port `ForeignNotices` says, four times a second, by the sizes of the files."""
+        with _told("read", self._path):
+            yield from self._ends.news(run_ids, lambda run_id: self._file(run_id, LINES))
 
     def _file(self, run_id: str, suffix: str) -> Path:
         return self._path / f"{quote(run_id, safe='')}{suffix}"

@@ -19,6 +19,7 @@ from detent.ports.journal import (
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+from detent.ports.notices import foreign_notices_of
 
 KNOWN = 1000
 """Of so many runs that are written to the nonces are remembered."""
@@ -46,6 +47,11 @@ class EncryptedJournal:
     def claims(self) -> Claims | None:
         """Those of the other store: nothing in them is anybody's secret."""
         return claims_of(self.journal)
+
+    @property
+    def notices(self) -> object:
+        """Who tells what others write to the other store."""
+        return foreign_notices_of(self.journal)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

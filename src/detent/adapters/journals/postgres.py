@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
 
+from detent.adapters.journals.polling import FOREIGN_S
 from detent.adapters.journals.postgres_claims import CLAIMS_SCHEMA, PostgresClaims
 from detent.adapters.journals.postgres_pool import ConnectionPool
 from detent.adapters.journals.writer import Done, Writer
@@ -102,6 +103,7 @@ class PostgresJournal:
         connect_s: how long it may take to connect, at least 2.
 
     Raises:
+        ImportError: psycopg is not installed: ``pip install 'detent[postgres]'``.
         JournalError: the database cannot be reached, or has tables of another layout.
     """
 
@@ -201,6 +203,24 @@ class PostgresJournal:
 
         return self._pool.told("read", listen)
 
+    def from_others(
+        self, run_ids: Callable[[], Collection[str]]
+    ) -> Generator[Collection[str], None, None]:
+        """As the port `ForeignNotices` says, by LISTEN in one connection, as soon as it is told."""
+        import psycopg
+
+        try:
+            with closing(self._pool.connect()) as db:
+                db.execute("LISTEN detent")
+                yield run_ids()
+                while True:
+                    for note in db.notifies(timeout=FOREIGN_S):
+                        if note.pid not in self._pool.pids:
+                            yield _meant(note.payload, run_ids)
+                    yield ()
+        except psycopg.Error as error:
+            raise self._pool.fault("read", error) from None
+
     def close(self) -> None:
         """Close the connections of this process. They are made again when they are needed."""
         self._pool.close()
@@ -215,6 +235,13 @@ class PostgresJournal:
 def _payload(run_id: str) -> str:
     """What a notice of an append says: the id, as far as there is room for it."""
     return run_id[:NOTICE_MAX]
+
+
+def _meant(payload: str, run_ids: Callable[[], Collection[str]]) -> Collection[str]:
+    """The runs that a notice may mean: its text may be the beginning of an id only."""
+    if len(payload) < NOTICE_MAX:
+        return [payload]
+    return [run_id for run_id in run_ids() if _payload(run_id) == payload]
 
 
 @frozen

@@ -7,8 +7,9 @@ them may have held. Here a child finds no connection of its own and makes one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,6 +45,7 @@ class _Own:
 
     places: Semaphore
     idle: list[Connection[Any]] = field(factory=list)
+    pids: dict[Connection[Any], int] = field(factory=dict)
 
     def take_idle(self) -> Connection[Any] | None:
         """One that is idle, if there is one: to look first would leave time for another thread."""
@@ -52,11 +54,23 @@ class _Own:
         except IndexError:
             return None
 
+    def known(self, db: Connection[Any]) -> Connection[Any]:
+        """A new connection, by the number of whose server process its notices are known."""
+        self.pids[db] = db.info.backend_pid
+        return db
+
+    def close(self, db: Connection[Any]) -> None:
+        """Close one, whose number may soon be another's."""
+        self.pids.pop(db, None)
+        db.close()
+
 
 class ConnectionPool:
     """Connections to the database at `url`, at most `size` in a process at a time."""
 
     def __init__(self, url: str, size: int, statement_s: float, connect_s: float) -> None:
+        if find_spec("psycopg") is None:
+            raise ImportError("PostgresJournal needs psycopg: pip install 'detent[postgres]'")
         self._url = url
         self._size = size
         self._statement_s = statement_s
@@ -72,12 +86,12 @@ class ConnectionPool:
         """One for the caller alone; it is kept for the next, unless it has failed."""
         own = self._own()
         with own.places:
-            db = own.take_idle() or self.connect()
+            db = own.take_idle() or own.known(self.connect())
             try:
                 yield db
             finally:
                 if db.broken or db.info.transaction_status:  # anything but idle
-                    db.close()
+                    own.close(db)
                 else:
                     own.idle.append(db)
 
@@ -150,7 +164,12 @@ class ConnectionPool:
         """Close those that are idle. They are made again when they are needed."""
         own = self._own()
         while (db := own.take_idle()) is not None:
-            db.close()
+            own.close(db)
+
+    @property
+    def pids(self) -> Collection[int]:
+        """The numbers of the server processes by which this process writes."""
+        return self._own().pids.values()
 
     def place(self) -> str:
         """Where the database is, without users and passwords."""

@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from detent.ports.claims import Claims, claims_of
 from detent.ports.journal import Checkpoint, Entry, Journal, Submit, submit_of
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+from detent.ports.notices import foreign_notices_of
 
 Redact = Callable[[str], str]
 """What is kept of a text."""
@@ -33,6 +34,11 @@ class RedactedJournal:
     def claims(self) -> Claims | None:
         """Those of the other store: nothing in them is anybody's secret."""
         return claims_of(self.journal)
+
+    @property
+    def notices(self) -> object:
+        """Who tells what others write to the other store."""
+        return foreign_notices_of(self.journal)
 
     def append(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None

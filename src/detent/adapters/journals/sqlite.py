@@ -8,7 +8,8 @@ is the index of lists as well.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import frozen
 
 from detent.adapters.journals.lines import sync_directory
-from detent.adapters.journals.polling import wait_for_change
+from detent.adapters.journals.polling import FOREIGN_S, wait_for_change
 from detent.adapters.journals.sqlite_claims import SQLiteClaims
 from detent.adapters.journals.sqlite_file import SQLiteFile, reader
 from detent.adapters.journals.sqlite_tables import (
@@ -172,15 +173,39 @@ class SQLiteJournal:
         except sqlite3.Error as error:
             raise JournalError(f"the journal {self._path} could not be read: {error}") from error
 
-    def backup(self, path: str | Path) -> None:
+    def from_others(
+        self, run_ids: Callable[[], Collection[str]]
+    ) -> Generator[Collection[str], None, None]:
+        """As the port `ForeignNotices` says, four times a second.
+
+        A connection does not see its own appends in the version of the file: a look is two
+        questions where nobody else has written.
+        """
+        version: object = None
+        last = -1
+        while True:
+            now = self._file.do("read", _version)
+            before, found = last, list[str]()
+            if now != version:
+                last, found = self._file.do("read", partial(_written_behind, before))
+            yield run_ids() if last < before or before < 0 else found
+            version = now
+            time.sleep(FOREIGN_S)
+
+    def backup(self, path: str | Path, *, replace: bool = False) -> None:
         """Copy all runs to the file at `path`, as they are at one instant; others may write on.
 
-        The copy takes the place of what is there once it is whole and on the disk.
+        With `replace` the copy takes the place of a file that is there, once it is whole and on the
+        disk.
 
         Raises:
             JournalError: it cannot be made; then what was at `path` is still there.
         """
         target = Path(path)
+        if target.exists() and not replace:
+            raise JournalError(
+                f"there is a file at {path} already: name another one, or say replace=True"
+            )
         part = target.with_name(f"{target.name}.part")
         try:
             part.unlink(missing_ok=True)
@@ -197,6 +222,19 @@ class SQLiteJournal:
         """Close the file. It is opened again when it is needed."""
         self._file.close()
         self.claims.close()
+
+
+def _version(db: sqlite3.Connection) -> tuple[int, int]:
+    """Which connection it is, and a number that changes when any other one has written."""
+    (version,) = db.execute("PRAGMA data_version").fetchone()
+    return id(db), version
+
+
+def _written_behind(row: int, db: sqlite3.Connection) -> tuple[int, list[str]]:
+    """The last row of entries, and to which runs those behind another one belong."""
+    (last,) = db.execute("SELECT COALESCE(MAX(rowid), 0) FROM entries").fetchone()
+    found = db.execute("SELECT DISTINCT run_id FROM entries WHERE rowid > ?", (row,))
+    return last, [run_id for (run_id,) in found] if row >= 0 else []
 
 
 @frozen(eq=False)

@@ -27,6 +27,7 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
+    ToolLost,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -105,6 +106,8 @@ def _lines(run: Run[Any], event: Event) -> Iterator[Line]:
             yield _why(f"attempt {attempt}; {again}")
         case ToolNeverRan(ref, attempt):
             yield _of_tool(run, ref, "had not run", attempt=attempt)
+        case ToolLost(ref, attempt):
+            yield _of_tool(run, ref, "has an unknown outcome", attempt=attempt)
         case Judged(ref, verdict):
             asks = isinstance(verdict, Ask)
             yield _of_tool(run, ref, "waits for a human" if asks else "is allowed by its policy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from detent.adapters.web import inbox, live, runs
+from detent.adapters.hosts.stored import opened
+from detent.adapters.web import inbox, live, moments, overview, proofs, runs
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -55,6 +56,7 @@ def web_app(
     app = Starlette(
         routes=_routes(sign_in),
         exception_handlers={JournalError: _no_store},
+        lifespan=lambda app: opened(host),
         middleware=[
             Middleware(Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(names), www_redirect=False),
@@ -68,36 +70,46 @@ def web_app(
             ),
         ],
     )
-    app.state.host = host
+    app.state.host, app.state.overview = host, overview.Overview()
     return app
 
 
+SHOWN: Mapping[str, Page] = {
+    "/": inbox.inbox,
+    "/part/questions": inbox.questions,
+    "/question/{digest}/{run_id:path}": inbox.question,
+    "/runs": runs.runs,
+    "/run/{run_id:path}": runs.run,
+    "/part/run/{run_id:path}": runs.run_part,
+    "/raw/{run_id:path}": runs.raw,
+    "/moment/{run_id:path}": moments.moment,
+    "/part/moment/{run_id:path}": moments.moment_part,
+    "/proof/{run_id:path}": proofs.proof,
+    "/compare": proofs.compare,
+    "/overview": overview.overview,
+    "/live/questions": live.questions,
+    "/live/run/{run_id:path}": live.run,
+}
+"""The pages, and the parts of one that are asked for again."""
+CHANGING: Mapping[str, Page] = {
+    "/decide": inbox.decide,
+    "/decide-many": inbox.decide_many,
+    "/begin": runs.begin,
+    "/fork": moments.fork,
+    "/cancel": runs.cancel,
+    "/go-on": runs.go_on,
+    "/try-again": runs.try_again,
+}
+"""What takes a form."""
+
+
 def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
-    shown = {
-        "/": inbox.inbox,
-        "/part/questions": inbox.questions,
-        "/question/{digest}/{run_id:path}": inbox.question,
-        "/runs": runs.runs,
-        "/run/{run_id:path}": runs.run,
-        "/part/run/{run_id:path}": runs.run_part,
-        "/raw/{run_id:path}": runs.raw,
-        "/live/questions": live.questions,
-        "/live/run/{run_id:path}": live.run,
-    }
-    changing = {
-        "/decide": inbox.decide,
-        "/decide-many": inbox.decide_many,
-        "/begin": runs.begin,
-        "/cancel": runs.cancel,
-        "/go-on": runs.go_on,
-        "/try-again": runs.try_again,
-    }
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
-        *(Route(path, _known(one, sign_in)) for path, one in shown.items()),
+        *(Route(path, _known(one, sign_in)) for path, one in SHOWN.items()),
         *(
             Route(path, _known(_ours(one), sign_in), methods=["POST"])
-            for path, one in changing.items()
+            for path, one in CHANGING.items()
         ),
     ]
     if isinstance(sign_in, Tokens):

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
+from detent.adapters.web.finding import found_runs
 from detent.adapters.web.inbox import Shown, cursor_in, host_of
 from detent.adapters.web.rendering import base_of, page
 from detent.adapters.web.shown import secret_names, without_secrets
@@ -20,6 +21,7 @@ from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested
 from detent.ports.hosting import (
     Accepted,
+    Host,
     HostedRun,
     HostRefusal,
     PendingQuestion,
@@ -28,9 +30,9 @@ from detent.ports.hosting import (
     UnknownAgentError,
 )
 from detent.ports.journal import Entry, RunNotFoundError
+from detent.ports.listing import StoredRun
 
-PAGE = 50
-"""How many runs a list has."""
+FILTERS = ("status", "agent", "thread_id", "text", "since", "until")
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 EVENTS_MAX, MESSAGES_MAX = 500, 200
 """How many entries and messages of a run are shown, the last ones; all are in the raw data."""
@@ -39,12 +41,10 @@ EVENTS_MAX, MESSAGES_MAX = 500, 200
 async def runs(request: Request) -> Response:
     """A page of runs, the one last written to first."""
     query = request.query_params
-    chosen = {name: query.get(name) or None for name in ("status", "agent", "thread_id")}
-    before = cursor_in(request)
-    found = await host_of(request).runs(**chosen, before=before, limit=PAGE)
-    more = found[-1].cursor if len(found) == PAGE else None
+    chosen = {name: query.get(name) or None for name in FILTERS}
+    found = await found_runs(host_of(request), chosen, cursor_in(request))
     agents = await host_of(request).agents()
-    values: dict[str, Any] = {"runs": found, "more": more, "chosen": chosen, "agents": agents}
+    values: dict[str, Any] = {"found": found, "chosen": chosen, "agents": agents}
     return page(request, "runs.html", **values, statuses=STATUSES)
 
 
@@ -63,7 +63,7 @@ async def _run(request: Request, template: str) -> Response:
     host = host_of(request)
     try:
         hosted = await host.run(run_id)
-        entries = await entries_of(request, hosted)
+        entries = await entries_of(host, hosted.listed)
     except RunNotFoundError:
         return page(request, "refused.html", 404, text="There is no such run.", details=())
     except (UnknownAgentError, StoredDataError) as error:
@@ -84,28 +84,28 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         "messages": messages[-MESSAGES_MAX:],
         "earlier": max(0, len(messages) - MESSAGES_MAX),
         "entries": entries[-EVENTS_MAX:],
-        "secret": _secret(hosted, entries),
+        "secret": secret_in(hosted, entries),
         "picture": picture_of(entries, time.time()),
     }
     return page(request, template, **values)
 
 
-async def entries_of(request: Request, hosted: HostedRun) -> list[Entry]:
+async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
     """What has happened to a run by now."""
     found: list[Entry] = []
-    watched = host_of(request).watch(hosted.listed.run_id)
+    watched = host.watch(listed.run_id)
     try:
         async for seen in watched:
             if isinstance(seen, Entry):
                 found.append(seen)
-                if seen.position >= hosted.listed.length - 1:
+                if seen.position >= listed.length - 1:
                     break
     finally:
         await watched.aclose()
     return found
 
 
-def _secret(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
+def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
     """The names of the arguments that nobody is shown, of any call in the run."""
     asked = (name for call in hosted.pending for name in call.masked)
     return frozenset((*asked, *(name for one in entries for name in secret_names(one.data))))
@@ -113,16 +113,17 @@ def _secret(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
 
 async def raw(request: Request) -> Response:
     """All entries of a run as JSON."""
+    host = host_of(request)
     try:
-        hosted = await host_of(request).run(request.path_params["run_id"])
+        hosted = await host.run(request.path_params["run_id"])
     except (RunNotFoundError, UnknownAgentError) as error:
         return JSONResponse({"error": str(error)}, 404)
-    entries = await entries_of(request, hosted)
+    entries = await entries_of(host, hosted.listed)
     return await in_a_thread(partial(_raw_page, hosted, entries))
 
 
 def _raw_page(hosted: HostedRun, entries: list[Entry]) -> Response:
-    secret = _secret(hosted, entries)
+    secret = secret_in(hosted, entries)
     rows = [
         {"position": one.position, "at": one.at, "kind": one.kind, "status": one.status}
         | {"data": without_secrets(one.data, secret)}
@@ -146,12 +147,12 @@ async def begin(request: Request) -> Response:
 async def cancel(request: Request) -> Response:
     """End a run."""
     reason = str(request.state.form.get("text", "")).strip() or "ended in the web page"
-    return await _say(request, CancelRequested(f"{reason} ({request.state.person.name})"))
+    return await say(request, CancelRequested(f"{reason} ({request.state.person.name})"))
 
 
 async def try_again(request: Request) -> Response:
     """Have the model asked again in a run that has failed."""
-    return await _say(request, TryAgain(by=request.state.person.name))
+    return await say(request, TryAgain(by=request.state.person.name))
 
 
 async def go_on(request: Request) -> Response:
@@ -159,10 +160,11 @@ async def go_on(request: Request) -> Response:
     text = str(request.state.form.get("text", "")).strip()
     if not text:
         return page(request, "refused.html", 422, text="There is nothing to say.", details=())
-    return await _say(request, ChatMessage.from_user(text))
+    return await say(request, ChatMessage.from_user(text))
 
 
-async def _say(request: Request, said: Sent) -> Response:
+async def say(request: Request, said: Sent) -> Response:
+    """Say something to the run that a form names."""
     run_id = str(request.state.form.get("run_id", ""))
     try:
         done = await host_of(request).send(run_id, said)

@@ -83,8 +83,9 @@ class _Drawing:
             case "ToolStarted":
                 name = self._tool(lane, ref)
                 self._begin((lane, "tool", ref), Bar(f"{lane}{name}", "tool", at, label=name))
-            case "ToolReturned" | "ToolRaised" | "ToolNeverRan":
-                self._end((lane, "tool", ref), at, failed=kind == "ToolRaised")
+            case "ToolReturned" | "ToolRaised" | "ToolNeverRan" | "ToolLost":
+                failed = kind in {"ToolRaised", "ToolLost"}
+                self._end((lane, "tool", ref), at, failed=failed)
             case _:
                 pass
 

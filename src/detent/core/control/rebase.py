@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from detent.core.control.hooks import Hook, sent_back
 from detent.core.errors import UnknownEffectError
@@ -17,16 +17,17 @@ from detent.core.run.events import (
     GrantRevoked,
     HappenedInside,
     HumanDecided,
+    ToolNeverRan,
     ToolRaised,
     ToolReturned,
 )
-from detent.core.run.run import Run
+from detent.core.run.run import Delegated, Run, Running
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
 
 Folded: TypeAlias = tuple[Run[S], Event, Run[S]]
 """The run before an event, the event, and the run after it."""
-OTHERS = (HumanDecided, GrantRevoked, CancelRequested, ToolReturned, ToolRaised)
+OTHERS = (HumanDecided, GrantRevoked, CancelRequested, ToolReturned, ToolRaised, ToolNeverRan)
 """What not only the driver of a run may add to it."""
 
 
@@ -52,13 +53,30 @@ def still_heard(
     heard: list[tuple[Event, Run[S]]] = []
     for event in events:
         after = run
-        if is_from_others(event):
+        if is_from_others(event) and not _runs_elsewhere(run, event):
             with suppress(UnknownEffectError):  # its turn, or its agent inside, is gone
                 after = step(spec, run, event)
         if after is not run:
             heard.append((event, after))
             run = after
     return heard
+
+
+def _runs_elsewhere(run: Run[S], event: Event) -> bool:
+    """Whether an attempt that never ran here is at work for whoever drives the run now.
+
+    A tool that may run again has the same attempt begun by another driver.
+    """
+    inner: Run[Any] = run
+    while isinstance(event, HappenedInside):
+        at = (slot.status for slot in inner.slots if slot.ref == event.ref)
+        status = next(at, None)
+        if not isinstance(status, Delegated):
+            return False
+        inner, event = status.run, event.event
+    if not isinstance(event, ToolNeverRan):
+        return False
+    return any(isinstance(x.status, Running) for x in inner.slots if x.ref == event.ref)
 
 
 def rebased(

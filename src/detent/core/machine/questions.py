@@ -28,7 +28,7 @@ from detent.core.run.approval import (
     granted,
     is_past,
 )
-from detent.core.run.events import CallRewritten, HumanDecided, Judged
+from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.run import (
     Acting,
     AnsweredByHuman,
@@ -45,6 +45,7 @@ from detent.core.run.run import (
     replaced,
 )
 from detent.core.run.spec import AgentSpec
+from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments
 from detent.core.tools.masking import masked
@@ -206,6 +207,12 @@ def _recorded(
     seen = inputs_in(run, spec.tools[slot.call.tool_name], ask.reveals)
     done = (event.decision, event.by, event.at, (), seen, event.who)
     return DecisionRecord(slot.ref, slot.call, *done)
+
+
+def revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
+    """The run without the grant that is revoked."""
+    kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
+    return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
 
 
 def voted(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDecided) -> Slot | None:

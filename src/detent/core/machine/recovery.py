@@ -10,7 +10,7 @@ from detent.core.machine.binding import binding_of
 from detent.core.machine.delegation import inner_name
 from detent.core.machine.questions import posed
 from detent.core.run.approval import Ask
-from detent.core.run.events import Attempted, Resumed, ToolRaised
+from detent.core.run.events import Attempted, Resumed, ToolLost, ToolNeverRan, ToolRaised
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
@@ -41,7 +41,8 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
     """
     match slot.status:
         case Running(attempt):
-            return moved(slot, _interrupted(spec, run, slot, attempt, event))
+            again, why = _again(slot, attempt), (event.by, wording.PROCESS_ENDED)
+            return moved(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
@@ -90,6 +91,22 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
     return _question(spec, run, slot, event.attempt, event.at, why)
+
+
+def after_loss(
+    spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolNeverRan | ToolLost
+) -> Status:
+    """What becomes of a call that was not carried out, or nobody knows whether it was.
+
+    It counts as an attempt: one that is always lost is not begun again for ever.
+    """
+    if isinstance(event, ToolNeverRan):
+        # The next attempt has a number of its own: the same word, heard again, is none about that.
+        return Ready(event.attempt + 1)
+    attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
+    again = None if attempt > most else _again(slot, attempt, 1)
+    why = f"lost {attempt}", event.reason
+    return _unknown(spec, run, slot, attempt, again, event.at, why)
 
 
 def answers_question(event: Attempted, status: Status) -> bool:
@@ -160,26 +177,31 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
     return Slot(slot.ref, slot.call, status, clear)
 
 
-def _interrupted(
-    spec: AgentSpec[Any], run: Run[Any], slot: Slot, attempt: int, event: Resumed
+def _unknown(  # noqa: PLR0917 - as below
+    spec: AgentSpec[Any],
+    run: Run[Any],
+    slot: Slot,
+    attempt: int,
+    again: Ready | None,
+    at: float | None,
+    why: tuple[str, str],
 ) -> Status:
     name = slot.call.tool_name
     match spec.tools[name].on_unknown:
-        case "rerun" if (again := _again(slot, attempt)) is not None:
+        case "rerun" if again is not None:
             return again
         case "rerun" | "ask":
-            why = (event.by, wording.PROCESS_ENDED)
-            return _question(spec, run, slot, attempt, event.at, why)
+            return _question(spec, run, slot, attempt, at, why)
         case "fail":
-            text = wording.outcome_unknown(name, wording.PROCESS_ENDED)
+            text = wording.outcome_unknown(name, why[1])
             return Faulted(ToolFault("unknown_outcome", text))
         case _:
             return Unknown(attempt)
 
 
-def _again(slot: Slot, attempt: int) -> Ready | None:
+def _again(slot: Slot, attempt: int, more: int = 0) -> Ready | None:
     """A call that may run again without harm; None where a yes lets no further attempt begin."""
     clear = slot.clearance
     if clear is None or clear.ask is None or clear.ask.attempts is None:
-        return Ready(attempt)
+        return Ready(attempt + more)
     return Ready(attempt + 1) if clear.covers(attempt + 1) else None

@@ -29,11 +29,18 @@ from detent.core.machine.questions import (
     judged,
     released,
     remembered,
+    revoked,
     rewritten,
     voted,
     with_slot,
 )
-from detent.core.machine.recovery import after_lookup, answers_question, pause_after, recovered
+from detent.core.machine.recovery import (
+    after_lookup,
+    after_loss,
+    answers_question,
+    pause_after,
+    recovered,
+)
 from detent.core.machine.turns import (
     after_failure,
     answered,
@@ -62,6 +69,7 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
+    ToolLost,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -170,9 +178,9 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         case HumanDecided():
             return _on_human_decided(spec, run, event)
         case GrantRevoked():
-            return _on_grant_revoked(run, event)
-        case ToolNeverRan():
-            return _on_tool_never_ran(spec, run, event)
+            return revoked(run, event)
+        case ToolNeverRan() | ToolLost():
+            return _on_tool_missing(spec, run, event)
         case Resumed():
             return _on_resumed(spec, run, event)
         case HappenedInside():
@@ -248,12 +256,11 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
             return settled_turn(spec, expired(spec, with_slots(spec, run, slots), event.at))
 
 
-def _on_tool_never_ran(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan) -> Run[S]:
-    slot = _attempted(run, event, (Unknown, Running))
-    if slot is None:
+def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
+    slot = _attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
+    if slot is None or isinstance(slot.status, Ready):
         return run
-    # The next attempt has a number of its own: the same word, heard again, is none about that one.
-    return move_slot(spec, run, slot, Ready(event.attempt + 1))
+    return move_slot(spec, run, slot, after_loss(spec, run, slot, event))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
@@ -360,11 +367,6 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
     knowing = remembered(spec, run, slot, event)
     slots = replaced(run.slots, decided(spec, slot, event.decision))
     return with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))
-
-
-def _on_grant_revoked(run: Run[S], event: GrantRevoked) -> Run[S]:
-    kept = tuple(grant for grant in run.grants if grant.ref != event.ref)
-    return run if len(kept) == len(run.grants) else evolve(run, grants=kept)
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:

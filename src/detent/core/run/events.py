@@ -146,6 +146,20 @@ class ToolNeverRan:
 
 
 @frozen
+class ToolLost:
+    """Nobody knows whether this attempt did its work: the tool says so, or who ran it is gone.
+
+    It is about this call alone, while others still run; the tool's `on_unknown` says what happens.
+    `reason` is for a human, `at` the time, in seconds since 1970, from which a question may expire.
+    """
+
+    ref: CallRef
+    attempt: int
+    reason: str
+    at: float | None = None
+
+
+@frozen
 class Resumed:
     """Another process goes on with the run; what was under way has an unknown outcome.
 
@@ -199,11 +213,12 @@ Event: TypeAlias = (
     | HumanDecided
     | GrantRevoked
     | ToolNeverRan
+    | ToolLost
     | Resumed
     | CancelRequested
     | AnswerRejected
     | HappenedInside
 )
 
-Attempted: TypeAlias = ToolStarted | ToolReturned | ToolRaised | ToolNeverRan
+Attempted: TypeAlias = ToolStarted | ToolReturned | ToolRaised | ToolNeverRan | ToolLost
 """What happens to one attempt of a call."""

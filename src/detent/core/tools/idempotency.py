@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
+from detent.core.errors import DetentError
+
 
 class IdempotencyKey(str):
     """A parameter annotated with it gets a text that names this one call, the same each time.
@@ -27,6 +29,14 @@ class FencingToken(int):
     """
 
     __slots__ = ()
+
+
+class OutcomeUnknownError(DetentError):
+    """A tool raises it where it does not know whether it has done its work.
+
+    Say what is known, for a human: ``raise OutcomeUnknownError("the bank has not answered")``. The
+    call is then treated as the tool's `on_unknown` says, as if its process had ended.
+    """
 
 
 NO_KEY = IdempotencyKey("")

@@ -15,7 +15,7 @@ from detent.core.state.keys import Write
 from detent.core.state.live import PendingWrites, live_state
 from detent.core.state.state import BaseState, State
 from detent.core.tools import wording
-from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey
+from detent.core.tools.idempotency import NO_KEY, FencingToken, IdempotencyKey, OutcomeUnknownError
 from detent.core.tools.masking import masked
 from detent.core.tools.redaction import redacted, without_secrets
 from detent.core.tools.result import ResultError, ToolFault, ToolResult, result_of
@@ -30,6 +30,8 @@ class MissingInputError(DetentError, LookupError):
     """A parameter is filled from the state, and the state has nothing for it yet."""
 
 
+_OURS = (ConversionError, MissingInputError, ResultError, OutcomeUnknownError)
+"""What says all that there is to say, without its name."""
 NOTHING_WRITTEN = PendingWrites(State({}))
 """For all tools that take no state: nobody can write to it."""
 
@@ -112,6 +114,8 @@ class Invocation:
                 return ToolFault("missing_input", wording.tool_not_run(name, told))
             case ResultError():
                 return ToolFault("bad_result", told)
+            case OutcomeUnknownError():
+                return ToolFault("unknown_outcome", told or wording.OUTCOME_UNKNOWN)
             case _:
                 shown = masked(self.call.arguments, self.tool.masked)
                 retryable = isinstance(error, self.tool.retries.on)
@@ -148,7 +152,7 @@ class Invocation:
             text = self._redacted(str(error))
         except Exception:  # noqa: BLE001 - a broken __str__ must not hide what was raised
             text = "it cannot be shown"
-        ours = isinstance(error, ConversionError | MissingInputError | ResultError)
+        ours = isinstance(error, _OURS)
         return text if ours else f"{type(error).__name__}: {text}".removesuffix(": ")
 
     def _redacted(self, text: str) -> str:

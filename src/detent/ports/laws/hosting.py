@@ -18,6 +18,7 @@ from detent.core.run.events import CancelRequested
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.hosting import (
     Accepted,
+    Fork,
     Host,
     HostRefusal,
     PendingQuestion,
@@ -231,6 +232,46 @@ async def a_message_goes_on_behind_an_end(host: Host) -> None:
     _expect(_why(await host.send(NOWHERE, _user("x"))) == "unknown_run", "the run is there")
 
 
+async def a_run_is_shown_as_it_was(host: Host) -> None:
+    """After each of its entries; and what is stored makes the run that it says."""
+    await host.start("echo", "then and now", run_id="past")
+    await host.result("past")
+    length = (now := await host.run("past")).listed.length
+    _expect((await host.run("past", length)).run == now.run, "after all entries it is as it is")
+    then = (await host.run("past", 1)).run
+    _expect(then.outcome is None, "after the first entry it had not ended")
+    _expect([*then.messages] == [*now.run.messages][: len(then.messages)], "it had begun the same")
+    for wrong in (0, length + 1):
+        _expect(await _has_no_such_time(host, "past", wrong), "a run has the times that it has")
+    _expect((await host.verify("past")).problems == (), "what is stored makes the same run again")
+    _expect((await host.verify("past")).length == length, "all entries are looked at")
+
+
+async def a_fork_begins_as_a_run_was(host: Host) -> None:
+    """A fork is a run of its own, of whoever wanted it, and what was confirmed does not count."""
+    await host.start("clerk", "pay", run_id="trunk", thread_id="forked", started_by="Ann")
+    question = await _question(host, "trunk")
+    _accepted(await host.send("trunk", question.call.confirm(by="Bob")))
+    await host.result("trunk")
+    before = (await host.run("trunk")).listed
+    other = _accepted(await host.send("trunk", Fork(length=2, by="Eve")))
+    _expect(other.is_new and other.run_id != "trunk", "a fork is a new run")
+    asked = (await _question(host, other.run_id)).call
+    _expect(asked.arguments == question.call.arguments, "a fork asks what the run has asked")
+    _expect(asked.started_by == "Eve", "a fork is begun by whoever wants it")
+    _expect((await host.run(other.run_id)).listed.thread_id == "", "it is of no conversation")
+    _expect((await host.run("trunk")).listed == before, "the run stays as it is")
+    said = Fork(length=2, message=ChatMessage.from_user("more"))
+    _expect(_why(await host.send("trunk", said)) == "invalid", "open calls are answered first")
+    _expect(_why(await host.send("trunk", Fork(0))) == "invalid", "there is such a time")
+    _expect(_why(await host.send("trunk", Fork(agent="nobody"))) == "unknown_agent", "is there")
+    _expect(_why(await host.send(NOWHERE, Fork())) == "unknown_run", "a run is there to be forked")
+    await host.start("echo", "one", run_id="ended")
+    await host.result("ended")
+    more = _accepted(await host.send("ended", Fork(message=ChatMessage.from_user("two"))))
+    _expect((await host.result(more.run_id)).text == "two (2)", "a fork hears what is said next")
+
+
 async def lists_come_page_by_page(host: Host) -> None:
     """Pages of runs and of questions make up the whole list."""
     for number in range(3):
@@ -270,6 +311,8 @@ LAWS: tuple[Law, ...] = (
     a_failed_run_can_be_tried_again,
     a_conversation_goes_on,
     a_message_goes_on_behind_an_end,
+    a_run_is_shown_as_it_was,
+    a_fork_begins_as_a_run_was,
     lists_come_page_by_page,
     what_was_asked_is_asked_later,
 )
@@ -334,17 +377,21 @@ async def _is_longer(host: Host, run_id: str, length: int) -> bool:
 
 
 async def _is_missing(host: Host, run_id: str) -> bool:
-    try:
-        await host.run(run_id)
-    except RunNotFoundError:
-        return True
-    return False
+    return await _has_raised(host.run(run_id), RunNotFoundError)
+
+
+async def _has_no_such_time(host: Host, run_id: str, length: int) -> bool:
+    return await _has_raised(host.run(run_id, length), ValueError)
 
 
 async def _fails(host: Host, run_id: str) -> bool:
+    return await _has_raised(host.result(run_id), ChatGeneratorError)
+
+
+async def _has_raised(asked: Awaitable[object], kind: type[Exception]) -> bool:
     try:
-        await host.result(run_id)
-    except ChatGeneratorError:
+        await asked
+    except kind:
         return True
     return False
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from threading import Event, Thread
+from time import monotonic
 
 from detent.ports.journal import Journal
 from detent.ports.laws.breaking import PATIENCE_S, expect
 from detent.ports.laws.journal import MakeJournal, entries
-from detent.ports.notices import Notices
+from detent.ports.notices import ForeignNotices, Notices
 
 
 def check_notices(make: MakeJournal) -> None:
@@ -28,9 +30,24 @@ def check_notices(make: MakeJournal) -> None:
     expect(not _wait(make(), 2, 0.05), "the journal", "what other runs get is no notice")
     expect(_is_woken(make(), 2, lambda: writer.append("a", entries(2, 1))), "the journal", APPEND)
     expect(_is_woken(make(), 3, lambda: writer.delete("a")), "the journal", DELETE)
+    if isinstance(listening := make(), ForeignNotices):
+        _check_foreign(listening, make())
+
+
+def _check_foreign(listening: ForeignNotices, other: Journal) -> None:
+    other.append("c", entries(0, 1))
+    with closing(listening.from_others(lambda: {"b", "c"})) as news:
+        expect({"b", "c"} <= set(next(news)), "the journal", FIRST)
+        other.append("c", entries(1, 1))
+        end, named = monotonic() + PATIENCE_S, set[str]()
+        while "c" not in named and monotonic() < end:
+            named.update(next(news))
+        expect("c" in named, "the journal", FOREIGN)
 
 
 APPEND = "an append by another handle ends a wait"
+FIRST = "the first that is told of foreign writing has all runs"
+FOREIGN = "an append by another handle is told to who listens for many runs"
 DELETE = "a run that is deleted ends a wait"
 
 

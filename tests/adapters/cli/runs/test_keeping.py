@@ -78,6 +78,13 @@ def test_backup_and_clean(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy is whole; only what has ended, and is old, is deleted, and not without a word."""
     call("backup", "copy.db")
     assert len(document("list", "--store", "copy.db")["runs"]) == 2
+    Path("notes.txt").write_text("mine")
+    for words in (("backup", "notes.txt"), ("export", "talk-1", "--output", "notes.txt")):
+        assert "there is a file notes.txt already" in call(*words, code=2).stderr
+        assert Path("notes.txt").read_text() == "mine"
+    call("backup", "notes.txt", "--replace")
+    call("export", "talk-1", "--output", "notes.txt", "--replace")
+    assert Path("notes.txt").read_text().startswith("{")
 
     assert document("clean", "--older-than", "1d", "--yes") == {"deleted": []}
     assert document("clean", "--older-than", "0s", "--dry-run") == {"would_delete": ["talk-1"]}

@@ -14,8 +14,8 @@ from detent import (
 )
 from detent.adapters.cli.main import main
 from detent.adapters.cli.runs.printing import age, duration, put_lines, table
-from detent.adapters.cli.runs.story import story_of
 from detent.adapters.cli.runs.views import timeline
+from detent.adapters.stories.story import story_of
 from tests.adapters.cli.runs.clerks import (
     HOSTILE,
     PAY,

@@ -90,7 +90,7 @@ def test_what_needs_code_says_so(path: str, monkeypatch: pytest.MonkeyPatch) -> 
     for words in (["resume", "o"], ["fork", "o"], ["replay", "o"], ["decide", "o", "--confirm"]):
         assert "--app module:name" in call(*words, code=2).stderr
     for wrong in ("no_such_module_here", "json:nothing", "json", "json:dumps", "os:sep"):
-        assert "--app" in call("resume", "o", "--app", wrong, code=2).stderr
+        assert f"Error: {wrong}" in call("resume", "o", "--app", wrong, code=2).stderr
     monkeypatch.setitem(sys.modules, "two_apps", two := types.ModuleType("two_apps"))
     vars(two)["agents"] = {name: clerk(None, name=name) for name in ("a", "b")}
     assert "'a', 'b'" in call("replay", "o", "--app", "two_apps", code=2).stderr

@@ -14,6 +14,7 @@ import click
 from attrs import evolve
 
 from detent.adapters.agent.agent import Agent
+from detent.core.tools.tool import Tool
 from detent.ports.journal import Journal
 
 USUAL = ("agents", "agent")
@@ -54,9 +55,14 @@ def _named(app: str) -> list[tuple[str, Agent[Any, Any]]]:
     else:
         several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
         pairs = [(one.assembly.name, one) for one in several if isinstance(one, Agent)]
+        if len(pairs) == 1:  # one without a name is called as it is in its module
+            ((name, one),) = pairs
+            pairs = [(name or app.partition(":")[2] or USUAL[-1], one)]
     agents = [(name, one) for name, one in pairs if isinstance(one, Agent)]
     if not agents:
-        raise click.UsageError(f"--app: {app} is no agent, nor a list of agents: {given!r:.80}")
+        raise click.UsageError(
+            f"{app} is no agent, no list of agents, and nothing that makes one: {given!r:.80}"
+        )
     return agents
 
 
@@ -70,18 +76,18 @@ def _given(app: str) -> object:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
-        raise click.UsageError(f"--app: there is no module {module_name!r}") from error
+        raise click.UsageError(f"{app}: there is no module {module_name!r}") from error
     names = [name] if name else [one for one in USUAL if hasattr(module, one)]
     if not names or not hasattr(module, names[0]):
         wanted = repr(name) if name else " or ".join(map(repr, USUAL))
-        raise click.UsageError(f"--app: module {module_name!r} has no {wanted}")
+        raise click.UsageError(f"{app}: module {module_name!r} has no {wanted}")
     found = getattr(module, names[0])
     return found() if _makes(found) else found
 
 
 def _makes(found: object) -> bool:
     """Whether it is a function that can be called as it is."""
-    if not callable(found) or isinstance(found, Agent):
+    if not callable(found) or isinstance(found, Agent | Tool):
         return False
     try:
         signature(found).bind()
@@ -107,10 +113,16 @@ def agent_for(app: str | None, name: str, store: Journal, what: str) -> Agent[An
     named = [agent for agent in agents if agent.assembly.name == name]
     if len(named or agents) > 1:
         has = ", ".join(repr(agent.assembly.name) for agent in agents)
-        raise click.UsageError(f"--app: the run is of agent {name!r}, and {app} has {has}")
+        raise click.UsageError(f"the run is of agent {name!r}, and {app} has {has}")
     (agent,) = named or agents
     if agent.assembly.journal is not None:
         return agent
     bound = copy(agent)
     vars(bound)["_assembly"] = evolve(agent.assembly, journal=store)
     return bound
+
+
+def journal_of_app(app: str) -> Journal | None:
+    """The journal that all agents there have; None if they have none, or several."""
+    found = {id(one): one for one in (agent.assembly.journal for agent in agents_at(app))}
+    return next(iter(found.values())) if len(found) == 1 else None

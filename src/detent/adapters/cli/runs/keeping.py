@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
+from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.cli.endings import FAILED
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.stores import every_run, run_named
-from detent.adapters.cli.runs.story import story_of
-from detent.adapters.cli.runs.trying import replayed
 from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.progress import ENDED
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.stories.story import story_of
 from detent.core.errors import DetentError
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import State
@@ -28,13 +28,24 @@ from detent.ports.journal import Journal
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
+replace_option = click.option(
+    "--replace", is_flag=True, help="Put it in the place of a file that is there."
+)
+
+
+def _is_there(file: Path) -> click.UsageError:
+    return click.UsageError(f"there is a file {file} already: name another one, or say --replace")
+
 
 @click.command()
 @run_argument()
 @store_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: here]")
+@replace_option
 @click.option("--json", "as_json", is_flag=True, help="One document; else a line for each entry.")
-def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -> None:
+def export(
+    *, run_id: str, store: Journal, output: Path | None, replace: bool, as_json: bool
+) -> None:
     """Write all that is stored of a run as JSON. Secret arguments are masked."""
     name = run_named(store, run_id)
     entries = entries_of(store, name)
@@ -44,6 +55,8 @@ def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -
         text = "".join(json.dumps(entry) + "\n" for entry in entries)
     if output is None:
         click.echo(text, nl=False)
+    elif output.exists() and not replace:
+        raise _is_there(output)
     else:
         output.write_text(text, encoding="utf-8")
         say(f"{len(entries)} entries of run {name} are in {output}")
@@ -57,7 +70,8 @@ def export(*, run_id: str, store: Journal, output: Path | None, as_json: bool) -
 def verify(*, run_ids: tuple[str, ...], store: Journal, app: str | None, as_json: bool) -> None:
     """Read all of some runs, or of every run: whether it is whole, and what was written.
 
-    With --app each is replayed as well. The exit code is 1 where one is not as it should be.
+    With --app each is replayed as well, and held against its chain where the journal is audited.
+    The exit code is 1 where one is not as it should be.
     """
     names = [run_named(store, one) for one in run_ids]
     checked: list[dict[str, Any]] = []
@@ -88,21 +102,26 @@ def _problem(store: Journal, app: str | None, run_id: str) -> str | None:
         return "entries are missing"
     if app is None:
         return None
-    return replayed(agent_for(app, story.agent, store, "replay"), run_id)
+    agent = agent_for(app, story.agent, store, "replay")
+    proof = proof_of(agent.assembly.required_journal, agent.spec, run_id)
+    return "; ".join(proof.problems) or None
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @store_option
+@replace_option
 @json_option
-def backup(*, file: Path, store: Journal, as_json: bool) -> None:
+def backup(*, file: Path, store: Journal, replace: bool, as_json: bool) -> None:
     """Copy a whole SQLite store to FILE, as it is at one instant; others may write on."""
     if not isinstance(store, SQLiteJournal):
         raise click.UsageError(
             "only an SQLite store is copied by this command: copy a folder with any program, and a "
             "database with pg_dump -t 'detent_*'"
         )
-    store.backup(file)
+    if file.exists() and not replace:
+        raise _is_there(file)
+    store.backup(file, replace=replace)
     if as_json:
         put_json({"file": str(file), "bytes": file.stat().st_size})
     else:

@@ -17,7 +17,6 @@ from detent.adapters.cli.runs.options import app_option, json_option, run_argume
 from detent.adapters.cli.runs.printing import (
     Line,
     age,
-    compact,
     moment,
     put_json,
     put_lines,
@@ -25,8 +24,9 @@ from detent.adapters.cli.runs.printing import (
     table,
 )
 from detent.adapters.cli.runs.stores import every_run, run_named
-from detent.adapters.cli.runs.story import Story, story_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
+from detent.adapters.stories.steps import compact
+from detent.adapters.stories.story import Story, story_of
 from detent.core.control.pending import PendingCall
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from detent.adapters.cli.runs.apps import journal_of_app
 from detent.adapters.cli.runs.stores import FORMS, ids_that_begin, own_store, store_at
 from detent.core.errors import DetentError
 from detent.ports.journal import Journal
@@ -19,7 +20,11 @@ SHOWN = 50
 
 def _store(ctx: click.Context, param: click.Parameter, value: str | None) -> Journal | str | None:
     """The store; while a shell completes, its URL."""
-    return value if ctx.resilient_parsing else store_at(value or own_store())
+    if ctx.resilient_parsing:
+        return value
+    app = ctx.params.get("app")
+    own = journal_of_app(app) if app and not value else None
+    return store_at(value or own_store()) if own is None else own
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -40,7 +45,7 @@ def store_option(command: F) -> F:
         metavar="URL",
         envvar="DETENT_STORE",
         callback=_store,
-        help=f"{FORMS}. [default: that of detent run]",
+        help=f"{FORMS}. [default: that of the agents at --app, or of detent run]",
     )(command)
 
 
@@ -59,5 +64,9 @@ def json_option(command: F) -> F:
 def app_option(command: F) -> F:
     """``--app``: where the agent's code is."""
     return click.option(
-        "--app", metavar="MODULE:NAME", envvar="DETENT_APP", help="Where the agent's code is."
+        "--app",
+        metavar="MODULE:NAME",
+        envvar="DETENT_APP",
+        is_eager=True,  # the store may be that of its agents
+        help="Where the agent's code is.",
     )(command)

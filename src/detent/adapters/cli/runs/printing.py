@@ -86,11 +86,6 @@ def short(text: str, length: int = 100) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def compact(value: object) -> str:
-    """Arguments, or another value, in one line."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def say(text: str) -> None:
     """A message to whoever looks on: to stderr, so that it is in no document."""
     click.echo(escape_control(text, getattr(sys.stderr, "encoding", None)), err=True)

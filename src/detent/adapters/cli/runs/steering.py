@@ -21,9 +21,9 @@ from detent.adapters.cli.runs.looking import required_story, shown
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import put_json, put_lines, say
 from detent.adapters.cli.runs.stores import run_named
-from detent.adapters.cli.runs.story import SEALED
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
+from detent.adapters.stories.story import SEALED
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.result import AgentResult
 from detent.core.run.approval import SCOPES
@@ -157,7 +157,7 @@ def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> 
 @click.option("--reason", default="cancelled at the command line", show_default=True)
 @json_option
 def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
-    """End a run where it is. Whoever drives it hears of it with the next thing that happens."""
+    """End a run where it is. Whoever drives it hears of it while they work."""
     name = run_named(store, run_id)
     story = required_story(store, name)
     if SEALED in story.notes:  # what is not sealed makes the run unreadable

@@ -62,6 +62,12 @@ def own_store() -> str:
     return str(folder / "runs.db")
 
 
+def shown(store: Journal) -> str:
+    """A store, as people name it; never with what it is reached by."""
+    is_told = type(store).__repr__ is not object.__repr__
+    return repr(store) if is_told else type(store).__name__
+
+
 def run_named(store: Journal, beginning: str) -> str:
     """The id of the run that is meant: the whole of it, or its beginning, where that is enough.
 
@@ -74,7 +80,7 @@ def run_named(store: Journal, beginning: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        text = f"there is no run {beginning!r}; detent runs list shows those that there are"
+        text = f"there is no run {beginning!r} in {shown(store)}; detent runs list shows those"
         raise told(text, NOT_FOUND)
     names = ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
     raise click.UsageError(f"{beginning!r} could be more than one run: {names}")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-from typing import Any
-
 import click
 from rich.console import Console
 
-from detent.adapters.agent.agent import Agent
+from detent.adapters.agent.records.proofs import replay_problem
 from detent.adapters.cli.endings import FAILED, told
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.looking import required_story
 from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
 from detent.adapters.cli.runs.printing import Line, put_json, put_lines, say, short
 from detent.adapters.cli.runs.steering import ended
-from detent.adapters.cli.runs.steps import steps_of
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show
 from detent.adapters.drivers.history import Runs
+from detent.adapters.stories.steps import Comparison, steps_of
 from detent.core.chat.messages import ChatMessage
-from detent.core.errors import StoredDataError
 from detent.ports.journal import Journal
 
 AROUND = 3
@@ -81,23 +77,13 @@ def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
     """
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "replay")
-    problem = replayed(agent, name)
+    problem = replay_problem(agent.assembly.required_journal, agent.spec, name)
     if as_json:
         put_json({"run_id": name, "equal": problem is None, "problem": problem})
     elif problem is None:
         say(f"run {name}: replayed, and the same")
     if problem is not None:
         raise told(problem, FAILED)
-
-
-def replayed(agent: Agent[Any, Any], run_id: str) -> str | None:
-    """Why a run is another one when it is made again; None where it is the same."""
-    runs = Runs(agent.assembly.required_journal, agent.spec)
-    try:
-        again, stored = runs.replay(run_id), runs.at(run_id)
-    except StoredDataError as error:
-        return str(error)
-    return None if again == stored else f"run {run_id!r} differs from its checkpoints"
 
 
 @click.command()
@@ -111,17 +97,17 @@ def diff(*, run_a: str, run_b: str, store: Journal, as_json: bool) -> None:
     A fork is compared from where the other run began. The exit code is 0 also where they differ.
     """
     first, second = run_named(store, run_a), run_named(store, run_b)
-    left, right = steps_of(store, first), steps_of(store, second)
-    pairs = zip_longest(left, right)
-    same = next((at for at, (one, other) in enumerate(pairs) if one != other), len(left))
+    steps = (steps_of(name, store.read(name)) for name in (first, second))
+    found = Comparison.of(*steps)
+    same = len(found.same)
     if as_json:
-        put_json({"a": first, "b": second, "same": same, "in_a": left[same:], "in_b": right[same:]})
+        put_json({"a": first, "b": second, "same": same, "in_a": found.in_a, "in_b": found.in_b})
         return
-    if same == len(left) == len(right):
+    if not (found.in_a or found.in_b):
         say(f"{first} and {second} did the same, in {same} steps")
         return
-    lines: list[Line] = [(f"  {short(step)}", "dim") for step in left[max(0, same - AROUND) : same]]
-    lines += [(f"- {short(step, 200)}", "red") for step in left[same:]]
-    lines += [(f"+ {short(step, 200)}", "green") for step in right[same:]]
+    lines: list[Line] = [(f"  {short(step)}", "dim") for step in found.same[-AROUND:]]
+    lines += [(f"- {short(step, 200)}", "red") for step in found.in_a]
+    lines += [(f"+ {short(step, 200)}", "green") for step in found.in_b]
     put_lines([(f"- {first}", "red"), (f"+ {second}", "green"), *lines])
     say(f"the same in the first {same} steps")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from detent.adapters.cli.runs.printing import Line, compact, duration, moment, short, table
-from detent.adapters.cli.runs.story import WAITS, Call, Story, Turn
+from detent.adapters.cli.runs.printing import Line, duration, moment, short, table
+from detent.adapters.stories.steps import compact
+from detent.adapters.stories.story import WAITS, Call, Story, Turn
 
 STYLES = {
     WAITS: "yellow",

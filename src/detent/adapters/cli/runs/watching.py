@@ -13,11 +13,12 @@ from rich.console import Console
 from detent.adapters.cli.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.entries import Reader
 from detent.adapters.cli.runs.options import run_argument, store_option
-from detent.adapters.cli.runs.printing import compact, say, short
+from detent.adapters.cli.runs.printing import say, short
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import put
 from detent.adapters.drivers.loading import FORGOTTEN, STOPPED
 from detent.adapters.drivers.progress import ENDED
+from detent.adapters.stories.steps import compact
 from detent.ports.journal import Journal
 from detent.ports.notices import Notices
 

@@ -21,3 +21,9 @@ document.addEventListener("changed", () => {
   const place = document.getElementById("pieces");
   if (place) place.replaceChildren();
 });
+
+document.addEventListener("input", (event) => {
+  const slider = event.target;
+  const place = slider.id === "at" && document.getElementById("where");
+  if (place) place.textContent = `${slider.value} of ${slider.max}`;
+});

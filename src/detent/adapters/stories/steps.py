@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
-from detent.adapters.cli.runs.printing import compact
-from detent.adapters.cli.runs.story import TAKEN_UP, Story, messages_in, story_of, text_in
+from attrs import frozen
+
+from detent.adapters.stories.story import TAKEN_UP, Story, messages_in, story_of, text_in
 from detent.core.tools.masking import masked
-from detent.ports.journal import Journal
+from detent.ports.journal import Entry
 
 
-def steps_of(store: Journal, run_id: str) -> list[str]:
+def compact(value: object) -> str:
+    """Arguments, or another value, in one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+@frozen
+class Comparison:
+    """Two runs beside each other: the steps that both begin with, and those of each behind them.
+
+    A fork is compared from where the other run began.
+    """
+
+    same: Sequence[str]
+    in_a: Sequence[str]
+    in_b: Sequence[str]
+
+    @classmethod
+    def of(cls, left: Sequence[str], right: Sequence[str]) -> Comparison:
+        """Compare the steps of two runs."""
+        pairs = enumerate(zip_longest(left, right))
+        same = next((at for at, (one, other) in pairs if one != other), len(left))
+        return cls(left[:same], left[same:], right[same:])
+
+
+def steps_of(run_id: str, entries: Iterable[Entry]) -> list[str]:
     """What was said, called and given, in order; that of a fork begins with what it has taken over.
 
     The work of agents inside is left out: their answers are results.
     """
+    known = list(entries)
     said = [
         step
-        for entry in islice(iter(store.read(run_id)), 1)
+        for entry in known[:1]
         for message in messages_in(entry.data)
         for step in _of_message(message)
     ]
-    story = story_of(run_id, store.read(run_id))
+    story = story_of(run_id, known)
     return said if story is None else [*said, *_of_story(story)]
 
 

@@ -17,8 +17,8 @@ from detent import (
     break_every_step,
     on_exit,
 )
-from detent.adapters.cli.runs.steps import steps_of
-from detent.adapters.cli.runs.story import TAKEN_UP, Story, story_of
+from detent.adapters.stories.steps import steps_of
+from detent.adapters.stories.story import TAKEN_UP, Story, story_of
 from detent.approvals import CallRule, RuleList
 from detent.journals import Runs
 from detent.models import ModelFailure
@@ -61,7 +61,7 @@ def test_a_fork_begins_with_what_was_open() -> None:
     assert (paid.status, paid.arguments) == ("waits for a human", {"amount": 5, "pin": "********"})
     assert helped.inside is not None
     assert [one.tool for one in helped.inside.calls] == ["pay"]
-    assert steps_of(store, "f")[:5] == steps_of(store, "r")[:5]
+    assert steps_of("f", store.read("f"))[:5] == steps_of("r", store.read("r"))[:5]
 
 
 def test_a_fork_behind_a_turn_has_its_conversation() -> None:
@@ -74,8 +74,8 @@ def test_a_fork_behind_a_turn_has_its_conversation() -> None:
     snapshot = Runs(store, agent.spec).fork("r")
     agent.run(snapshot=snapshot, run_id="f")
 
-    assert steps_of(store, "f") == steps_of(store, "r")
-    assert steps_of(store, "f")[0] == "system: Work."
+    assert steps_of("f", store.read("f")) == steps_of("r", store.read("r"))
+    assert steps_of("f", store.read("f"))[0] == "system: Work."
 
 
 def test_notes_say_what_else_has_happened() -> None:
@@ -94,7 +94,7 @@ def test_notes_say_what_else_has_happened() -> None:
     clerk(store, "Short.", "Long.", hooks=[once_more]).run("Go", run_id="again")
 
     assert told(store).notes == [TAKEN_UP]
-    assert TAKEN_UP not in steps_of(store, "r")
+    assert TAKEN_UP not in steps_of("r", store.read("r"))
     assert told(store, "again").notes == ["the answer was sent back: Say more."]
 
 

@@ -1,0 +1,76 @@
+"""The host of a command: in its own process, or on an engine that `--engine` names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.engines.dbos import DBOSHost
+from detent.adapters.hosts.engines.host import EngineHost, EngineOptions
+from detent.adapters.hosts.engines.restate import RestateHost
+from detent.adapters.hosts.engines.temporal import TemporalHost
+from detent.adapters.hosts.local import LocalHost
+from detent.adapters.hosts.places import HostLimits
+from detent.adapters.hosts.stored import StoredHost
+from detent.ports.journal import Journal
+
+ENGINES: Mapping[str, tuple[str, ...]] = {
+    "dbos": ("url", "name", "queue"),
+    "temporal": ("client", "queue"),
+    "restate": ("ingress", "admin", "listen", "address"),
+}
+"""What each engine can be told."""
+
+
+def host_of(
+    engine: str | None,
+    told: Sequence[str],
+    agents: Mapping[str, Agent[Any, Any]],
+    journal: Journal,
+    *,
+    running: int,
+    drain_s: float,
+) -> StoredHost:
+    """A host that works, where `--engine` and `--engine-option` say.
+
+    Raises:
+        UsageError: an option is none of the engine's, or one is missing.
+    """
+    if engine is None:
+        if told:
+            raise click.UsageError("--engine-option is for --engine")
+        return LocalHost(agents, journal, limits=HostLimits(running=running), drain_s=drain_s)
+    where = dict(_told(engine, text) for text in told)
+    options: EngineOptions = {"running": running, "drain_s": drain_s}
+    return _on(engine, where, agents, journal, options)
+
+
+def _told(engine: str, text: str) -> tuple[str, str]:
+    name, is_said, value = text.partition("=")
+    if not is_said or name not in ENGINES[engine]:
+        known = ", ".join(f"{one}=…" for one in ENGINES[engine])
+        raise click.UsageError(f"--engine-option {text}: {engine} takes {known}")
+    return name, value
+
+
+def _on(
+    engine: str,
+    where: Mapping[str, Any],
+    agents: Mapping[str, Agent[Any, Any]],
+    journal: Journal,
+    options: EngineOptions,
+) -> EngineHost:
+    match engine:
+        case "temporal":
+            return TemporalHost(agents, journal, **where, **options)
+        case "restate":
+            return RestateHost(agents, journal, **where, **options)
+        case _ if "url" not in where:
+            raise click.UsageError(
+                "--engine dbos needs its database: --engine-option url=sqlite:///queue.db"
+            )
+        case _:
+            return DBOSHost(agents, journal, **where, **options)

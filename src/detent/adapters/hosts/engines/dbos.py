@@ -1,0 +1,128 @@
+"""DBOS: a queue of legs in SQLite or PostgreSQL, without a server of its own.
+
+Source: https://docs.dbos.dev/python/tutorials/queue-tutorial and
+https://docs.dbos.dev/python/reference/client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+from uuid import uuid4
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.engines.driving import Wake
+from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Leg
+from detent.ports.journal import Journal
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient, EnqueueOptions
+
+WORKFLOW, VERSION = "detent_leg", "detent"
+"""One version for all: what is queued says nothing of an agent but the id of a run."""
+END_S = 5
+"""How long it is waited at most for DBOS to write down that legs have ended."""
+IDLE_S = 1
+"""The same where none was at work; the thread that reads the queue needs it to end."""
+
+
+class DBOSHost(EngineHost):
+    """Runs whose legs are workflows in a queue of DBOS: ``async with DBOSHost(…)``.
+
+    A process has at most one, as it has one DBOS. A leg that waits for a worker is in the queue;
+    one that waits for a time is delayed there; a run that waits for a human is nowhere but in the
+    journal.
+
+    Args:
+        agents: by the names that runs are started with; the same in each process.
+        journal: where the runs are; one with claims that all processes reach.
+        url: the system database of DBOS: ``postgresql://…`` or ``sqlite:///runs-queue.db``.
+        name: of this process: one that is started again under its name takes up at once what it
+            was at. Without it, another worker does so once the claim is over.
+        queue: the name of the queue.
+        poll_s: how often the queue is looked at, in seconds.
+        options: see `EngineOptions`.
+
+    Raises:
+        ImportError: dbos is not installed: ``pip install 'detent[dbos]'``.
+        ValueError: the journal has no claims, or there is no agent.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent[Any, Any]],
+        journal: Journal,
+        *,
+        url: str,
+        name: str | None = None,
+        queue: str = "detent",
+        poll_s: float = 0.2,
+        **options: Unpack[EngineOptions],
+    ) -> None:
+        super().__init__(agents, journal, **options)
+        self._url, self._name = url, name or f"detent-{uuid4().hex}"
+        self._queue, self._poll_s = queue, poll_s
+        self._client: DBOSClient | None = None
+
+    async def _connect(self, leg: Leg | None) -> None:
+        try:
+            import dbos
+        except ModuleNotFoundError as error:
+            raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error
+        if leg is not None:
+            await asyncio.to_thread(self._launch, dbos.DBOS, asyncio.get_running_loop())
+        self._client = await asyncio.to_thread(
+            lambda: dbos.DBOSClient(system_database_url=self._url)
+        )
+
+    def _launch(self, dbos: Any, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to take legs from the queue, each of which is driven in the event loop of ours."""
+
+        async def detent_leg(run_id: str) -> None:
+            driven = asyncio.run_coroutine_threadsafe(self._driving.leg_and_wake(run_id), loop)
+            await asyncio.wrap_future(driven)
+
+        dbos(
+            config={
+                "name": "detent",
+                "system_database_url": self._url,
+                "executor_id": self._name,
+                "application_version": VERSION,
+                "log_level": "WARNING",
+                "notification_listener_polling_interval_sec": self._poll_s,
+            }
+        )
+        dbos.workflow(name=WORKFLOW)(detent_leg)
+        dbos.listen_queues([self._queue])
+        dbos.launch()
+        dbos.register_queue(
+            self._queue,
+            worker_concurrency=self._running,
+            polling_interval_sec=self._poll_s,
+            on_conflict="always_update",
+        )
+
+    async def _wake(self, wake: Wake) -> None:
+        assert self._client is not None  # noqa: S101 - it is open
+        options: EnqueueOptions = {
+            "queue_name": self._queue,
+            "workflow_name": WORKFLOW,
+            "workflow_id": wake.name,
+            "app_version": VERSION,
+        }
+        if wake.at is not None:
+            options["delay_seconds"] = max(0.0, wake.at - self._clock.now())
+        await self._client.enqueue_async(options, wake.run_id)
+
+    async def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if self._works:
+            from dbos import DBOS
+
+            wait_s = END_S if self._was_at_work else IDLE_S
+            await asyncio.to_thread(
+                DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=wait_s
+            )
+        if client is not None:
+            await asyncio.to_thread(client.destroy)

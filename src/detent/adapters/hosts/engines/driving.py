@@ -1,0 +1,185 @@
+"""Driving by an engine: it is told which runs are to go on, and has some worker do so.
+
+RULE: the journal is the truth. An engine that forgets a run, or wakes it twice, harms nobody: a leg
+looks first whether anything is owed, and each worker looks in the store for runs that nobody
+drives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from attrs import frozen
+
+from detent.adapters.drivers.asyncio import AsyncInbox
+from detent.adapters.drivers.progress import ENDED
+from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.faults import Faults
+from detent.adapters.hosts.legs import AnyHandle, drive, halt
+from detent.adapters.hosts.looks import Looks
+from detent.adapters.hosts.reading import Reading
+from detent.adapters.telemetry.logs import LOGGER
+from detent.core.control.claims import RunBusyError
+from detent.core.run.events import Event
+from detent.ports.clock import Clock
+from detent.ports.hosting import HostRefusal
+from detent.ports.journal import JournalConflictError, RunNotFoundError
+from detent.ports.listing import StoredRun
+
+BUSY_S = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""How long it is waited, again and again, for whoever has a run to leave it."""
+SAME_S = 60
+"""A run that waits for a worker is told of once in so many seconds."""
+
+
+@frozen
+class Wake:
+    """That a run is to go on.
+
+    Attributes:
+        run_id: the run.
+        name: of the wake: one of the same name is the same one.
+        at: not before this time, in seconds since 1970; None is now.
+    """
+
+    run_id: str
+    name: str
+    at: float | None = None
+
+
+Waker: TypeAlias = Callable[[Wake], Awaitable[object]]
+"""Has the engine know of a wake. It raises what it likes where the engine is away."""
+
+
+class EngineDriving:
+    """Tells an engine which runs are to go on, and drives those that it gives to this process."""
+
+    def __init__(
+        self, reading: Reading, channels: Channels, looks: Looks, wake: Waker, clock: Clock
+    ) -> None:
+        self._reading, self._channels = reading, channels
+        self._wake, self._clock = wake, clock
+        self._here: dict[str, AsyncInbox] = {}
+        self._tasks: set[asyncio.Task[float | None]] = set()
+        self.is_halted = False
+        self.looks, self.faults = looks, Faults(clock)
+
+    @property
+    def running(self) -> int:
+        """How many runs go on here."""
+        return len(self._here)
+
+    def refusal(self) -> HostRefusal | None:
+        """Why no run is begun now."""
+        if self.is_halted:
+            return HostRefusal("shutting_down", "this host is shutting down: ask another one")
+        return None
+
+    async def begin(self, run: StoredRun, begin: Callable[[], Awaitable[AnyHandle]]) -> None:
+        """Begin a run, and leave it to a worker."""
+        await (await begin()).leave_async()
+        await self.go_on(run)
+
+    async def go_on(self, run: StoredRun, at: float | None = None, *, each_s: int = 1) -> None:
+        """Have a worker go on with a run. Where the engine is away, the next look does so."""
+        second = int((self._clock.now() if at is None else at) // each_s) * each_s
+        wake = Wake(run.run_id, f"{run.run_id}@{run.length}@{second}", at)
+        try:
+            await self._wake(wake)
+        except Exception as error:  # noqa: BLE001 - an engine that is away comes back
+            name = type(error).__name__
+            LOGGER.warning("the engine could not be told of run %s: %s", run.run_id, name)
+
+    def hear(self, run_id: str, event: Event) -> bool:
+        """Tell a run that goes on here what somebody has said, and is written down."""
+        inbox = self._here.get(run_id)
+        if inbox is not None:
+            inbox.put_nowait(event)
+        return inbox is not None
+
+    async def look(self) -> None:
+        """Look once for runs that nobody drives."""
+        for run in await self.looks.found(self._here.keys() | self.faults.resting()):
+            await self.go_on(run, each_s=SAME_S)
+
+    async def leg(self, run_id: str) -> float | None:
+        """Drive a run as far as it goes, if anything is owed to it.
+
+        It says from when on it is to go on again, in seconds since 1970; None is when somebody has
+        spoken.
+        """
+        now, run = self._clock.now(), await self._reading.listed(run_id)
+        if run is None or run.status in ENDED or run_id in self._here:
+            return None
+        if self.is_halted or run.agent not in self._reading.legs:
+            return now  # for another worker
+        if run.wake_at is not None and run.wake_at > now:
+            return run.wake_at
+        if run.status == "waiting" and run.wake_at is None:
+            return None
+        inbox = self._here[run_id] = AsyncInbox()
+        task = asyncio.create_task(self._driven(run, inbox), name=f"detent run {run_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        # RULE: what the engine thinks of a worker ends no leg. One that slept has lost its run to
+        # another, perhaps, and is to tell that one what it knows; it finds out by the journal.
+        return await asyncio.shield(task)
+
+    async def leg_and_wake(self, run_id: str) -> None:
+        """The same, and have the engine know from when on it is to go on again."""
+        at = await self.leg(run_id)
+        if at is not None and (run := await self._reading.listed(run_id)) is not None:
+            await self.go_on(run, at)
+
+    async def _driven(self, run: StoredRun, inbox: AsyncInbox) -> float | None:
+        try:
+            return await self._left(run.run_id, await self._leg(run, inbox))
+        except (RunBusyError, JournalConflictError, RunNotFoundError):
+            self.faults.drop(run.run_id)  # somebody else has it
+            return None
+        except asyncio.CancelledError:  # in a hurry, at the end
+            return self._clock.now()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run is tried again
+            LOGGER.debug("run %s could not go on", run.run_id, exc_info=error)
+            return self.faults.add(run.run_id, type(error).__name__)
+        finally:
+            del self._here[run.run_id]
+
+    async def _leg(self, run: StoredRun, inbox: AsyncInbox) -> int:
+        """Whoever has the run, and may not have heard, is waited for a moment."""
+        for pause_s in BUSY_S:
+            try:
+                return await drive(self._reading.legs[run.agent], self._channels, run.run_id, inbox)
+            except RunBusyError:
+                await asyncio.sleep(pause_s)
+        return await drive(self._reading.legs[run.agent], self._channels, run.run_id, inbox)
+
+    async def _left(self, run_id: str, length: int) -> float | None:
+        """From when on a run is to go on that was left behind so many entries."""
+        run = await self._reading.listed(run_id)
+        if run is None or run.status != "running" or run.wake_at is not None:
+            self.faults.drop(run_id)
+            return None if run is None else run.wake_at
+        if run.length == length and not self.is_halted:
+            return self.faults.add(run_id, "it has stopped")
+        return self._clock.now()  # somebody has spoken at the last moment
+
+    async def halt(self, drain_s: float) -> None:
+        """Begin nothing more, hear out what is at work, and give the runs back.
+
+        After `drain_s` what is still at work is cancelled, and recorded as far as it is known.
+        """
+        self.is_halted = True
+        self.looks.end()
+        for inbox in self._here.values():
+            halt(inbox)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=drain_s)
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Cancel what is at work. What is known of it is recorded."""
+        for task in self._tasks:
+            task.cancel()

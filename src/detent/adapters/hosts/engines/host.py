@@ -1,0 +1,122 @@
+"""A host on an engine: what all of them share."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, TypedDict
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.drivers.leases import CLAIM_S
+from detent.adapters.hosts.engines.driving import EngineDriving, Wake
+from detent.adapters.hosts.finder import Finder
+from detent.adapters.hosts.looks import Looks
+from detent.adapters.hosts.stored import HostHealth, StoredHost
+from detent.ports.chance import Chance
+from detent.ports.clock import Clock
+from detent.ports.journal import Journal
+
+Leg: TypeAlias = Callable[[str], Awaitable[float | None]]
+"""Drives a run as far as it goes, and says from when on it is to go on again."""
+
+
+class EngineOptions(TypedDict, total=False):
+    """What every host on an engine can be told.
+
+    Attributes:
+        works: whether runs go on in this process as well. A web service that only begins runs and
+            decides says False. The default is True.
+        running: how many runs go on in this process at once; 256 by default.
+        look_s: how often a worker looks in the store for runs that nobody drives: those of which
+            the engine was never told, because a process died in between, or somebody decided at
+            the command line. 5 seconds by default.
+        drain_s: how long what is at work is waited for when the host ends; 30 by default.
+        claim_s: how long a run stays with a process that falls silent; 15 by default.
+        clock: the time.
+        chance: gives new ids.
+    """
+
+    works: bool
+    running: int
+    look_s: float
+    drain_s: float
+    claim_s: float
+    clock: Clock | None
+    chance: Chance | None
+
+
+class EngineHost(StoredHost):
+    """A host whose runs are driven by workers that an engine gives them to.
+
+    The journal is the truth: each leg of a run ends where a human is asked, or where it waits, and
+    the next one may be anywhere. All processes must reach the same journal.
+
+    Raises:
+        ValueError: the journal has no claims, there is no agent, or `running` is below 1.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent[Any, Any]],
+        journal: Journal,
+        *,
+        works: bool = True,
+        running: int = 256,
+        look_s: float = 5.0,
+        drain_s: float = 30.0,
+        claim_s: float = CLAIM_S,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        super().__init__(agents, journal, claim_s=claim_s, clock=clock, chance=chance)
+        if running < 1:
+            raise ValueError(f"'running' is 1 or more, got {running!r}")
+        self._works, self._running = works, running
+        self._look_s, self._drain_s = look_s, drain_s
+        self._looking: asyncio.Task[None] | None = None
+
+    async def _open(self, finder: Finder) -> EngineDriving:
+        looks = Looks(finder, self._clock, self._look_s)
+        parts = (self._reading, self._channels, looks, self._wake, self._clock)
+        self._driving = EngineDriving(*parts)
+        await self._connect(self._driving.leg if self._works else None)
+        if self._works:
+            looking = looks.for_ever(self._driving.look)
+            self._looking = asyncio.create_task(looking, name="detent host")
+        return self._driving
+
+    @abstractmethod
+    async def _connect(self, leg: Leg | None) -> None:
+        """Reach the engine, and take runs from it for `leg`, if there is one."""
+
+    @abstractmethod
+    async def _wake(self, wake: Wake) -> None:
+        """Have the engine give a run to a worker."""
+
+    @abstractmethod
+    async def _disconnect(self) -> None:
+        """Take no more runs, and leave the engine."""
+
+    async def close(self) -> None:
+        """End at the next place where nothing is lost, and give the runs back to whoever is next.
+
+        What is at work is heard out for `drain_s`. Afterwards runs can still be read.
+        """
+        if not self._is_open:
+            return
+        self._is_open, self._was_at_work = False, self._driving.running > 0
+        await self._driving.halt(self._drain_s)
+        if self._looking is not None:
+            await self._looking
+        await self._disconnect()
+
+    def hurry(self) -> None:
+        """While it closes: wait no longer for what is at work, and cancel it."""
+        self._driving.cancel()
+
+    def health(self) -> HostHealth:
+        """How it is. What waits for a place waits in the engine, and is not counted here."""
+        driving = self._driving
+        is_ready = self._is_open and (not self._works or driving.looks.are_recent)
+        return HostHealth(is_ready, driving.running, 0, driving.faults.texts())

@@ -1,0 +1,57 @@
+"""The service of Restate whose handler is a leg, and the server in which it is called."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, cast
+
+import restate
+import uvicorn
+
+SERVICE, HANDLER = "detent", "leg"
+LEG_MAX = timedelta(days=365)
+"""How long Restate lets a leg be silent. One whose worker has died is not silent: it is gone."""
+
+
+def app_of(leg: Callable[[str], Awaitable[object]], identity_keys: Sequence[str]) -> object:
+    """An ASGI app in which Restate calls legs."""
+    service = restate.Service(SERVICE, inactivity_timeout=LEG_MAX, abort_timeout=LEG_MAX)
+
+    @service.handler(name=HANDLER)
+    async def detent_leg(context: restate.Context, run_id: str) -> None:
+        await leg(run_id)
+
+    keys = list(identity_keys) or None
+    return restate.app([service], protocol="request_response", identity_keys=keys)
+
+
+class Serving:
+    """Takes calls in the running event loop, until it is ended."""
+
+    def __init__(self, app: object, listen: str, drain_s: float) -> None:
+        host, _, port = listen.rpartition(":")
+        config = uvicorn.Config(
+            cast(Any, app),
+            *(host.strip("[]"), int(port)),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=max(1, round(drain_s)),
+        )
+        self._server = _Server(config)
+        self._task = asyncio.create_task(self._server.serve(), name="detent restate worker")
+
+    async def end(self) -> None:
+        """Take no more calls. Raises what has ended it before."""
+        self._server.should_exit = True
+        await self._task
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """They are whoever's program this is."""
+        yield

@@ -1,0 +1,119 @@
+"""Temporal: a workflow for each run, whose legs are activities.
+
+Source: https://docs.temporal.io/develop/python and https://python.temporal.io.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Unpack
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.hosts.engines.driving import Wake
+from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Leg
+from detent.ports.journal import Journal
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+    from temporalio.worker import Worker
+
+BEATS = 4
+"""A leg beats so often in the time in which its worker is missed."""
+
+
+class TemporalHost(EngineHost):
+    """Runs that are workflows of Temporal: ``async with TemporalHost(…)``.
+
+    A run that waits for a time sleeps in Temporal; one that waits for a human is nowhere but in the
+    journal: its workflow has completed, and a decision begins it again.
+
+    Args:
+        agents: by the names that runs are started with; the same in each process.
+        journal: where the runs are; one with claims that all processes reach.
+        client: of Temporal, or the address of its server, such as ``localhost:7233``.
+        queue: the name of the task queue.
+        beat_s: a worker that has not been heard of for so long is given up, in seconds.
+        options: see `EngineOptions`.
+
+    Raises:
+        ImportError: temporalio is not installed: ``pip install 'detent[temporal]'``.
+        ValueError: the journal has no claims, or there is no agent.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent[Any, Any]],
+        journal: Journal,
+        *,
+        client: Client | str = "localhost:7233",
+        queue: str = "detent",
+        beat_s: float = 5.0,
+        **options: Unpack[EngineOptions],
+    ) -> None:
+        super().__init__(agents, journal, **options)
+        self._engine, self._queue, self._beat_s = client, queue, beat_s
+        self._worker: Worker | None = None
+
+    async def _connect(self, leg: Leg | None) -> None:
+        try:
+            from temporalio import activity
+            from temporalio.client import Client
+            from temporalio.worker import Worker
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                "TemporalHost needs temporalio: pip install 'detent[temporal]'"
+            ) from error
+        from detent.adapters.hosts.engines.temporal_run import LEG, DetentRun
+
+        known = self._engine
+        self._client = await Client.connect(known) if isinstance(known, str) else known
+        if leg is None:
+            return
+        pause_s = self._beat_s / BEATS
+
+        @activity.defn(name=LEG)
+        async def detent_leg(run_id: str) -> float | None:
+            async def beat() -> None:
+                while True:
+                    activity.heartbeat()
+                    await asyncio.sleep(pause_s)
+
+            beating = asyncio.create_task(beat())
+            try:
+                return await leg(run_id)
+            finally:
+                beating.cancel()
+
+        self._worker = Worker(
+            self._client,
+            task_queue=self._queue,
+            workflows=[DetentRun],
+            activities=[detent_leg],
+            max_concurrent_activities=self._running,
+            graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
+            max_heartbeat_throttle_interval=timedelta(seconds=pause_s),
+        )
+        self._serving = asyncio.create_task(self._worker.run(), name="detent temporal worker")
+
+    async def _wake(self, wake: Wake) -> None:
+        from temporalio.common import WorkflowIDReusePolicy
+
+        from detent.adapters.hosts.engines.temporal_run import WAKE, DetentRun
+
+        # A time is slept for by the workflow itself: its leg has said it.
+        await self._client.start_workflow(
+            DetentRun.run,
+            args=[wake.run_id, self._beat_s],
+            id=f"detent-{wake.run_id}",
+            task_queue=self._queue,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+            start_signal=WAKE,
+            request_eager_start=False,
+        )
+
+    async def _disconnect(self) -> None:
+        if self._worker is not None:
+            await self._worker.shutdown()
+            await self._serving

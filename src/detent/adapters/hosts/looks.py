@@ -1,0 +1,64 @@
+"""Looks: when a host looks in its store for runs that nobody drives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from functools import partial
+
+from detent.adapters.hosts.finder import Finder
+from detent.adapters.hosts.reading import asked
+from detent.adapters.telemetry.logs import LOGGER
+from detent.ports.clock import Clock
+from detent.ports.listing import StoredRun
+
+SHORTEST_S = 0.01
+"""The store is not looked at again sooner."""
+STALE_LOOKS = 5
+"""A host is not ready when so many looks at the store have failed, one after the other."""
+
+
+class Looks:
+    """Looks every so often, when a known wait is over, and when somebody is in a hurry."""
+
+    def __init__(self, finder: Finder, clock: Clock, look_s: float) -> None:
+        self._finder, self._clock, self._look_s = finder, clock, look_s
+        self._now = asyncio.Event()
+        self._is_ended = False
+        self._looked_at = float("-inf")
+
+    async def found(self, here: Collection[str]) -> list[StoredRun]:
+        """The runs to go on with, but for those that are here."""
+        found = await asked(partial(self._finder.look, here))
+        self._looked_at = self._clock.now()
+        return found
+
+    async def for_ever(self, look: Callable[[], Awaitable[object]]) -> None:
+        """Look, again and again."""
+        while not self._is_ended:
+            self._now.clear()
+            try:
+                await look()
+            except Exception as error:  # noqa: BLE001 - a store that is away comes back
+                name = type(error).__name__
+                LOGGER.warning("the store of the runs could not be looked at: %s", name)
+            pause_s = min(self._look_s, max(SHORTEST_S, self._finder.next_at - self._clock.now()))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._now.wait()
+
+    def hurry(self) -> None:
+        """Look now."""
+        self._now.set()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._is_ended = True
+        self._now.set()
+
+    @property
+    def are_recent(self) -> bool:
+        """Whether one has succeeded lately."""
+        age_s = self._clock.now() - self._looked_at
+        return age_s < STALE_LOOKS * max(self._look_s, 1.0)

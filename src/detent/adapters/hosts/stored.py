@@ -1,0 +1,249 @@
+"""Stored runs: what every host does that has its runs in a journal, whoever drives them."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from attrs import frozen
+
+from detent.adapters.agent.agent import Agent
+from detent.adapters.drivers.leases import keeper_of
+from detent.adapters.hosts.channels import Channels
+from detent.adapters.hosts.finder import Finder
+from detent.adapters.hosts.legs import Legs
+from detent.adapters.hosts.noticed import NoticedJournal
+from detent.adapters.hosts.people import People
+from detent.adapters.hosts.reading import Reading, asked
+from detent.adapters.hosts.registry import hosted_agents
+from detent.adapters.hosts.starting import Drives, NewRun, Starting, other_agent, unknown_run
+from detent.adapters.system.chance import SystemChance
+from detent.adapters.system.clocks import SystemClock
+from detent.core.chat.messages import ChatMessage
+from detent.core.errors import DetentError
+from detent.core.result import AgentResult
+from detent.ports.chance import Chance
+from detent.ports.chat import Messages
+from detent.ports.clock import Clock
+from detent.ports.hosting import (
+    Accepted,
+    Fork,
+    HostedAgent,
+    HostedRun,
+    HostRefusal,
+    PendingQuestion,
+    RunProof,
+    Sent,
+    Watched,
+)
+from detent.ports.journal import Journal
+from detent.ports.listing import Cursor, RunQuery, StoredRun
+
+OPENED = frozenset({"_channels", "_legs", "_reading", "_drives", "_driving", "_starting"})
+"""What a host has once it is open."""
+
+
+@frozen
+class HostHealth:
+    """How a host is.
+
+    Attributes:
+        is_ready: whether it begins runs, and its store could be looked at lately.
+        running: how many runs go on here.
+        waiting: how many wait here for a place.
+        faults: by run, what keeps it from going on: the name of an error.
+    """
+
+    is_ready: bool
+    running: int
+    waiting: int
+    faults: Mapping[str, str]
+
+
+class HostNotOpenError(DetentError, RuntimeError):
+    """A host is asked for something, and nobody has opened it."""
+
+
+class StoredHost(ABC):
+    """A host whose runs are in a journal: it begins, reads and tells them.
+
+    Who sees that they go on is told by `_open`.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent[Any, Any]],
+        journal: Journal,
+        *,
+        claim_s: float,
+        clock: Clock | None,
+        chance: Chance | None,
+    ) -> None:
+        name, given = type(self).__name__, cast(object, agents)
+        if not isinstance(given, Mapping):
+            kind = type(given).__name__
+            raise TypeError(f"agents have names: {name}({{'clerk': agent}}, …), got {kind}")
+        if not agents:
+            raise ValueError(f"a host needs agents: {name}({{'clerk': agent}}, journal)")
+        keeper = keeper_of(journal, claim_s)
+        if keeper is None:
+            raise ValueError(
+                "a host needs a journal with claims, such as SQLiteJournal('runs.db'): without "
+                "them two processes may drive one run"
+            )
+        self._keeper, self._journal, self._agents = keeper, journal, dict(agents)
+        self._claim_s = claim_s
+        self._clock, self._chance = clock or SystemClock(), chance or SystemChance()
+        self._is_open = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it drives runs, or has others do so."""
+        return self._is_open
+
+    if not TYPE_CHECKING:  # what `open` makes is known to checkers
+
+        def __getattr__(self, name: str) -> object:
+            if name in OPENED:
+                raise HostNotOpenError(
+                    f"the {type(self).__name__} is not open: use it in `async with host:`, or "
+                    "`await host.open()` first, in the event loop that it is to live in"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Begin to drive runs, in the running event loop."""
+        self._channels = Channels()
+        journal = NoticedJournal(self._journal, self._channels.written)
+        self._legs = {
+            name: Legs.of(name, agent, journal, self._claim_s)
+            for name, agent in self._agents.items()
+        }
+        self._reading = Reading(journal, self._legs)
+        finder = Finder(self._journal, self._keeper, self._legs.keys(), self._clock)
+        self._drives = await self._open(finder)
+        parts = (self._legs, self._reading, self._drives, self._keeper, self._channels)
+        self._starting = Starting(*parts)
+        self._is_open = True
+
+    @abstractmethod
+    async def _open(self, finder: Finder) -> Drives:
+        """Begin to see that runs go on."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End at the next place where nothing is lost, and give the runs back to whoever is next.
+
+        Afterwards runs can still be read.
+        """
+
+    @abstractmethod
+    def hurry(self) -> None:
+        """While it closes: wait no longer for what is at work, and cancel it."""
+
+    @abstractmethod
+    def health(self) -> HostHealth:
+        """How it is."""
+
+    async def start(
+        self,
+        agent: str,
+        messages: Messages,
+        *,
+        run_id: str | None = None,
+        thread_id: str | None = None,
+        state: Mapping[str, object] | None = None,
+        started_by: str | None = None,
+    ) -> Accepted | HostRefusal:
+        """As the port says."""
+        name, at = run_id or self._chance.new_id(), self._clock.now()
+        new = StoredRun(name, 0, "running", at, agent, thread_id or "")
+        if thread_id == "" or not isinstance(name, str):
+            return HostRefusal("invalid", "run_id and thread_id are names, or are left out")
+        return await self._starting.start(NewRun(new, messages, state, None, started_by))
+
+    async def send(self, run_id: str, said: Sent) -> Accepted | HostRefusal:
+        """As the port says."""
+        if isinstance(said, ChatMessage):
+            return await self._starting.say(run_id, said, self._chance.new_id())
+        if isinstance(said, Fork):
+            return await self._starting.fork(run_id, said, self._chance.new_id())
+        run = await self._reading.listed(run_id)
+        if run is None:
+            return unknown_run(run_id)
+        if run.agent not in self._legs:
+            return other_agent(run, self._legs)
+        people = People(self._legs[run.agent].assembly)
+        event = await asked(partial(people.say, run_id, said))
+        if isinstance(event, HostRefusal):
+            return event
+        if not self._drives.hear(run_id, event):
+            now = await self._reading.listed(run_id)
+            if now is not None and now.status == "running":
+                await self._drives.go_on(now)
+        return Accepted(run_id)
+
+    def watch(self, run_id: str, after: int | None = None) -> AsyncGenerator[Watched]:
+        """As the port says."""
+        return self._reading.watch(run_id, after, self._channels)
+
+    async def result(self, run_id: str, timeout: float | None = None) -> AgentResult[Any, Any]:  # noqa: ASYNC109 - as the port says
+        """As the port says."""
+        async with asyncio.timeout(timeout):
+            return await self._reading.result(run_id, self._channels)
+
+    async def run(self, run_id: str, length: int | None = None) -> HostedRun:
+        """As the port says."""
+        return await self._reading.run(run_id, length)
+
+    async def verify(self, run_id: str) -> RunProof:
+        """As the port says."""
+        return await self._reading.verify(run_id)
+
+    async def runs(
+        self,
+        status: str | None = None,
+        *,
+        agent: str | None = None,
+        thread_id: str | None = None,
+        before: StoredRun | Cursor | None = None,
+        limit: int = 50,
+    ) -> Sequence[StoredRun]:
+        """As the port says."""
+        return await self._reading.runs(RunQuery(status, agent, thread_id, before, limit))
+
+    async def pending(
+        self,
+        *,
+        agent: str | None = None,
+        thread_id: str | None = None,
+        before: StoredRun | Cursor | None = None,
+        limit: int = 50,
+    ) -> Sequence[PendingQuestion]:
+        """As the port says."""
+        return await self._reading.pending(RunQuery(None, agent, thread_id, before, limit))
+
+    async def agents(self) -> Sequence[HostedAgent]:
+        """As the port says."""
+        return await asked(partial(hosted_agents, self._agents))
+
+
+@asynccontextmanager
+async def opened(host: object) -> AsyncGenerator[None]:
+    """While an app of a host is served: the host, unless somebody else has opened it."""
+    if isinstance(host, StoredHost) and not host.is_open:
+        async with host:
+            yield
+    else:
+        yield

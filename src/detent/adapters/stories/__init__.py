@@ -1,0 +1,1 @@
+"""Stories: what runs have done, told from their journals alone, and laid side by side."""

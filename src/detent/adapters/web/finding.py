@@ -1,0 +1,81 @@
+"""Finding runs: those of a time, and those in whose names a text stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from attrs import frozen
+
+from detent.adapters.web.tally import DAY_S
+from detent.ports.hosting import Host
+from detent.ports.listing import Cursor, StoredRun
+
+PAGE = 50
+"""How many runs a list has."""
+LOOK, LOOKS_MAX = 1_000, 5
+"""So many runs are looked at together where a text is looked for, and so often for one page."""
+
+
+@frozen
+class Found:
+    """A page of runs.
+
+    Attributes:
+        runs: those that were found.
+        more: behind which run the next page begins; None where there is none.
+        looked_at: how many were looked at, where that was not all of them, and too few fit.
+    """
+
+    runs: list[StoredRun]
+    more: Cursor | None = None
+    looked_at: int = 0
+
+
+def day_begin(text: str | None) -> float | None:
+    """When a day begins, written as 2026-11-23, in UTC; None is no day."""
+    try:
+        return datetime.fromisoformat(text or "").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+async def found_runs(host: Host, chosen: Mapping[str, str | None], before: Cursor | None) -> Found:
+    """The runs of a page, the one last written to first.
+
+    Args:
+        host: whose they are.
+        chosen: "status", "agent" and "thread_id" as of `Host.runs`; "since" and "until", days on
+            which they were last written to; "text", which stands in one of their names.
+        before: behind which run the page begins.
+
+    Raises:
+        JournalError: they cannot be read.
+    """
+    named = {name: chosen[name] for name in ("status", "agent", "thread_id")}
+    since, until = day_begin(chosen["since"]), day_begin(chosen["until"])
+    if before is None and until is not None:
+        before = (until + DAY_S, "")
+    text, found, looked_at = (chosen["text"] or "").casefold(), list[StoredRun](), 0
+    limit = LOOK if text else PAGE
+    for _ in range(LOOKS_MAX):
+        page = await host.runs(**named, before=before, limit=limit)
+        for run in page:
+            if since is not None and run.at < since:
+                return Found(found)
+            if len(found) == PAGE:
+                return Found(found, found[-1].cursor)
+            if _has(run, text):
+                found.append(run)
+        looked_at += len(page)
+        if len(page) < limit:
+            return Found(found)
+        before = page[-1].cursor
+        if not text:
+            return Found(found, before)
+    return Found(found, before, looked_at)
+
+
+def _has(run: StoredRun, text: str) -> bool:
+    names = (run.run_id, run.thread_id, run.agent, *run.pending)
+    return not text or any(text in name.casefold() for name in names)

