@@ -173,13 +173,19 @@ class EditorAgent:
             last = await self._followed(session, last.run.id, len(last.run.messages))
             if last.run.outcome is None:
                 return "end_turn"
-        begun = await self.host.start(
-            self.agent, text, thread_id=session.thread, started_by=self.person.name
-        )
-        if isinstance(begun, HostRefusal):
-            raise RequestError.internal_error({"details": begun.text, "why": begun.why})
-        hosted = await self.host.run(begun.run_id)
-        left = await self._followed(session, begun.run_id, begin_of(hosted.run, text))
+        run_id = uuid4().hex
+        async with self._at_work(session, run_id):  # its first call may want a file at once
+            begun = await self.host.start(
+                self.agent,
+                text,
+                run_id=run_id,
+                thread_id=session.thread,
+                started_by=self.person.name,
+            )
+            if isinstance(begun, HostRefusal):
+                raise RequestError.internal_error({"details": begun.text, "why": begun.why})
+            hosted = await self.host.run(run_id)
+            left = await self._followed(session, run_id, begin_of(hosted.run, text))
         return stop_reason(left.run)
 
     async def cancel(self, session_id: str, **kwargs: Any) -> None:
