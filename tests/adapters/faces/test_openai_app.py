@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,14 +14,25 @@ import httpx2
 import openai
 import pytest
 
-from detent import ChatMessage, MemoryJournal, SQLiteJournal, ToolCall
+from detent import (
+    Agent,
+    ChatMessage,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    ToolCall,
+    tool,
+)
 from detent.adapters.faces.openai_app import openai_app
-from detent.hosts import Host
+from detent.hosts import Host, LocalHost
 from detent.models import ChatReply, Usage
+from detent.ports.chat import Messages
+from detent.ports.hosting import HostRefusal, HostWhy
 from detent.testing import Pieces
 from tests.adapters.faces.peers import ANN, BOB, PAY, PEOPLE, Paid, clerk, confirm, hosting, peer
 
 CHAT = {"X-OpenWebUI-Chat-Id": "chat-1"}
+JSON = b"application/json"
 INBOX = "https://inbox.example"
 
 
@@ -274,3 +286,85 @@ def test_without_people_only_this_machine_is_answered() -> None:
         return [one.status_code for one in (own, rebound, other)]
 
     assert asyncio.run(visit()) == [200, 401, 401]
+
+
+class Refusing(LocalHost):
+    """A host that has no place left, or begins nothing more."""
+
+    why: HostWhy = "full"
+
+    async def start(self, agent: str, messages: Messages, **options: Any) -> HostRefusal:
+        """Refuse."""
+        return HostRefusal(self.why, "not now")
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+@pytest.mark.parametrize(
+    ("why", "status", "retry"), [("full", 429, "true"), ("shutting_down", 503, "false")]
+)
+def test_a_host_that_takes_no_more_says_so(
+    path: str, why: HostWhy, status: int, retry: str
+) -> None:
+    """Full is worth another try; a host that ends is not; a stream is refused by its status."""
+
+    async def visit() -> list[httpx.Response]:
+        host = Refusing({"clerk": clerk([])}, MemoryJournal())
+        host.why = why
+        async with peer(openai_app(host, sign_in=PEOPLE)) as client:
+            sent = {**GOOD, "input": "Hi"}
+            return [
+                await client.post(f"/v1/{path}", json={**sent, "stream": stream})
+                for stream in (False, True)
+            ]
+
+    for answer in asyncio.run(visit()):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, why)
+        assert answer.headers["x-should-retry"] == retry
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+def test_a_quiet_stream_is_kept_alive(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By comments, which no client reads, as long as nothing is said."""
+    monkeypatch.setattr("detent.adapters.web.live.QUIET_S", 0.01)
+    go_on = asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await go_on.wait()
+        return "over"
+
+    script = ScriptedChatGenerator(ToolCall("wait", {}, "c1"), "It is over.")
+    agent = Agent(chat_generator=script, tools=[wait])
+
+    async def visit() -> list[str]:
+        sent: list[str] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message.get("body", b"").decode())
+            if sent[-1].startswith(": keep-alive"):
+                go_on.set()
+
+        body = [json.dumps({**GOOD, "input": "Hi", "stream": True}).encode()]
+
+        async def receive() -> Any:
+            if body:
+                return {"type": "http.request", "body": body.pop()}
+            await asyncio.Event().wait()
+            return None
+
+        headers = [(b"authorization", f"Bearer {ANN}".encode()), (b"content-type", JSON)]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": f"/v1/{path}",
+            "headers": headers,
+            "query_string": b"",
+        }
+        async with hosting(MemoryJournal(), clerk=agent) as host, asyncio.timeout(30):
+            await openai_app(host, sign_in=PEOPLE)(scope, receive, send)
+        return sent
+
+    sent = asyncio.run(visit())
+    assert ": keep-alive\n\n" in sent
+    assert "It is over." in "".join(sent)

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.strategies import Strategy
+from detent.adapters.cli.acp import acp
 from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
 from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools, told_before
@@ -111,6 +112,7 @@ main.add_command(models)
 main.add_command(runs)
 main.add_command(serve)
 main.add_command(mcp)
+main.add_command(acp)
 
 
 @main.command()

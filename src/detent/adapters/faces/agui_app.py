@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from detent.adapters.faces.answers import decide
 from detent.adapters.faces.entrance import (
     Entrance,
     ThreadOf,
@@ -31,7 +32,7 @@ from detent.adapters.faces.entrance import (
 from detent.adapters.faces.following import Quiet, begin_of, follow
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import Person, SignIn
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
 from detent.ports.hosting import Host, HostRefusal
 
@@ -128,7 +129,8 @@ class _Face:
         """What the client is told, of which run."""
         text = asked.text
         if asked.input.resume:
-            notes = await self._decide(asked, asked.input.resume)
+            waiting, answers = await self._questions(asked), map(_entry, asked.input.resume)
+            notes = await decide(self.host, waiting, answers, asked.person)
             return self._told(asked, await self._last(asked), None, notes)
         if text is None:
             return self._told(asked, await self._last(asked), None)
@@ -156,29 +158,10 @@ class _Face:
             raise TurnedAwayError(404, "unknown_run", "nothing has been said in this thread yet")
         return runs[0].run_id
 
-    async def _questions(self, asked: _Asked) -> Mapping[str, PendingCall]:
-        """What waits in the thread, by digest."""
+    async def _questions(self, asked: _Asked) -> Sequence[PendingCall]:
+        """What waits in the thread."""
         found = await self.host.pending(agent=asked.agent, thread_id=asked.thread)
-        return {one.call.digest: one.call for one in found}
-
-    async def _decide(self, asked: _Asked, resume: Iterable[ResumeEntry]) -> Mapping[str, str]:
-        """Tell the host each answer to what still waits; by digest, why one does not count.
-
-        One about anything else was given elsewhere before, or is made up: it does nothing.
-        """
-        waiting, notes = await self._questions(asked), dict[str, str]()
-        for entry in resume:
-            call = waiting.get(entry.interrupt_id)
-            if call is None:
-                continue
-            said = decision_in(call, entry, asked.person.name)
-            if isinstance(said, ToolExecutionDecision):
-                whose = evolve(said, credential=asked.person.credential)
-                heard = await self.host.send(call.run_id, whose)
-                said = heard.text if isinstance(heard, HostRefusal) else ""
-            if said:
-                notes[call.digest] = f"This answer did not count: {said}"
-        return notes
+        return [one.call for one in found]
 
     async def _told(
         self,
@@ -218,19 +201,11 @@ class _Face:
             yield _sse(RunErrorEvent(message=why, code=type(error).__name__))
 
 
-def decision_in(call: PendingCall, entry: ResumeEntry, by: str) -> ToolExecutionDecision | str:
-    """What a client has answered, or why it is no answer. Nothing but True is a yes."""
+def _entry(entry: ResumeEntry) -> tuple[str, Mapping[str, Any]]:
+    """The digest and the answer; what is not resolved is a no."""
     payload: Any = entry.payload if isinstance(entry.payload, dict) else {}
-    feedback = payload.get("feedback")
-    text = feedback if isinstance(feedback, str) and feedback else None
-    if entry.status != "resolved" or payload.get("approved") is not True:
-        return call.reject(text, by=by)
-    edited = payload.get("editedArgs")
-    if edited is None:
-        return call.confirm(by=by)
-    if not isinstance(edited, dict):
-        return "editedArgs is no object"
-    return "; ".join(call.faults(edited)) or call.modify(edited, text, by=by)
+    no = {} if entry.status == "resolved" else {"approved": False}
+    return entry.interrupt_id, payload | no
 
 
 def _sse(event: BaseEvent) -> str:

@@ -30,28 +30,28 @@ from detent.adapters.faces.entrance import (
     name_of,
     own_threads,
 )
-from detent.adapters.faces.following import Followed, Left, Quiet, begin_of, follow
-from detent.adapters.faces.openai_texts import Answer, joined, said_in, usage_data
+from detent.adapters.faces.following import Followed, Quiet, begin_of, follow
+from detent.adapters.faces.openai_responses import Responses
+from detent.adapters.faces.openai_texts import (
+    FULL,
+    STATUSES,
+    THREAD_HEADERS,
+    UNREADABLE,
+    Answer,
+    error_body,
+    joined,
+    said_in,
+    usage_data,
+    what_waits,
+)
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import Person, SignIn
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
-from detent.ports.hosting import Host, HostedRun, HostRefusal, PendingQuestion
+from detent.ports.hosting import Host, HostRefusal, PendingQuestion
 
-THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
-"""Where a client names the conversation; the first one that is there counts."""
 NO_RUN = "### Task:"
 """What a front end begins with when it asks for a title or tags of a conversation."""
-FULL, OURS = 429, 500
-"""The status of a host that is full, and the first of those that are not the client's fault."""
-STATUSES: Mapping[str, int] = {
-    "unknown_agent": 404,
-    "thread_busy": 409,
-    "full": 429,
-    "shutting_down": 503,
-    "invalid": 400,
-}
-UNREADABLE = "the run cannot be read now; what is done of it stays"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -62,7 +62,7 @@ def openai_app(
     inbox_url: str = "",
     thread_of: ThreadOf = own_threads,
 ) -> Starlette:
-    """An ASGI app with `GET /v1/models` and `POST /v1/chat/completions`.
+    """An ASGI app with `/v1/models`, `/v1/chat/completions` and `/v1/responses`.
 
     Args:
         host: whose agents are the models.
@@ -73,11 +73,14 @@ def openai_app(
             None is one that they may not see. Without it each person has their own.
     """
     face = _Face(host, Entrance(sign_in, thread_of), inbox_url.rstrip("/"))
+    responses = Responses(host, face.entrance, face.inbox_url)
     return Starlette(
         routes=[
             Route("/v1/models", _answered(face.models)),
             Route("/v1/models/{name:path}", _answered(face.model)),
             Route("/v1/chat/completions", _answered(face.completions), methods=["POST"]),
+            Route("/v1/responses", _answered(responses.create), methods=["POST"]),
+            Route("/v1/responses/{id:path}", _answered(responses.retrieve)),
         ],
         lifespan=lambda app: opened(host),
     )
@@ -86,12 +89,7 @@ def openai_app(
 def _error(status: int, code: str, text: str) -> Response:
     """What went wrong, as OpenAI's clients read it, which then do not try again by themselves."""
     headers = {"x-should-retry": "true" if status == FULL else "false"}
-    return as_response(_error_body(status, code, text), status, headers=headers)
-
-
-def _error_body(status: int, code: str, text: str) -> dict[str, Any]:
-    kind = "server_error" if status >= OURS else "invalid_request_error"
-    return {"error": {"message": text, "type": kind, "param": None, "code": code}}
+    return as_response(error_body(status, code, text), status, headers=headers)
 
 
 def _answered(handler: Handler) -> Handler:
@@ -171,7 +169,7 @@ class _Face:
                 status = STATUSES.get(begun.why, 500)
                 raise TurnedAwayError(status, begun.why, begun.text)
             run_id = waits[0].call.run_id
-            return _what_waits(await self.host.run(run_id))
+            return what_waits(await self.host.run(run_id))
         hosted = await self.host.run(run_id)
         return follow(self.host, run_id, begin_of(hosted.run, asked.text))
 
@@ -237,10 +235,6 @@ async def _nothing() -> AsyncGenerator[Followed]:
         yield none
 
 
-async def _what_waits(hosted: HostedRun) -> AsyncGenerator[Followed]:
-    yield Left(hosted)
-
-
 def _data(body: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(body)}\n\n"
 
@@ -267,7 +261,7 @@ async def _chunks(
     except DetentError as error:
         answer.fault = f"{UNREADABLE} ({type(error).__name__})"
     if answer.fault:
-        yield _data(_error_body(500, "run_failed", answer.fault))
+        yield _data(error_body(500, "run_failed", answer.fault))
         return
     yield chunk({}, answer.finish_reason)
     if asked.with_usage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -18,10 +18,33 @@ from detent.core.run.run import Run
 from detent.core.tools.masking import masked
 from detent.ports.hosting import HostedRun
 
+THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
+"""Where a client names the conversation; the first one that is there counts."""
+FULL, OURS = 429, 500
+"""The status of a host that is full, and the first of those that are not the client's fault."""
+STATUSES: Mapping[str, int] = {
+    "unknown_agent": 404,
+    "thread_busy": 409,
+    "full": 429,
+    "shutting_down": 503,
+    "invalid": 400,
+}
+UNREADABLE = "the run cannot be read now; what is done of it stays"
 SHOWN_MAX = 500
 """How much of a tool's result is shown as work; questions are shown whole."""
 REASONS = {"length": "length", "content_filter": "content_filter", "refusal": "content_filter"}
 """Why a client is told that an answer is over, where it is not "stop"."""
+
+
+def error_body(status: int, code: str, text: str) -> dict[str, Any]:
+    """What went wrong, as OpenAI's clients read it."""
+    kind = "server_error" if status >= OURS else "invalid_request_error"
+    return {"error": {"message": text, "type": kind, "param": None, "code": code}}
+
+
+async def what_waits(hosted: HostedRun) -> AsyncGenerator[Followed]:
+    """A run that is left as it is."""
+    yield Left(hosted)
 
 
 def _malformed(text: str) -> TurnedAwayError:

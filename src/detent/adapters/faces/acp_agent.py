@@ -1,0 +1,299 @@
+"""ACP: an agent in an editor, by stdio: https://agentclientprotocol.com.
+
+What an editor sends is a claim. Who decides is the user of this process, what may run the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import Any
+from uuid import uuid4
+
+from acp import PROTOCOL_VERSION, RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    AllowedOutcome,
+    ClientCapabilities,
+    Implementation,
+    InitializeResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptResponse,
+    StopReason,
+)
+from attrs import define, evolve, field, frozen
+from pydantic import ValidationError
+
+from detent.adapters.faces.acp_files import EDITORS, NoEditorError
+from detent.adapters.faces.acp_words import (
+    Telling,
+    asked_of,
+    decision_of,
+    options_of,
+    said_in,
+    stop_reason,
+)
+from detent.adapters.faces.entrance import ThreadOf, is_name
+from detent.adapters.faces.following import Left, begin_of, follow
+from detent.adapters.web.people import Person
+from detent.core.control.pending import PendingCall
+from detent.core.errors import DetentError
+from detent.core.run.events import CancelRequested
+from detent.ports.hosting import Host, HostedRun, HostRefusal
+
+WAITS = "This still waits for a decision, and goes on once it is made."
+
+
+@define(eq=False)
+class Session:
+    """A conversation that an editor has open: a thread, and the run that is at work in it."""
+
+    id: str
+    thread: str
+    folder: str
+    client: Client
+    can_read: bool
+    can_write: bool
+    run_id: str = ""
+    is_busy: bool = False
+    after: asyncio.Task[object] | None = None
+
+    def _path(self, path: str) -> str:
+        return str(PurePath(self.folder) / path)
+
+    async def read(self, path: str) -> str:
+        """The text of a file, as the editor has it. Raises NoEditorError."""
+        if not self.can_read:
+            raise NoEditorError("the editor gives no files to read")
+        with _no_editor("read"):
+            return (await self.client.read_text_file(self.id, self._path(path))).content
+
+    async def write(self, path: str, text: str) -> None:
+        """Make a file be this text. Raises NoEditorError."""
+        if not self.can_write:
+            raise NoEditorError("the editor has no files written")
+        with _no_editor("write"):
+            await self.client.write_text_file(self.id, self._path(path), text)
+
+
+@contextmanager
+def _no_editor(what: str) -> Generator[None]:
+    """What an editor does not do, as an error of ours."""
+    try:
+        yield
+    except (RequestError, ConnectionError, ValidationError) as error:
+        why = type(error).__name__
+        raise NoEditorError(f"the editor does not {what} this file ({why})") from None
+
+
+@contextmanager
+def _unreadable() -> Generator[None]:
+    """What is the matter with the store, in the protocol's words; nothing of it gets out."""
+    try:
+        yield
+    except DetentError as error:
+        why = f"the run cannot be read now; what is done stays ({type(error).__name__})"
+        raise RequestError.internal_error({"details": why}) from None
+
+
+@frozen
+class EditorAgent:
+    """The methods that an editor calls; the fields are those of `run_acp`."""
+
+    host: Host
+    agent: str
+    person: Person
+    thread_of: ThreadOf
+    _sessions: dict[str, Session] = field(factory=dict, init=False)
+    _line: list[Client] = field(factory=list, init=False)
+    _able: list[ClientCapabilities] = field(factory=list, init=False)
+
+    def on_connect(self, conn: Client) -> None:
+        """The way to the editor."""
+        self._line.append(conn)
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **kwargs: Any,
+    ) -> InitializeResponse:
+        """What is there of the protocol."""
+        self._able[:] = [client_capabilities or ClientCapabilities()]
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_capabilities=AgentCapabilities(load_session=True),
+            agent_info=Implementation(name="detent", version=version("detent")),
+        )
+
+    async def new_session(self, cwd: str, **kwargs: Any) -> NewSessionResponse:
+        """Begin a conversation."""
+        session = self._opened(uuid4().hex, cwd)
+        return NewSessionResponse(session_id=session.id)
+
+    async def load_session(self, cwd: str, session_id: str, **kwargs: Any) -> LoadSessionResponse:
+        """Open one of this person's again: what was said, and what still waits."""
+        session = self._opened(session_id, cwd)
+        with _unreadable():
+            last = await self._last(session)
+            if last is None:
+                del self._sessions[session.id]
+                raise RequestError.resource_not_found(None)
+            for update in Telling(f"{last.run.id}-past").replayed(last.run.messages):
+                await session.client.session_update(session.id, update)  # type: ignore[arg-type]  # one of the updates
+        if last.run.outcome is None and session.after is None and not session.is_busy:
+            session.after = asyncio.create_task(self._taken_up(session, last))
+        return LoadSessionResponse()
+
+    async def prompt(self, session_id: str, prompt: Sequence[Any], **kwargs: Any) -> PromptResponse:
+        """A turn: what waits from before, and then what the user says."""
+        session, text = self._session(session_id), said_in(prompt)
+        if session.is_busy:
+            raise RequestError.invalid_request({"details": "a turn is at work; cancel it first"})
+        session.is_busy = True
+        try:
+            with _unreadable():
+                return PromptResponse(stop_reason=await self._turn(session, text))
+        finally:
+            session.is_busy = False
+
+    async def _turn(self, session: Session, text: str) -> StopReason:
+        """Why a turn is over."""
+        if session.after is not None:
+            await asyncio.wait([session.after])
+            session.after = None
+        last = await self._last(session)
+        if last is not None and last.run.outcome is None:
+            last = await self._followed(session, last.run.id, len(last.run.messages))
+            if last.run.outcome is None:
+                return "end_turn"
+        run_id = uuid4().hex
+        async with self._at_work(session, run_id):  # its first call may want a file at once
+            begun = await self.host.start(
+                self.agent,
+                text,
+                run_id=run_id,
+                thread_id=session.thread,
+                started_by=self.person.name,
+            )
+            if isinstance(begun, HostRefusal):
+                raise RequestError.internal_error({"details": begun.text, "why": begun.why})
+            hosted = await self.host.run(run_id)
+            left = await self._followed(session, run_id, begin_of(hosted.run, text))
+        return stop_reason(left.run)
+
+    async def cancel(self, session_id: str, **kwargs: Any) -> None:
+        """End the turn."""
+        session = self._session(session_id)
+        if session.run_id:
+            await self.host.send(session.run_id, CancelRequested("the user wants it no more"))
+
+    def _opened(self, session_id: str, cwd: str) -> Session:
+        thread = self.thread_of(self.person, session_id) if is_name(session_id) else None
+        if thread is None:
+            raise RequestError.resource_not_found(None)
+        files = self._able[0].fs if self._able else None
+        can_read = files is not None and files.read_text_file is True
+        can_write = files is not None and files.write_text_file is True
+        made = Session(session_id, thread, cwd, self._line[0], can_read, can_write)
+        return self._sessions.setdefault(session_id, made)
+
+    def _session(self, session_id: str) -> Session:
+        if session_id not in self._sessions:
+            raise RequestError.invalid_params({"details": "there is no such session"})
+        return self._sessions[session_id]
+
+    async def _last(self, session: Session) -> HostedRun | None:
+        """The last run of the thread."""
+        runs = await self.host.runs(agent=self.agent, thread_id=session.thread, limit=1)
+        return await self.host.run(runs[0].run_id) if runs else None
+
+    async def _taken_up(self, session: Session, last: HostedRun) -> None:
+        """What a session that was loaded still waits for."""
+        with suppress(ConnectionError, DetentError):  # it is as it was, and the next prompt says so
+            await self._followed(session, last.run.id, len(last.run.messages))
+
+    async def _followed(self, session: Session, run_id: str, begin: int) -> HostedRun:
+        """Tell what comes of a run and ask what it asks, until it has ended or nobody answers."""
+        telling = Telling(run_id)
+        async with self._at_work(session, run_id):
+            while True:
+                left = await self._told(session, telling, run_id, begin)
+                if left.run.outcome is not None:
+                    return left
+                if not await self._asked(session, left.pending, telling):
+                    await session.client.session_update(session.id, telling.says(WAITS))  # type: ignore[arg-type]  # one of the updates
+                    return left
+                telling.begin_again()
+
+    async def _told(self, session: Session, telling: Telling, run_id: str, begin: int) -> HostedRun:
+        async with aclosing(follow(self.host, run_id, begin)) as coming:
+            async for one in coming:
+                for update in telling.updates(one):
+                    await session.client.session_update(session.id, update)  # type: ignore[arg-type]  # one of the updates
+                if isinstance(one, Left):
+                    return one.hosted
+        return await self.host.run(run_id)
+
+    @asynccontextmanager
+    async def _at_work(self, session: Session, run_id: str) -> AsyncGenerator[None]:
+        session.run_id = run_id
+        EDITORS.opened(run_id, session)
+        try:
+            yield
+        finally:
+            session.run_id = ""
+            EDITORS.closed(run_id)
+
+    async def _asked(
+        self, session: Session, calls: Sequence[PendingCall], telling: Telling
+    ) -> bool:
+        """Ask the user about each call; whether something was decided, by them or elsewhere."""
+        for call in calls:
+            asking = asyncio.create_task(self._answer(session, call, telling))
+            elsewhere = asyncio.create_task(self._decided_elsewhere(call))
+            try:
+                await asyncio.wait([asking, elsewhere], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (asking, elsewhere):
+                    if not task.done():
+                        task.cancel()
+                await asyncio.wait([asking, elsewhere])
+            if not asking.cancelled() and not asking.result():
+                return False
+        return True
+
+    async def _answer(self, session: Session, call: PendingCall, telling: Telling) -> bool:
+        """Whether the user has said yes or no, and the host has heard it."""
+        options = options_of(call)
+        listed = [option for option, _ in options.values()]
+        name = telling.name(call.call_id)
+        try:
+            said = await session.client.request_permission(session.id, asked_of(call, name), listed)
+        except (RequestError, ValidationError):
+            return False
+        if not isinstance(said.outcome, AllowedOutcome) or said.outcome.option_id not in options:
+            return False
+        _, says = options[said.outcome.option_id]
+        decision = evolve(
+            decision_of(call, says, self.person.name), credential=self.person.credential
+        )
+        sent = await self.host.send(call.run_id, decision)
+        return not isinstance(sent, HostRefusal) or sent.why in ("repeated", "outdated", "ended")
+
+    async def _decided_elsewhere(self, call: PendingCall) -> None:
+        """Return once the question waits no more."""
+        length = (await self.host.run(call.run_id)).listed.length
+        async with aclosing(self.host.watch(call.run_id, length - 1)) as watched:
+            while any(one.digest == call.digest for one in (await self._run(call)).pending):
+                if await anext(watched, None) is None:
+                    return
+
+    async def _run(self, call: PendingCall) -> HostedRun:
+        return await self.host.run(call.run_id)

@@ -1,0 +1,186 @@
+"""A run in words of ACP: https://agentclientprotocol.com. Needs the extra ``detent[acp]``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from acp import RequestError
+from acp.helpers import (
+    start_tool_call,
+    text_block,
+    tool_content,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_tool_call,
+    update_user_message_text,
+)
+from acp.schema import PermissionOption, StopReason, ToolCallStatus, ToolCallUpdate
+from pydantic import BaseModel
+
+from detent.adapters.faces.following import Followed, Spoken
+from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.run.approval import SCOPES
+from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
+from detent.core.run.run import Run
+from detent.core.tools.masking import masked
+
+REASONS: Mapping[str, StopReason] = {
+    "length": "max_tokens",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+"""Why a client is told that a turn is over, where it is not "end_turn"."""
+
+
+def sound(text: str) -> str:
+    """What a model has written may be no text that can be encoded."""
+    return text.encode(errors="replace").decode()
+
+
+def said_in(prompt: Sequence[Any]) -> str:
+    """What a user says. Raises RequestError where it is no text and no link."""
+    texts: list[str] = []
+    for block in prompt:
+        match block.type:
+            case "text":
+                texts.append(block.text)
+            case "resource_link":
+                texts.append(f"[{block.name}]({block.uri})")
+            case kind:
+                raise RequestError.invalid_params({"details": f"{kind} cannot be read, only texts"})
+    if not any(texts):
+        raise RequestError.invalid_params({"details": "a prompt needs a text"})
+    return sound("\n".join(texts))
+
+
+def _plain(value: object) -> Any:
+    """As JSON that can be sent: half characters stand as their escapes."""
+    return json.loads(sound(json.dumps(value, default=repr, ensure_ascii=False)))
+
+
+class Telling:
+    """Makes updates of what comes of a run; what is told again is told once.
+
+    Args:
+        key: what the ids of calls begin with: other ones for each turn.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key, self._count = key, 0
+        self._names: dict[str | None, str] = {}
+        self._told, self._now = set[object](), set[object]()
+
+    def begin_again(self) -> None:
+        """What comes from here on may have been told."""
+        self._told |= self._now
+
+    def updates(self, followed: Followed) -> Iterator[BaseModel]:
+        """The updates of what has come."""
+        match followed:
+            case Spoken(message, text):
+                if self._is_new(("text", message.partition(".")[0])):
+                    tell = update_agent_thought_text if followed.is_thought else _message
+                    yield tell(sound(text))
+            case ToolCall():
+                if self._is_new(("call", followed.id)):
+                    yield self._started(followed)
+            case ToolCallResult():
+                if self._is_new(("result", followed.origin.id)):
+                    yield self._ended(followed)
+            case _:
+                pass
+
+    def _is_new(self, what: object) -> bool:
+        self._now.add(what)
+        return what not in self._told
+
+    def says(self, text: str) -> BaseModel:
+        """A sentence of the face's own."""
+        return update_agent_message_text(text)
+
+    def name(self, call_id: str | None) -> str:
+        """What a call of the run is called here."""
+        return self._names.get(call_id, f"{self._key}-{call_id}")
+
+    def _started(self, call: ToolCall) -> BaseModel:
+        self._count += 1
+        self._names[call.id] = f"{self._key}-{self._count}"
+        given = _plain(masked(call.arguments, call.secret))
+        title = sound(call.tool_name)
+        return start_tool_call(self.name(call.id), title, status="pending", raw_input=given)
+
+    def _ended(self, result: ToolCallResult) -> BaseModel:
+        said = tool_content(text_block(sound(result.text)))
+        status: ToolCallStatus = "failed" if result.error else "completed"
+        return update_tool_call(self.name(result.origin.id), status=status, content=[said])
+
+    def replayed(self, messages: Sequence[ChatMessage]) -> Iterator[BaseModel]:
+        """What was said and done before."""
+        for place, one in enumerate(messages):
+            if one.role is ChatRole.USER and one.text:
+                yield update_user_message_text(sound(one.text))
+            if one.role is ChatRole.ASSISTANT and one.text:
+                yield from self.updates(Spoken(f"{place}", one.text))
+            for call in one.tool_calls:
+                yield self._started(call)
+            for result in one.tool_call_results:
+                yield self._ended(result)
+
+
+_message = update_agent_message_text
+
+
+def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
+    """The call that a question is about, with all that would run."""
+    plain = call.to_dict()
+    why = "\n".join(filter(None, (call.description, call.reason, call.changed)))
+    return ToolCallUpdate(
+        tool_call_id=name,
+        title=sound(f"{call.tool_name} {json.dumps(plain['arguments'], default=repr)}"),
+        status="pending",
+        raw_input=_plain(plain["arguments"]),
+        content=[tool_content(text_block(sound(why)))] if why else None,
+        field_meta={"detent": {"digest": call.digest, "question": _plain(plain)}},
+    )
+
+
+def options_of(call: PendingCall) -> Mapping[str, tuple[PermissionOption, Mapping[str, Any]]]:
+    """The answers that a question takes, by their ids, each with what it says of a decision."""
+    allow, always = f"allow {call.digest}", f"always {call.digest}"
+    found: dict[str, tuple[PermissionOption, Mapping[str, Any]]] = {}
+    if call.answers.confirm:
+        once = PermissionOption(option_id=allow, name="Allow", kind="allow_once")
+        found[allow] = once, {}
+        if SCOPES.index(call.answers.remember) >= SCOPES.index("arguments"):
+            text = "Always allow exactly this"
+            same = PermissionOption(option_id=always, name=text, kind="allow_always")
+            found[always] = same, {"remember": "arguments"}
+    no = f"reject {call.digest}"
+    found[no] = PermissionOption(option_id=no, name="Reject", kind="reject_once"), {"no": True}
+    return found
+
+
+def decision_of(call: PendingCall, says: Mapping[str, Any], by: str) -> ToolExecutionDecision:
+    """The decision that an answer is."""
+    if says.get("no"):
+        return call.reject(by=by)
+    return call.confirm(by=by, remember=says.get("remember", "call"))
+
+
+def stop_reason(run: Run[Any]) -> StopReason:
+    """Why a turn is over. Raises RequestError where the run has failed."""
+    match run.outcome:
+        case Finished(exit_reason=reason):
+            return REASONS.get(reason, "end_turn")
+        case Exhausted():
+            return "max_turn_requests"
+        case Cancelled():
+            return "cancelled"
+        case Failed(failure):
+            cause = getattr(failure, "cause", "tool_failure")
+            raise RequestError.internal_error({"details": f"the run has failed: {cause}"})
+        case None:
+            return "end_turn"
