@@ -47,7 +47,7 @@ def acp(app: str, journal: str | None, *, agent: str | None) -> None:
 
 async def _served(host: LocalHost, agent: str) -> None:
     """Until the editor closes its end."""
-    from detent.adapters.faces.acp_stdio import run_acp
+    from detent.adapters.faces.acp.stdio import run_acp
 
     async with host:
         await run_acp(host, agent)

@@ -24,6 +24,7 @@ def reference() -> str:
         parts += [f"## {name}", _help(command, f"detent runs {name}")]
     parts += [SERVE.strip(), _help(main.commands["serve"], "detent serve")]
     parts += [MCP.strip(), _help(main.commands["mcp"], "detent mcp")]
+    parts += [ACP.strip(), _help(main.commands["acp"], "detent acp")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -47,6 +48,14 @@ MCP = """
 
 Agents as tools for clients. How it is used is told in
 [Use tools of an MCP server](../how-to/mcp.md).
+"""
+
+
+ACP = """
+# detent acp
+
+An agent for an editor. How it is used is told in
+[Put an agent into an editor: ACP](../how-to/acp.md).
 """
 
 

@@ -13,7 +13,7 @@ from a2a.server.tasks import BasePushNotificationSender, PushNotificationConfigS
 from a2a.types import TaskPushNotificationConfig, TaskState
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
-from detent.adapters.faces.a2a_words import Place, task_of
+from detent.adapters.faces.a2a.words import Place, task_of
 from detent.adapters.faces.following import begin_of
 from detent.core.errors import DetentError
 from detent.ports.hosting import Host

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from attrs import field
 
-from detent.adapters.faces.a2a_faults import require_a2a
+from detent.adapters.faces.a2a.faults import require_a2a
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey, OnUnknown
 from detent.core.tools.signature import ToolFunction
 from detent.core.tools.tool import Tool
@@ -19,7 +19,7 @@ from detent.ports.confirmation import ConfirmationUI
 if TYPE_CHECKING:
     import httpx
 
-    from detent.adapters.faces.a2a_calls import Line
+    from detent.adapters.faces.a2a.calls import Line
 
 TASK = "What is to be done, in words."
 LOOK = "The id of a task that has not ended, to hear how it is; leave `task` out then."
@@ -70,7 +70,7 @@ class A2AAgentTool(Tool):
         client: Callable[[], httpx.AsyncClient] | None = None,
     ) -> None:
         require_a2a("A2AAgentTool")
-        from detent.adapters.faces.a2a_calls import Line
+        from detent.adapters.faces.a2a.calls import Line
 
         where = urlsplit(url)
         shown = (

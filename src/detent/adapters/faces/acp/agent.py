@@ -29,8 +29,8 @@ from acp.schema import (
 from attrs import define, evolve, field, frozen
 from pydantic import ValidationError
 
-from detent.adapters.faces.acp_files import EDITORS, NoEditorError
-from detent.adapters.faces.acp_words import (
+from detent.adapters.faces.acp.files import EDITORS, NoEditorError
+from detent.adapters.faces.acp.words import (
     Telling,
     asked_of,
     decision_of,

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from detent.adapters.faces.a2a_faults import require_a2a
+from detent.adapters.faces.a2a.faults import require_a2a
 from detent.adapters.faces.entrance import (
     Entrance,
     ThreadOf,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
     from a2a.server.tasks import PushNotificationConfigStore
 
-    from detent.adapters.faces.a2a_push import Pushing
+    from detent.adapters.faces.a2a.push import Pushing
 
 CARD = "/.well-known/agent-card.json"
 
@@ -72,7 +72,7 @@ def a2a_app(
     if push is not None:
         from a2a.utils.push_url_validator import validate_push_notification_url
 
-        from detent.adapters.faces.a2a_push import Pushing
+        from detent.adapters.faces.a2a.push import Pushing
 
         pushing = Pushing(push, push_to or validate_push_notification_url)
     entrance = Entrance(sign_in, thread_of)
@@ -98,7 +98,7 @@ class _Face:
     async def card(self, request: Request) -> Response:
         from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 
-        from detent.adapters.faces.a2a_words import card_of
+        from detent.adapters.faces.a2a.words import card_of
 
         try:
             if self.entrance.sign_in is None:
@@ -135,7 +135,7 @@ class _Face:
             from a2a.server.routes.common import ServerCallContextBuilder
             from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 
-            from detent.adapters.faces.a2a_tasks import Caller, Tasks
+            from detent.adapters.faces.a2a.tasks import Caller, Tasks
 
             class Contexts(ServerCallContextBuilder):
                 def build(self, request: Request) -> ServerCallContext:

@@ -35,7 +35,7 @@ from detent import (
     SQLiteJournal,
     ToolCall,
 )
-from detent.adapters.faces.acp_stdio import Lines
+from detent.adapters.faces.acp.stdio import Lines
 from detent.faces import editor_files, run_acp
 from detent.hosts import Host, LocalHost
 from detent.testing import Pieces

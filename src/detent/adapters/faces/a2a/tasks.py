@@ -41,7 +41,7 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from attrs import frozen
 
-from detent.adapters.faces.a2a_words import (
+from detent.adapters.faces.a2a.words import (
     Place,
     Telling,
     is_over,
@@ -60,7 +60,7 @@ from detent.ports.hosting import Host, HostedRun, HostRefusal, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
 
 if TYPE_CHECKING:
-    from detent.adapters.faces.a2a_push import Pushing
+    from detent.adapters.faces.a2a.push import Pushing
 
 LISTED_MAX = 1000
 """How many tasks of one context are listed."""

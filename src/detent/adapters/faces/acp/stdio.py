@@ -52,7 +52,7 @@ async def run_acp(
         raise ImportError("run_acp needs ACP's SDK; install it with: pip install 'detent[acp]'")
     from acp.agent.connection import AgentSideConnection
 
-    from detent.adapters.faces.acp_agent import EditorAgent
+    from detent.adapters.faces.acp.agent import EditorAgent
 
     serving = EditorAgent(host, agent, person or Person(getuser()), thread_of)
     way = transport or await _stdio()

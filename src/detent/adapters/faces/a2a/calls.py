@@ -30,7 +30,7 @@ from attrs import frozen
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.struct_pb2 import Value
 
-from detent.adapters.faces.a2a_faults import A2AAgentError
+from detent.adapters.faces.a2a.faults import A2AAgentError
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
 

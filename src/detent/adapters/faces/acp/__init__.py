@@ -1,0 +1,1 @@
+"""ACP: an agent in an editor."""
