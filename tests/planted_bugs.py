@@ -297,7 +297,7 @@ BUGS = (
         "what a policy denies is asked about",
         Edit(
             "core/machine/questions.py",
-            'return denied(spec, run, slot, "policy", reason or wording.FORBIDDEN, event.at)',
+            'return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)',
             "ask = Ask(reason)",
         ),
     ),
