@@ -116,8 +116,8 @@ BUGS = (
         "a call of unknown outcome is run again though its tool does not say so",
         Edit(
             "core/machine/recovery.py",
-            'case "rerun":',
-            'case "rerun" | "ask":',
+            'case "rerun" if',
+            'case "rerun" | "ask" if',
         ),
     ),
     Bug(
@@ -217,6 +217,88 @@ BUGS = (
             "core/machine/step.py",
             "run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)",
             "run = evolve(run, usage=run.usage + usage + usage, cost=run.cost + cost + cost)",
+        ),
+    ),
+    Bug(
+        "what an agent inside has used counts once more when it ends",
+        Edit(
+            "core/machine/step.py",
+            "    if limit is None:\n        return move_slot(",
+            "    if after.outcome is not None:\n"
+            "        run = evolve(run, usage=run.usage + after.usage, cost=run.cost + after.cost)\n"
+            "    if limit is None:\n        return move_slot(",
+        ),
+    ),
+    Bug(
+        "a yes to all calls of a tool counts for another tool",
+        Edit(
+            "core/run/approval.py",
+            'lacks = {"arguments"} if',
+            'lacks = {"arguments", "tool"} if',
+        ),
+    ),
+    Bug(
+        "a yes to equal calls of a tool counts for other arguments",
+        Edit(
+            "core/run/approval.py",
+            'if self.scope == "tool" else',
+            'if self.scope != "call" else',
+        ),
+    ),
+    Bug(
+        "a fork carries along what was confirmed for further calls",
+        Edit(
+            "core/machine/recovery.py",
+            "return _with_slots(evolve(run, grants=()), slots)",
+            "return _with_slots(run, slots)",
+        ),
+    ),
+    Bug(
+        "a fork carries along what was confirmed for a call",
+        Edit(
+            "core/machine/recovery.py",
+            "return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot",
+            "return slot",
+        ),
+    ),
+    Bug(
+        "a yes that comes too late counts",
+        Edit(
+            "core/machine/calls.py",
+            "if is_late(event.decision, event.at, status.expires_at):",
+            "if is_late(event.decision, event.at, None):",
+        ),
+    ),
+    Bug(
+        "a yes counts for a call that begins too late",
+        Edit(
+            "core/machine/step.py",
+            "and is_past(clear.expires_at, event.at):",
+            "and is_past(None, event.at):",
+        ),
+    ),
+    Bug(
+        "a yes to further calls that is taken back goes on counting",
+        Edit(
+            "core/machine/step.py",
+            "if grant.ref != event.ref)",
+            "if grant.ref)",
+        ),
+    ),
+    Bug(
+        "a yes to further calls has no end",
+        Edit(
+            "core/run/approval.py",
+            "return differs <= lacks and not is_past(self.expires_at, at)",
+            "return differs <= lacks",
+        ),
+    ),
+    Bug(
+        "what a policy denies is asked about",
+        Edit(
+            "core/machine/questions.py",
+            'return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)',
+            "ask = Ask(reason)",
         ),
     ),
     Bug(

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Coroutine
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from detent import ChatMessage, State, Tool, ToolCall
-from detent.approvals import Allow, Ask, judge
+from detent import (
+    ChatMessage,
+    SecretParameter,
+    State,
+    Tool,
+    ToolCall,
+    create_tool_from_function,
+)
+from detent.approvals import Allow, Ask, Deny, judge
 from detent.core.tools.tool import by_name
 from detent.machine import (
     AgentSpec,
@@ -26,16 +34,18 @@ from detent.machine import (
 from detent.models import ChatReply
 
 REF = CallRef(1, 0)
+CALL = ToolCall("pay", {"n": 1}, "a")
+PAY = Tool("pay", "", {"type": "object"}, print)
 
 
-def asked(policy: Any) -> Judge:
+def asked(policy: Any, call: ToolCall = CALL, tool: Tool = PAY) -> Judge:
     """The effect of a call that `policy` guards."""
     spec = AgentSpec(
         State({}),
-        by_name([Tool("pay", "", {"type": "object"}, print)]),
+        by_name([tool]),
         policies=FrozenDict({"pay": policy}),
     )
-    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"n": 1}, "a")]))
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
     (effect,) = due(spec, step(spec, start(spec, [], run_id="r"), ModelReplied(1, 1, reply)))
     assert isinstance(effect, Judge)
     return effect
@@ -105,3 +115,73 @@ def test_the_event_is_what_the_run_waits_for() -> None:
 
     assert isinstance(event, Judged)
     assert effect.key == EffectKey("judge", 1, 0, 1)
+
+
+def pay(n: int, pin: Annotated[str, SecretParameter]) -> int:
+    """Pay."""
+    raise AssertionError("no tool is run")
+
+
+CARD = create_tool_from_function(pay)
+SECRET = ToolCall("pay", {"n": 1, "pin": "1234-5678"}, "a")
+
+
+def quoting(call: ToolCall, *asked: object) -> Ask:
+    """Ask, and tell why with what is secret."""
+    return Ask(f"the pin is {call.arguments['pin']}")
+
+
+def denying(call: ToolCall, *asked: object) -> Deny:
+    """Deny, likewise."""
+    return Deny(f"not with {call.arguments['pin']}")
+
+
+def stumbling(call: ToolCall, *asked: object) -> Allow:
+    """Fail, likewise."""
+    raise ValueError(call.arguments["pin"])
+
+
+@pytest.mark.parametrize("colour", [lambda policy: policy, later], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (quoting, "the pin is <pin>"),
+        (denying, "not with <pin>"),
+        (stumbling, "the policy failed: ValueError: <pin>"),
+    ],
+    ids=["asks", "denies", "fails"],
+)
+def test_what_is_secret_is_in_no_reason(colour: Any, policy: Any, reason: str) -> None:
+    """Neither in what people are shown, nor in the event that is stored."""
+    came = judge(asked(colour(policy), SECRET, CARD))
+    event = asyncio.run(came) if isinstance(came, Coroutine) else came
+
+    assert isinstance(event.verdict, Ask | Deny)
+    assert event.verdict.reason == reason
+
+
+class Watched(str):
+    """A text that knows which thread has looked into it."""
+
+    __slots__ = ()
+    seen: ClassVar[list[int]] = []
+
+    def __contains__(self, part: str) -> bool:  # type: ignore[override]  # as a text has it
+        self.seen.append(threading.get_ident())
+        return super().__contains__(part)
+
+
+def test_no_event_loop_waits_for_secrets_to_be_found() -> None:
+    """They are looked for in a thread: a policy's reason may be long."""
+    Watched.seen.clear()
+
+    async def verdict(*asked: object) -> Ask:
+        return Ask(Watched("the pin is 1234-5678"))
+
+    came = judge(asked(verdict, SECRET, CARD))
+    assert isinstance(came, Coroutine)
+    event = asyncio.run(came)
+
+    assert event.verdict == Ask("the pin is <pin>")
+    assert Watched.seen
+    assert threading.get_ident() not in Watched.seen

@@ -309,7 +309,7 @@ class Assembly(Generic[S]):
             record=recorder,
             missed=None if recorder is None else recorder.missed,
             hooks=self.hooks,
-            inner_hooks=_inner_hooks(spec) if spec.agents else None,
+            inner_hooks=inner_hooks_of(spec) if spec.agents else None,
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
@@ -375,12 +375,12 @@ def _with_inner(rules: Rules, spec: AgentSpec[Any]) -> Rules:
     return evolve(rules, inner=inner)
 
 
-def _inner_hooks(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]]:
+def inner_hooks_of(spec: AgentSpec[Any]) -> dict[tuple[str, ...], Sequence[Hook]]:
     """The hooks of the agents among its tools, by their names from the outermost."""
     found: dict[tuple[str, ...], Sequence[Hook]] = {}
     for tool in spec.tools.values():
         if isinstance(tool, AssembledTool):
-            deeper = _inner_hooks(tool.assembly.spec).items()
+            deeper = inner_hooks_of(tool.assembly.spec).items()
             found |= {(tool.name,): tool.assembly.hooks}
             found |= {(tool.name, *names): hooks for names, hooks in deeper}
     return {names: hooks for names, hooks in found.items() if hooks}

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from attrs import evolve
+
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
 from detent.core.run.events import Judged
+from detent.core.tools.redaction import without_secrets
 
 
 def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
     """What the policy says of the call; a coroutine, where the policy is asynchronous.
 
     A policy that fails, or says something else than a verdict, lets no call pass: a human is asked.
+    What of the call is secret is taken out of the reason, as the event is written down: a coroutine
+    does that in a thread.
     """
     try:
         verdict = effect.policy(effect.call, effect.tool, effect.run)
@@ -25,14 +32,19 @@ def judge(effect: Judge) -> Judged | Coroutine[Any, Any, Judged]:
 
 async def _awaited(effect: Judge, verdict: Awaitable[Verdict]) -> Judged:
     try:
-        return _judged(effect, await verdict)
+        said: partial[Judged] = partial(_judged, effect, await verdict)
     except Exception as error:  # noqa: BLE001 - it is in the question that a human is asked
-        return _failed(effect, error)
+        said = partial(_failed, effect, error)
+    # to look for secrets takes as long as the policy's text, and theirs, are
+    return await in_a_thread(said) if effect.tool.masked else said()
 
 
 def _judged(effect: Judge, verdict: object) -> Judged:
     if not isinstance(verdict, Allow | Ask | Deny):
         verdict = Ask(f"the policy said {verdict!r:.100}, which is no verdict")
+    if not isinstance(verdict, Allow):
+        reason = without_secrets(verdict.reason, effect.call.arguments, effect.tool.masked)
+        verdict = verdict if reason == verdict.reason else evolve(verdict, reason=reason)
     return Judged(effect.ref, verdict, binding=effect.binding)
 
 

@@ -49,21 +49,20 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.invocation import check_arguments
 from detent.core.tools.masking import masked
-from detent.core.tools.redaction import without_secrets
 from detent.core.tools.result import text_of
 from detent.core.tools.wording import Wording
 
 
 def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Run[Any]:
     """The run as a policy has said of a call: it may run, may not, or a human must decide."""
-    tool, before = spec.tools[slot.call.tool_name], slot.status
+    before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
-    now = event.binding or binding_of(run, slot.call, tool)
+    now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
     asked = before if isinstance(before, AwaitingDecision) else AwaitingDecision("")
     attempt = attempt_in(slot)
     match event.verdict:
         case Deny(reason):
-            return denied(spec, run, slot, "policy", reason or wording.FORBIDDEN, event.at)
+            return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
         case Allow() if not asked.after:
             return with_slot(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
@@ -79,8 +78,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
     change = change_in(run, slot, now)
     question = posed(slot, ask, now, attempt, event.at, (asked.after, asked.trouble), change)
-    why = without_secrets(question.reason, slot.call.arguments, tool.masked)
-    return with_slot(run, moved(slot, attrs.evolve(question, reason=why)))
+    return with_slot(run, moved(slot, question))
 
 
 def _lets_begin(clear: Clearance, now: Binding, ask: Ask, at: float | None) -> bool:
@@ -127,25 +125,22 @@ def with_slot(run: Run[Any], slot: Slot) -> Run[Any]:
     return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
 
 
-def denied(  # noqa: PLR0917 - what a record of it says
-    spec: AgentSpec[Any], run: Run[Any], slot: Slot, by: str, reason: str, at: float | None
-) -> Run[Any]:
+def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
     """The run in which a policy refuses a call, or the time that humans had to decide about it."""
-    tool, status = spec.tools[slot.call.tool_name], slot.status
-    reason = without_secrets(reason, slot.call.arguments, tool.masked)
+    name, status = slot.call.tool_name, slot.status
     record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_slot(run, moved(slot, Refused(say(tool.name, reason))))
+    return with_slot(run, moved(slot, Refused(say(name, reason))))
 
 
-def expired(spec: AgentSpec[Any], run: Run[Any], at: float | None) -> Run[Any]:
+def expired(run: Run[Any], at: float | None) -> Run[Any]:
     """The run in which each question that nobody answered in time is answered with no."""
     for slot in run.slots:
         until = slot.status.expires_at if isinstance(slot.status, AwaitingDecision) else None
         if at is not None and until is not None and until <= at:
-            run = denied(spec, run, slot, "expiry", wording.NOBODY_DECIDED, at)
+            run = denied(run, slot, "expiry", wording.NOBODY_DECIDED, at)
     return run
 
 

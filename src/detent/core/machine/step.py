@@ -252,7 +252,7 @@ def _on_clock_ticked(spec: AgentSpec[S], run: Run[S], event: ClockTicked) -> Run
             return evolve(run, phase=Thinking(attempt))
         case _:
             slots = tuple(after_tick(spec, slot, event) for slot in run.slots)
-            return settled_turn(spec, expired(spec, with_slots(spec, run, slots), event.at))
+            return settled_turn(spec, expired(with_slots(spec, run, slots), event.at))
 
 
 def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | ToolLost) -> Run[S]:
@@ -271,7 +271,7 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     if isinstance(run.phase, Pausing):
         pause = pause_after(spec, run, run.phase, event)
         return run if pause == run.phase else evolve(run, phase=pause)
-    run = settled_turn(spec, expired(spec, run, event.at))
+    run = settled_turn(spec, expired(run, event.at))
     return with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
 
 

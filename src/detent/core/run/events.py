@@ -95,7 +95,8 @@ class Judged:
     """A policy said whether a call may run. It is only asked again if something else would run.
 
     `at` is the time, in seconds since 1970, where the question or a grant may expire. `binding` is
-    what the verdict is bound to; None is the call as it is in the run.
+    what the verdict is bound to; None is the call as it is in the run. RULE: whoever makes the
+    event has taken out of the reason what of the call is secret; `judge` does.
     """
 
     ref: CallRef

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from detent import NEVER_RAN, ChatMessage, Confirmed, Limits, Retries, State, Tool, ToolCall
-from detent.adapters.testing.simulation import call_invariants, invariants
+from detent.adapters.testing.simulation import approval_invariants, call_invariants, invariants
 from detent.adapters.testing.simulation.invariants import INVARIANTS
 from detent.adapters.testing.simulation.nested_runs import Invariant
 from detent.adapters.testing.simulation.trace import (
@@ -317,9 +317,9 @@ def test_what_a_human_changes_is_what_may_run() -> None:
     asked = effect_of(QUESTION, AskHuman, PAID)
     seen = Said(evolve(asked, call=evolve(asked.call, arguments={"n": 99})), Confirmed())
 
-    assert faults(call_invariants.nothing_guarded_runs_unapproved, [HEARD, seen, PAYS])
+    assert faults(approval_invariants.nothing_guarded_runs_unapproved, [HEARD, seen, PAYS])
     assert not faults(
-        call_invariants.nothing_guarded_runs_unapproved, [HEARD, Said(asked, Confirmed()), PAYS]
+        approval_invariants.nothing_guarded_runs_unapproved, [HEARD, Said(asked, Confirmed()), PAYS]
     )
 
 
@@ -342,7 +342,7 @@ def test_a_yes_from_before_a_crash_is_none_after_it() -> None:
     trace: list[Happening] = [HEARD, Said(asked, Confirmed()), PAYS]
     trace += [change(running, QUESTION), PAYS]
 
-    assert len(faults(call_invariants.nothing_guarded_runs_unapproved, trace)) == 1
+    assert len(faults(approval_invariants.nothing_guarded_runs_unapproved, trace)) == 1
 
 
 def test_a_run_may_wait_for_a_human() -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import field, fields, frozen
 
+from detent.adapters.agent.assembly import inner_hooks_of
+from detent.adapters.testing.proofs.functions import behind, called_by
 from detent.adapters.testing.proofs.properties import Property, Violation
 from detent.adapters.testing.proofs.transitions import NOW, USAGE, Small
 from detent.adapters.testing.simulation.diagram import Edge, edges_between
@@ -21,6 +23,7 @@ from detent.adapters.testing.simulation.nested_runs import slots_in
 from detent.adapters.testing.simulation.scenarios import Scenario
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
+from detent.core.control.hooks import Hook
 from detent.core.machine.delegation import agents_in
 from detent.core.machine.step import start, step
 from detent.core.run.events import CancelRequested, Event, Resumed
@@ -92,8 +95,11 @@ def check(
     forge it. At every point the process may die, but for a call that it has died in already and a
     human has had begun anew, and the run be cancelled. No tool is run.
 
+    Hooks stand where they stand in a run, those of agents inside as well; a spec has none.
+
     Args:
-        agent: an agent, or its spec. Its policies must be functions of what they are given.
+        agent: an agent, or its spec. Its policies and hooks must be functions of what they are
+            given.
         claims: what is to be proved.
         turns: runs are followed up to this turn; so are those of agents inside them.
         calls: how many calls the model makes at once, at most.
@@ -109,14 +115,16 @@ def check(
         TypeError: what is claimed is no `Property`.
         ValueError: a tool is named that there is not, or that never runs, or arguments do not fit,
             or nothing can be called or begun: the claim would hold because nothing happens. Or a
-            claim leaves another name out of the function that it speaks of.
+            claim leaves out another name of the function that it speaks of, or a tool whose
+            function calls that by itself. Or hooks change a call again and again.
+        HookError: a hook has failed.
     """
     spec = spec_of(agent)
     _require_sense(spec, claims, arguments or {}, results or {})
     _require_all_names(spec, claims)
     if calls < 1:
         raise ValueError(f"calls={calls}: a model that calls no tool proves nothing; say 1 or more")
-    small = Small(spec, calls, arguments or {}, results or {}, usage)
+    small = Small(spec, calls, arguments or {}, results or {}, usage, _hooks_of(agent, spec))
     begun = start(spec, messages, run_id="run", at=NOW)
     if begun.outcome is not None:
         raise ValueError(
@@ -148,16 +156,31 @@ def _require_sense(
 
 
 def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None:
-    """Refuse a claim about a function by one of its names: by another it does the same."""
+    """Refuse a claim about a function by one of its ways: by another it does the same."""
     tools = [tool for one in (spec, *agents_in(spec).values()) for tool in one.tools.values()]
     for claim in claims:
-        meant = [tool.function for tool in tools if tool.name in claim.tools]
-        names = {tool.name for tool in tools if tool.function in meant}
-        if left_out := names - {name for other in claims for name in other.tools}:
+        meant = [behind(tool.function) for tool in tools if tool.name in claim.tools]
+        told = {name for other in claims for name in other.tools}
+        names = {tool.name for tool in tools if behind(tool.function) in meant}
+        if left_out := names - told:
             raise ValueError(
                 f"{claim.name} is about a function that is also called {sorted(left_out)}; claim "
                 "the same of that, or give it a function of its own"
             )
+        callers = {tool.name for tool in tools if any(one in meant for one in called_by(tool))}
+        if left_out := callers - told:
+            raise ValueError(
+                f"{claim.name} is about a function that {sorted(left_out)} calls by itself, where "
+                "no policy is asked; claim the same of that"
+            )
+
+
+def _hooks_of(
+    agent: Agent[Any] | AgentSpec[Any], spec: AgentSpec[Any]
+) -> dict[tuple[str, ...], Sequence[Hook]]:
+    """The hooks of an agent, at (), and of the agents inside, by their names."""
+    own = () if isinstance(agent, AgentSpec) else agent.assembly.hooks
+    return {(): own, **inner_hooks_of(spec)}
 
 
 @frozen(eq=False)
@@ -229,7 +252,8 @@ class _Search:
     def _onward(self, here: Key) -> Iterator[Key]:
         """The runs that are reached from one, and were not reached before."""
         visit = self._seen[here]
-        if visit.run.outcome is not None or _deepest_turn(visit.run) > self._turns:
+        is_over = visit.run.outcome is not None and not self._small.is_sent_back(visit.run)
+        if is_over or _deepest_turn(visit.run) > self._turns:
             self._ends.append(here)
             self._cut += visit.run.outcome is None
             return

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from detent.adapters.testing.simulation.nested_runs import slots_in
+from detent.core.chat.messages import ToolCall
 from detent.core.machine.delegation import runs_in
 from detent.core.run.approval import Confirmed, Modified
 from detent.core.run.events import Event, HappenedInside, HumanDecided
@@ -15,6 +16,8 @@ from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Running
 
 _Place: TypeAlias = tuple[Path, CallRef]
+_Approved: TypeAlias = frozenset[tuple[_Place, ToolCall]]
+"""The calls that may run, as they were when somebody said yes."""
 
 
 @frozen
@@ -61,19 +64,22 @@ def never_runs_unapproved(tool: str) -> Property:
     """No call of the tool begins without a human's yes to this very call, in any agent inside."""
 
     def judge(
-        memory: frozenset[_Place] | None, before: Run[Any], event: Event, after: Run[Any]
-    ) -> frozenset[_Place] | Violation:
-        approved = memory or frozenset()
+        memory: _Approved | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> _Approved | Violation:
+        approved = dict(memory or ())
         if after.turn != before.turn:
-            approved = frozenset()
+            approved = {}
         approved |= _approved(before, event)
         for path, slot in slots_in(after):
             if isinstance(slot.status, AwaitingDecision):
-                approved -= {(path, slot.ref)}
+                approved.pop((path, slot.ref), None)
             runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
-            if runs and (path, slot.ref) not in approved:
-                return Violation(f"{tool} runs for call {slot.ref}, and nobody has approved that")
-        return approved
+            if runs and approved.get((path, slot.ref)) != slot.call:
+                return Violation(
+                    f"{tool} runs for call {slot.ref} with {dict(slot.call.arguments)}, and nobody "
+                    "has approved that"
+                )
+        return frozenset(approved.items())
 
     return Property(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
 
@@ -122,17 +128,20 @@ def _is_to_ask(before: Run[Any], after: Run[Any]) -> bool:
     )
 
 
-def _approved(before: Run[Any], event: Event, path: Path = ()) -> frozenset[_Place]:
-    """The call to which an event says yes, if it answers the question that is open."""
+def _approved(before: Run[Any], event: Event, path: Path = ()) -> dict[_Place, ToolCall]:
+    """The call to which an event says yes, as it is to run, if it answers the open question."""
     match event:
-        case HumanDecided(ref, digest, Confirmed() | Modified()):
-            open_questions = {
-                (at, slot.ref): slot.status.digest
+        case HumanDecided(ref, digest, Confirmed() | Modified() as said):
+            open_calls = {
+                (at, slot.ref): slot.call
                 for at, slot in slots_in(before)
-                if isinstance(slot.status, AwaitingDecision)
+                if isinstance(slot.status, AwaitingDecision) and slot.status.digest == digest
             }
-            return frozenset([(path, ref)] if open_questions.get((path, ref)) == digest else [])
+            call = open_calls.get((path, ref))
+            if call is not None and isinstance(said, Modified):
+                call = evolve(call, arguments=said.arguments)
+            return {} if call is None else {(path, ref): call}
         case HappenedInside(ref, tool_name, inner):
             return _approved(before, inner, (*path, AgentRef(*ref, tool_name)))
         case _:
-            return frozenset()
+            return {}

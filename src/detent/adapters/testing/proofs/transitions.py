@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, get_args
 
 from attrs import evolve, field, frozen
 
@@ -18,11 +18,13 @@ from detent.adapters.testing.simulation.drawing import arguments_for, dice, draw
 from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, Usage
+from detent.core.control.hooks import Hook, ModelAnswer, ToolAnswer, incoming, outgoing, sent_back
 from detent.core.machine.delegation import nested_run, wrap_event
 from detent.core.machine.due import due
 from detent.core.run.approval import Answered, Confirmed, Modified, Rejected
 from detent.core.run.effects import AskHuman, AskModel, Effect, Judge, Reconcile, RunTool, WaitUntil
 from detent.core.run.events import (
+    CallRewritten,
     CancelRequested,
     ClockTicked,
     Event,
@@ -46,6 +48,8 @@ from detent.core.tools.tool import ToolSpec
 NOW = 0.0
 """It is always now, except when a time is waited for."""
 USAGE = Usage(100, 100)
+ANSWERS = (*get_args(ModelAnswer), *get_args(ToolAnswer))
+"""The events that hooks see on their way in."""
 FAILURES = (
     ModelFailure("server", "the model is away", retryable=True),
     ModelFailure("bad_request", "the model does not understand"),
@@ -62,7 +66,7 @@ class Small:
 
     `calls` is how many calls the model makes at once, at most. `arguments` and `results` have, by
     tool name, what each tool may be called with and what it may give. Each reply has the same
-    `usage`.
+    `usage`. `hooks` has those of the agent, at (), and of the agents inside, by their names.
     """
 
     spec: AgentSpec[Any] = field(repr=False)
@@ -70,12 +74,22 @@ class Small:
     arguments: Mapping[str, Sequence[Mapping[str, Any]]] = field(factory=dict)
     results: Mapping[str, Sequence[object]] = field(factory=dict)
     usage: Usage = USAGE
+    hooks: Mapping[tuple[str, ...], Sequence[Hook]] = field(factory=dict, repr=False)
 
     def events(self, run: Run[Any]) -> Iterator[Event]:
-        """All that can happen next."""
+        """All that can happen next.
+
+        Raises:
+            HookError: a hook has failed.
+            ValueError: a hook makes something else, each time, of what it has changed itself.
+        """
+        if (back := self._sent_back(run)) is not None:
+            yield back
+            return
         for effect in due(self.spec, run):
             agent = evolve(self, spec=agent_at(self.spec, effect.path))
-            for event in agent.outcomes(nested_run(run, effect.path), effect):
+            hooks = self.hooks.get(tuple(at.tool_name for at in effect.path), ())
+            for event in agent.hooked(hooks, nested_run(run, effect.path), effect):
                 yield wrap_event(effect.path, event)
         if run.outcome is not None:
             return
@@ -83,12 +97,33 @@ class Small:
         if all(self._may_be_cut_off(path, slot) for path, slot in slots_in(run)):
             yield Resumed("another process", NOW)
 
+    def is_sent_back(self, run: Run[Any]) -> bool:
+        """Whether a hook does not let the run end as it is about to."""
+        return self._sent_back(run) is not None
+
+    def _sent_back(self, run: Run[Any]) -> Event | None:
+        return sent_back(self.hooks.get((), ()), run)
+
     def _may_be_cut_off(self, path: Path, slot: Slot) -> bool:
         """Whether the process may die in a call: not again once a human has had it begun anew."""
         if not isinstance(slot.status, Running):
             return True
         agent = agent_at(self.spec, path)
         return slot.status.attempt <= agent.tools[slot.call.tool_name].retries.times + 1
+
+    def hooked(self, hooks: Sequence[Hook], run: Run[Any], effect: Effect) -> Iterator[Event]:
+        """All that can come of an effect, as the hooks around it let it out and in."""
+        is_begun = isinstance(effect, RunTool) and not isinstance(
+            run.slots[effect.ref.place].status, Ready
+        )
+        sent = effect if is_begun or not hooks else outgoing(hooks, effect, run)
+        if not isinstance(sent, Effect):
+            if isinstance(sent, CallRewritten) and isinstance(effect, RunTool):
+                _require_settled(hooks, effect, sent.call, run)
+            yield sent
+            return
+        for event in self.outcomes(run, sent):
+            yield incoming(hooks, sent, event, run) if isinstance(event, ANSWERS) else event
 
     def outcomes(self, run: Run[Any], effect: Effect) -> Iterator[Event]:
         """All that can come of an effect of this very run: a case for each kind."""
@@ -166,6 +201,18 @@ class Small:
             if isinstance(slot.status, AwaitingDecision) and slot.ref != ref:
                 yield HumanDecided(ref, slot.status.digest, Confirmed())
         yield HumanDecided(ref, "forged", Confirmed())
+
+
+def _require_settled(hooks: Sequence[Hook], effect: RunTool, call: ToolCall, run: Run[Any]) -> None:
+    """Refuse hooks that would change a call again and again: there is no end of such calls."""
+    again = outgoing(hooks, evolve(effect, call=call), run)
+    if not isinstance(again, CallRewritten):
+        return
+    first, then = dict(call.arguments), dict(again.call.arguments)
+    raise ValueError(
+        f"the hooks make {first} of a call of {call.tool_name!r}, and {then} of that: what they "
+        "have changed they must leave as it is"
+    )
 
 
 def _calling(turn: int, calls: Sequence[ToolCall]) -> ChatMessage:

@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import evolve
-
 from detent.adapters.testing.simulation.nested_runs import everywhere
 from detent.adapters.testing.simulation.trace import (
     Folded,
     Opened,
     Performed,
-    Said,
     Trace,
     Wrote,
     changes,
     slot_at,
 )
 from detent.core.chat.messages import ToolCall
-from detent.core.run.approval import Allow, Ask, Confirmed, Decision, Deny, Modified
-from detent.core.run.effects import AskHuman
-from detent.core.run.events import ClockTicked, HumanDecided, Judged, ToolRaised, ToolReturned
+from detent.core.run.approval import Allow, Ask, Deny
+from detent.core.run.events import ClockTicked, Judged, ToolRaised, ToolReturned
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
     BackingOff,
-    Delegated,
     Faulted,
     Ready,
     Refused,
@@ -132,7 +127,7 @@ def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[st
         match happening:
             case Wrote(entries) | Opened(_, entries):
                 stored.update(
-                    start for entry in entries for start in _starts(entry.data, entry.kind)
+                    start for entry in entries for start in starts(entry.data, entry.kind)
                 )
             case Performed(_, effect) if (effect.path, effect.ref, effect.attempt) not in stored:
                 yield f"attempt {effect.attempt} at call {effect.ref} ran, and nothing says so"
@@ -141,89 +136,27 @@ def an_intent_is_stored_first(spec: AgentSpec[Any], trace: Trace) -> Iterator[st
 
 
 @everywhere
-def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """A call about which a human must be asked runs only as that human has said, and once."""
-    asked: dict[CallRef, str] = {}
-    said: dict[CallRef, list[tuple[AskHuman, Decision]]] = {}
-    for happening in trace:
-        match happening:
-            case Folded(_, before, event, after):
-                new = _questions(after).items() - _questions(before).items()
-                asked.update(new)
-                said.update((ref, []) for ref, _ in new)
-                for ref in _let_go(event, after):  # the policy has thought better of it
-                    asked.pop(ref, None)
-                    said.pop(ref, None)
-                for slot in _handed_over(before, after):
-                    decisions = said.get(slot.ref)
-                    if decisions is not None and not any(
-                        _approves(one, slot.call) for one in decisions
-                    ):
-                        yield f"an agent works on {slot.call}; a human said {decisions}"
-            case Opened(_, _, run):
-                new = _questions(run).items() - asked.items()
-                asked.update(new)
-                said.update((ref, []) for ref, _ in new)
-            case Said(effect, decision) if asked.get(effect.ref) == effect.digest:
-                said[effect.ref].append((effect, decision))
-            case Performed(_, effect) if effect.ref in asked:
-                if not any(_approves(one, effect.call) for one in said[effect.ref]):
-                    yield f"call {effect.ref} ran as {effect.call}; a human said {said[effect.ref]}"
-            case _:
-                pass
-
-
-def _let_go(event: object, after: Run[Any]) -> Iterator[CallRef]:
-    """The call that a policy lets run, whatever it said before."""
-    if isinstance(event, Judged) and isinstance(event.verdict, Allow):
-        slot = slot_at(after, event.ref)
-        if slot is not None and isinstance(slot.status, Ready):
-            yield event.ref
-
-
-def _handed_over(before: Run[Any], after: Run[Any]) -> Iterator[Slot]:
-    """The calls that an agent has begun to work on."""
-    for slot in after.slots:
-        was = slot_at(before, slot.ref)
-        if isinstance(slot.status, Delegated) and not isinstance(was and was.status, Delegated):
-            yield slot
-
-
-def _questions(run: Run[Any]) -> dict[CallRef, str]:
-    """The open questions to a human, by the call that they are about."""
-    return {
-        slot.ref: slot.status.digest
-        for slot in run.slots
-        if isinstance(slot.status, AwaitingDecision)
-    }
-
-
-@everywhere
 def a_policy_is_heeded(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
-    """A guarded call waits for its policy's verdict, and goes on as that says."""
-    changed: dict[CallRef, object] = {}  # what humans have made of calls
+    """A guarded call waits for its policy's verdict, and goes on as that says.
+
+    Whether one that is to be asked about may begin unasked is for `nothing_guarded_runs_unapproved`
+    to say.
+    """
     for before, event, after in changes(trace):
-        if isinstance(event, HumanDecided) and isinstance(event.decision, Modified):
-            changed[event.ref] = event.decision.arguments
         for slot in after.slots:
             was = slot_at(before, slot.ref)
             is_open = was is None or isinstance(was.status, AwaitingPolicy)
-            heeds = _heeds(event, slot, is_changed=changed.get(slot.ref) == slot.call.arguments)
-            if is_open and slot.call.tool_name in spec.policies and not heeds:
+            if is_open and slot.call.tool_name in spec.guards and not _heeds(event, slot):
                 yield f"call {slot.ref} is {slot.status}, against its policy"
 
 
-def _heeds(event: object, slot: Slot, *, is_changed: bool) -> bool:
-    """Whether a call that its policy had not judged before `event` may stand as it does now.
-
-    One that a human has made what it is may begin where the policy would have them asked.
-    """
+def _heeds(event: object, slot: Slot) -> bool:
+    """Whether a call that its policy had not judged before `event` may stand as it does now."""
     match event:
         case Judged(ref, Allow()) if ref == slot.ref:
             return isinstance(slot.status, Ready)
         case Judged(ref, Ask()) if ref == slot.ref:
-            let_begin = (AwaitingDecision, Ready) if is_changed else AwaitingDecision
-            return isinstance(slot.status, let_begin)
+            return isinstance(slot.status, AwaitingDecision | Ready)
         case Judged(ref, Deny()) if ref == slot.ref:
             return isinstance(slot.status, Refused)
         case _:
@@ -243,7 +176,7 @@ def each_call_has_a_key_of_its_own(spec: AgentSpec[Any], trace: Trace) -> Iterat
                 yield f"call {place} ran as {key!r}, which is {of}; it was {was!r}"
 
 
-def _starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef, int]]:
+def starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef, int]]:
     """The attempt that an event says was begun, if it says that."""
     path: Path = ()
     while kind == "HappenedInside":
@@ -253,14 +186,3 @@ def _starts(data: Mapping[str, Any], kind: str) -> Iterator[tuple[Path, CallRef,
         kind = data["$type"]
     if kind == "ToolStarted":
         yield path, CallRef(*data["ref"]), data.get("attempt", 1)
-
-
-def _approves(said: tuple[AskHuman, Decision], call: ToolCall) -> bool:
-    effect, decision = said
-    match decision:
-        case Confirmed():
-            return effect.call == call
-        case Modified(arguments):
-            return evolve(effect.call, arguments=arguments) == call
-        case _:
-            return False

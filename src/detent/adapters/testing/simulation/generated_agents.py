@@ -11,7 +11,7 @@ from attrs import evolve
 from detent.adapters.testing.simulation.drawing import dice, likely
 from detent.core.chat.messages import ToolCall
 from detent.core.machine.delegation import ANSWER, PARAMETERS, agents_in
-from detent.core.run.approval import Allow, Ask, Verdict
+from detent.core.run.approval import Allow, Answers, Ask, Deny, Verdict
 from detent.core.run.effects import Policy
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
@@ -119,12 +119,27 @@ def moody_policy(seed: int) -> Policy:
 
     def verdict(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         place = (run.id, run.turn, call.id)
-        if place in asked or likely(dice(seed, "policy", *place[1:]), 0.3):
+        rng = dice(seed, "policy", *place[1:])
+        if place in asked or likely(rng, 0.3):
             return Allow()
         asked.add(place)
-        return Ask("better ask")
+        return Deny("never this") if likely(rng, 0.1) else _question(rng)
 
     return verdict
+
+
+def _question(rng: random.Random) -> Ask:
+    answers = Answers(
+        remember=rng.choice(("tool", "tool", "arguments", "call")),
+        remember_s=rng.choice((None, None, 10.0)),
+    )
+    return Ask(
+        "better ask",
+        rng.choice(("call", "call", "arguments", "tool")),
+        rng.choice((None, None, 10.0)),
+        answers=answers,
+        attempts=rng.choice((None, None, 1)),
+    )
 
 
 def _agent_tool(agent: AgentSpec[State]) -> Tool:

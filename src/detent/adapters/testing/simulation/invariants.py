@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from math import isclose
 from typing import Any
 
+from detent.adapters.testing.simulation.approval_invariants import (
+    nothing_guarded_runs_unapproved,
+)
 from detent.adapters.testing.simulation.call_invariants import (
     a_policy_is_heeded,
     a_settled_call_stays_settled,
@@ -17,7 +20,6 @@ from detent.adapters.testing.simulation.call_invariants import (
     an_intent_is_stored_first,
     begun_work_is_not_repeated_unasked,
     each_call_has_a_key_of_its_own,
-    nothing_guarded_runs_unapproved,
     settled_work_is_not_repeated,
     what_can_be_looked_up_is_not_repeated,
 )
@@ -25,6 +27,7 @@ from detent.adapters.testing.simulation.nested_runs import Invariant, everywhere
 from detent.adapters.testing.simulation.trace import (
     Broke,
     Folded,
+    Forked,
     FoundDamaged,
     Opened,
     Rested,
@@ -37,6 +40,7 @@ from detent.core.chat.messages import ChatMessage, ToolCallResult
 from detent.core.errors import StateError
 from detent.core.machine.delegation import came_of
 from detent.core.machine.step import step
+from detent.core.run.approval import Deny
 from detent.core.run.effects import AskHuman, Effect, WaitUntil
 from detent.core.run.events import (
     CancelRequested,
@@ -44,6 +48,7 @@ from detent.core.run.events import (
     Event,
     HappenedInside,
     HumanDecided,
+    Judged,
     ModelFailed,
     ModelReplied,
     Resumed,
@@ -221,7 +226,7 @@ def what_is_safe_is_never_lost(spec: AgentSpec[Any], trace: Trace) -> Iterator[s
 def a_run_ends_or_waits(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
     """In a world that disturbs it no more, a run ends, or waits for a human and nothing else."""
     match trace[-1]:
-        case Broke() | FoundDamaged():
+        case Broke() | FoundDamaged() | Forked():
             pass
         case Rested(run, owed) if run.outcome is not None and not owed:
             pass
@@ -324,9 +329,7 @@ def _ends_of_calls(
         and not result.error
         and place in ran
     }
-    refused = [slot.ref.place for slot in before.slots if isinstance(slot.status, Refused)]
-    if isinstance(event, HumanDecided):
-        refused.append(event.ref.place)
+    refused = [slot.ref.place for slot in before.slots if _is_refused(slot, event)]
     failed = [
         result
         for place, result in enumerate(results)
@@ -335,6 +338,17 @@ def _ends_of_calls(
     if spec.fail_on_tool_fault and failed:
         reasons.add("tool_failure")
     return reasons
+
+
+def _is_refused(slot: Slot, event: Event) -> bool:
+    """Whether a call is answered by a no: of a human, a policy, or of nobody in time."""
+    match slot.status, event:
+        case AwaitingDecision(expires_at=until), ClockTicked(at) | Resumed(at=at):
+            return until is not None and at is not None and until <= at
+        case status, HumanDecided(ref) | Judged(ref, Deny()):
+            return isinstance(status, Refused) or ref == slot.ref
+        case status, _:
+            return isinstance(status, Refused)
 
 
 def _is_an_answer(spec: AgentSpec[Any], result: ToolCallResult) -> bool:

@@ -23,6 +23,7 @@ from detent.adapters.testing.simulation.drawing import (
 from detent.adapters.testing.simulation.nested_runs import agent_at
 from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, Usage
+from detent.core.run.approval import Scope
 from detent.core.run.effects import AskHuman, AskModel, RunTool
 from detent.core.run.refs import CallRef
 from detent.core.run.spec import AgentSpec
@@ -40,6 +41,8 @@ ODD_ANSWERS = (
     ConfirmationUIResult("modify", None, {"nothing": ["known"]}),
     ConfirmationUIResult("modify"),
 )
+SAID: tuple[Scope, ...] = ("call", "call", "call", "arguments", "tool")
+"""For what a human says that a yes counts."""
 
 
 @frozen
@@ -52,6 +55,7 @@ class Habits:
     tool_raises: float = 0.2
     lookup_raises: float = 0.2
     human_is_odd: float = 0.2
+    human_is_slow: float = 0.2
 
 
 @frozen
@@ -126,12 +130,20 @@ class Players:
             raise ConnectionError("nobody answers")
         return done.get(key, NEVER_RAN)
 
+    def delay_s(self, effect: AskHuman, nth: int) -> float:
+        """How long a human takes who is asked for the `nth` time about this call."""
+        rng = dice(self.seed, "slow", *effect.path, *effect.ref, nth)
+        return rng.choice((5.0, 15.0, 40.0)) if likely(rng, self.habits.human_is_slow) else 0.0
+
     def decision(self, effect: AskHuman, nth: int) -> ConfirmationUIResult:
         """What a human says who is asked for the `nth` time about this call."""
         rng = dice(self.seed, "human", *effect.path, *effect.ref, nth)
         if likely(rng, self.habits.human_is_odd):
             return rng.choice(ODD_ANSWERS)
         match rng.choice(("confirm", "confirm", "modify", "reject", "respond")):
+            case "confirm":
+                remember = dice(self.seed, "remember", *effect.path, *effect.ref, nth).choice(SAID)
+                return ConfirmationUIResult("confirm", remember=remember)
             case "modify":
                 return ConfirmationUIResult("modify", "so", arguments_for(effect.tool, rng))
             case action:

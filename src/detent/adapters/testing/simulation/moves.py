@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal[
     "rival",  # another process takes the run over while this one is alive
     "cancel",  # somebody wants the run to end
     "damage",  # what is stored is changed: by the disk, or by somebody
+    "revoke",  # somebody takes back what was confirmed for further calls
+    "fork",  # the run goes on as a fork of itself, or of how it once stood
 ]
 
 WEIGHTS: dict[Kind, int] = {
@@ -36,9 +38,13 @@ WEIGHTS: dict[Kind, int] = {
     "rival": 3,
     "cancel": 1,
     "damage": 0,  # at most once, see below
+    "revoke": 0,
+    "fork": 0,
 }
 DAMAGED = 0.5
 """How often, from 0 to 1, something damages the store."""
+SELDOM: dict[Kind, float] = {"revoke": 0.2, "fork": 0.2}
+"""How often, from 0 to 1, these befall a run, once or twice."""
 LONGEST = 60
 
 
@@ -57,4 +63,9 @@ def moves_of(seed: int) -> tuple[Move, ...]:
     moves = [Move(kind, rng.randrange(100)) for kind in kinds[: rng.randint(3, LONGEST)]]
     if likely(rng, DAMAGED):
         moves.insert(rng.randrange(len(moves)), Move("damage", rng.randrange(100)))
+    rare = dice(seed, "rare moves")
+    for kind, odds in SELDOM.items():
+        times = rare.randint(1, 2) if likely(rare, odds) else 0
+        for _ in range(times):
+            moves.insert(rare.randrange(len(moves)), Move(kind, rare.randrange(100)))
     return tuple(moves)

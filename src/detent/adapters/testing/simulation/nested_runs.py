@@ -12,8 +12,10 @@ from detent.adapters.testing.simulation.trace import (
     Happening,
     Opened,
     Performed,
+    Ruled,
     Said,
     Trace,
+    lives,
 )
 from detent.core.machine.delegation import nested_run
 from detent.core.machine.step import step
@@ -58,7 +60,17 @@ def everywhere(invariant: Invariant) -> Everywhere:
 def faults(
     invariants: Iterable[Invariant], spec: AgentSpec[Any], trace: Trace
 ) -> Iterator[tuple[str, str]]:
-    """The name of each invariant that does not hold, with a sentence for every place."""
+    """The name of each invariant that does not hold, with a sentence for every place.
+
+    They are asked of one run after the other, where runs were forked.
+    """
+    for life in lives(trace):
+        yield from _faults_of_one(invariants, spec, life)
+
+
+def _faults_of_one(
+    invariants: Iterable[Invariant], spec: AgentSpec[Any], trace: Trace
+) -> Iterator[tuple[str, str]]:
     seen = parts(spec, trace)
     for one in invariants:
         found = one.of_each(spec, seen) if isinstance(one, Everywhere) else one(spec, trace)
@@ -115,8 +127,10 @@ def _parts_of(spec: AgentSpec[Any], happening: Happening) -> Iterator[tuple[Path
     match happening:
         case Performed(process, effect, came):
             yield effect.path, Performed(process, evolve(effect, path=()), came)
-        case Said(question, decision):
-            yield question.path, Said(evolve(question, path=()), decision)
+        case Said(question, decision, at):
+            yield question.path, Said(evolve(question, path=()), decision, at)
+        case Ruled(judged, verdict):
+            yield judged.path, Ruled(evolve(judged, path=()), verdict)
         case Folded():
             yield (), happening
             yield from _folded_inside(spec, happening)

@@ -32,7 +32,8 @@ from detent.adapters.testing.simulation.shared_stores import (
 )
 from detent.adapters.testing.simulation.shrinking import fewest
 from detent.adapters.testing.simulation.trace import Folded, Opened, Rested, Trace, lines
-from detent.adapters.testing.simulation.world import Stage, World
+from detent.adapters.testing.simulation.worlds.stage import Stage
+from detent.adapters.testing.simulation.worlds.world import World
 from detent.core.chat.messages import ChatMessage
 from detent.core.run.events import ModelReplied
 from detent.core.run.refs import CallRef

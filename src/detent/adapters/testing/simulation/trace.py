@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from attrs import asdict, frozen
 
-from detent.core.run.approval import Decision
-from detent.core.run.effects import AskHuman, Effect, RunTool
+from detent.core.run.approval import Decision, Verdict
+from detent.core.run.effects import AskHuman, Effect, Judge, RunTool
 from detent.core.run.events import Event, HappenedInside, ModelReplied, ToolReturned
 from detent.core.run.refs import CallRef
 from detent.core.run.run import Run, Slot
@@ -63,10 +63,26 @@ class Performed:
 
 @frozen
 class Said:
-    """A human was asked, and has decided. Only this is a real decision."""
+    """A human was asked, and has decided `at` a time. Only this is a real decision."""
 
     effect: AskHuman
     decision: Decision
+    at: float = 0.0
+
+
+@frozen
+class Ruled:
+    """A policy was asked, and has said whether a call may run."""
+
+    effect: Judge
+    verdict: Verdict
+
+
+@frozen
+class Forked:
+    """The run is left as it is, and a copy of how it once stood, `run`, goes on under a new id."""
+
+    run: Run[Any]
 
 
 @frozen
@@ -102,7 +118,17 @@ class Rested:
 LONGEST = 60
 
 Happening: TypeAlias = (
-    Opened | Wrote | Folded | Performed | Said | Happened | Broke | FoundDamaged | Rested
+    Opened
+    | Wrote
+    | Folded
+    | Performed
+    | Said
+    | Ruled
+    | Forked
+    | Happened
+    | Broke
+    | FoundDamaged
+    | Rested
 )
 Trace: TypeAlias = Sequence[Happening]
 
@@ -117,6 +143,16 @@ def turn_of(event: Event) -> int | None:
     ref: object = getattr(event, "ref", None)
     turn: object = ref.turn if isinstance(ref, CallRef) else getattr(event, "turn", None)
     return turn if isinstance(turn, int) else None
+
+
+def lives(trace: Trace) -> Iterator[Trace]:
+    """The trace of each run in it: a fork is another run than the one that it comes of."""
+    begin = 0
+    for place, happening in enumerate(trace):
+        if isinstance(happening, Forked):
+            yield trace[begin : place + 1]
+            begin = place + 1
+    yield trace[begin:]
 
 
 def changes(trace: Trace) -> Iterator[tuple[Run[Any], Event, Run[Any]]]:
@@ -160,10 +196,10 @@ def _line(happening: Happening) -> str:
         case Folded(process, _, event, after):
             came = progress_mark(after) if happening.is_change else "changes nothing"
             return f"process {process} hears {told(event)} -> {came}"
-        case Performed(process, effect, came):
-            return f"  in the world: {_call(effect)} attempt {effect.attempt}: {told(came)}"
-        case Said(effect, decision):
-            return f"  a human decides about {_call(effect)}: {decision}"
+        case Performed() | Said() | Ruled():
+            return f"  {_outside(happening)}"
+        case Forked(run):
+            return f"* the run is forked, and goes on as {run.id}: {progress_mark(run)}"
         case Happened(what):
             return f"* {what}"
         case Broke(error):
@@ -176,7 +212,18 @@ def _line(happening: Happening) -> str:
             return ""
 
 
-def _call(effect: RunTool | AskHuman) -> str:
+def _outside(happening: Performed | Said | Ruled) -> str:
+    call = _call(happening.effect)
+    match happening:
+        case Performed(_, effect, came):
+            return f"in the world: {call} attempt {effect.attempt}: {told(came)}"
+        case Said(decision=decision):
+            return f"a human decides about {call}: {decision}"
+        case Ruled(verdict=verdict):
+            return f"the policy says of {call}: {type(verdict).__name__}"
+
+
+def _call(effect: RunTool | AskHuman | Judge) -> str:
     where = "".join(f"in {at.tool_name} at {_place(at.ref)}: " for at in effect.path)
     return f"{where}{_place(effect.ref)} {effect.tool.name}({dict(effect.call.arguments)})"
 

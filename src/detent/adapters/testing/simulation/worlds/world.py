@@ -10,48 +10,54 @@ from collections.abc import Callable, Sequence
 from threading import Event as Flag
 from typing import Any
 
-from attrs import define, frozen
-
+from detent.adapters.drivers.history import Runs
 from detent.adapters.drivers.loading import Loaded, loaded
 from detent.adapters.drivers.recording import Recorder
 from detent.adapters.drivers.session import Session
 from detent.adapters.drivers.steps import at_once
+from detent.adapters.system.chance import SeededChance
 from detent.adapters.system.clocks import JumpingClock
 from detent.adapters.testing.simulation.drawing import dice
 from detent.adapters.testing.simulation.invariants import waits_for_a_human
-from detent.adapters.testing.simulation.model_actors import Players
 from detent.adapters.testing.simulation.moves import Kind, Move
-from detent.adapters.testing.simulation.nested_runs import agent_at, slots_in
+from detent.adapters.testing.simulation.nested_runs import agent_at, innermost, slots_in
 from detent.adapters.testing.simulation.shared_stores import (
     Died,
     DiskFullError,
     Fate,
     ShakyJournal,
-    SharedStore,
 )
-from detent.adapters.testing.simulation.tool_world import Outside, within_reach
 from detent.adapters.testing.simulation.trace import (
     Broke,
     Folded,
+    Forked,
     FoundDamaged,
     Happened,
     Happening,
     Opened,
     Performed,
     Rested,
+    Ruled,
     Said,
     Wrote,
 )
-from detent.core.chat.messages import ChatMessage
+from detent.adapters.testing.simulation.worlds.meddling import echoed, forged, forked, said_too_late
+from detent.adapters.testing.simulation.worlds.stage import Flight, Process, Stage
+from detent.adapters.testing.simulation.worlds.tool_world import Outside, within_reach
 from detent.core.errors import StoredDataError
 from detent.core.machine.delegation import wrap_event
 from detent.core.machine.due import due
 from detent.core.machine.step import start
-from detent.core.run.approval import Confirmed
-from detent.core.run.effects import AskHuman, Effect, Reconcile, RunTool
-from detent.core.run.events import CancelRequested, Event, HumanDecided, Resumed
-from detent.core.run.run import AwaitingDecision, Run, is_settled
-from detent.core.run.spec import AgentSpec
+from detent.core.run.effects import AskHuman, Effect, Judge, Reconcile, RunTool, WaitUntil
+from detent.core.run.events import (
+    CancelRequested,
+    Event,
+    GrantRevoked,
+    HumanDecided,
+    Judged,
+    Resumed,
+)
+from detent.core.run.run import AwaitingDecision, Run
 from detent.ports.journal import (
     Entry,
     Journal,
@@ -59,7 +65,6 @@ from detent.ports.journal import (
     JournalError,
     RunNotFoundError,
 )
-from detent.ports.tool_execution import ToolExecutor
 
 RUN_ID = "run"
 CHECKPOINT_ENTRIES = 4
@@ -71,40 +76,6 @@ PROMISED = (JournalError, StoredDataError, RunNotFoundError)
 """What comes of a store that is damaged, if it is not the run as it was."""
 PATIENCE = 1000
 """How many answers may come until a run that nobody disturbs has ended."""
-
-
-@frozen
-class Stage:
-    """What a world is played on: the agent, the conversation, the store, who runs the tools.
-
-    `executor` runs the tools for real; None has their results drawn. `is_attended` says whether
-    there is a human at all.
-    """
-
-    spec: AgentSpec[Any]
-    players: Players
-    store: SharedStore
-    messages: Sequence[ChatMessage]
-    executor: ToolExecutor | None = None
-    is_attended: bool = True
-
-
-@define(eq=False)
-class Flight:
-    """An effect that a process has under way, and, once it is performed, what came of it."""
-
-    process: Process
-    effect: Effect
-    is_performed: bool = False
-    came: Event | BaseException | None = None
-
-
-@define(eq=False)
-class Process:
-    """A process that drives the run."""
-
-    number: int
-    session: Session[Any]
 
 
 class World:
@@ -125,6 +96,9 @@ class World:
         self._questions: list[str] = []
         self._run: Run[Any] | None = None
         self._is_damaged = False
+        self._is_stored = False
+        self._run_id = RUN_ID
+        self._begun: Run[Any] | None = None
 
     def play(self) -> list[Happening]:
         """The trace of the whole run."""
@@ -184,8 +158,18 @@ class World:
                 self._open()
             case "cancel":
                 self._feed(process, CancelRequested("somebody wants it"), "from outside")
+            case _:
+                self._happen_seldom(move, process)
+
+    def _happen_seldom(self, move: Move, process: Process) -> None:
+        match move.kind:
             case "damage":
                 self._damage(process, move.pick)
+            case "revoke" if grants := process.session.run.grants:
+                revoked = GrantRevoked(grants[move.pick % len(grants)].ref)
+                self._feed(process, revoked, "from outside")
+            case "fork":
+                self._fork(move.pick)
             case _:
                 pass
 
@@ -198,6 +182,21 @@ class World:
         self.tell(self._stage.store.damage(dice(pick, "damage")))
         self._is_damaged = True
 
+    def _fork(self, pick: int) -> None:
+        """The run is left, and goes on from a point of its past as another one."""
+        new_id = f"{self._run_id}+"
+        journal = self._stage.store.open()
+        runs = Runs(journal, self._spec, SeededChance(pick), self.clock)
+        run = forked(runs, self._run_id, new_id, pick)
+        if run is None:
+            return
+        for process in list(self._processes):
+            self._end(process, "is left behind")
+        self._run_id, self._begun, self._run, self._is_stored = new_id, run, run, False
+        # The world of the original is not that of the fork, but people may well mistake them.
+        self._past = [event for event in self._past if isinstance(innermost(event), HumanDecided)]
+        self.trace.append(Forked(run))
+
     def _come_to_rest(self) -> None:
         """Nobody disturbs the run any more: whatever is under way lands, in order."""
         for _ in range(PATIENCE):
@@ -208,7 +207,7 @@ class World:
                 self._land(self._air[0])
             else:
                 self._end(process, "is killed, because it hangs")
-        entries = tuple(self._journal().read(RUN_ID))
+        entries = tuple(self._journal().read(self._run_id)) if self._is_stored else ()
         if self._run is not None:
             self.trace.append(Rested(self._run, due(self._spec, self._run), entries))
 
@@ -255,19 +254,22 @@ class World:
 
     def _load(self, journal: Journal, number: int) -> Loaded[Any]:
         try:
-            at = loaded(journal, self._spec, RUN_ID)
+            at = loaded(journal, self._spec, self._run_id)
         except RunNotFoundError:
-            if self._is_damaged:
+            if self._is_damaged and self._is_stored:
                 raise
-            now = self.clock.now()
-            run = start(self._spec, self._stage.messages, run_id=RUN_ID, at=now)
+            run = self._begun or self._start()
             self.trace.append(Opened(number, (), run, run))
             return Loaded(run, 0)
-        again = loaded(journal, self._spec, RUN_ID, from_start=True).run
-        entries = tuple(journal.read(RUN_ID))
+        again = loaded(journal, self._spec, self._run_id, from_start=True).run
+        entries = tuple(journal.read(self._run_id))
         self.trace.append(Opened(number, entries, at.run, again))
         self._run = at.run
+        self._is_stored = True
         return at
+
+    def _start(self) -> Run[Any]:
+        return start(self._spec, self._stage.messages, run_id=RUN_ID, at=self.clock.now())
 
     def _journal(self) -> Journal:
         store = self._stage.store
@@ -278,6 +280,7 @@ class World:
         return fate
 
     def _wrote(self, entries: Sequence[Entry]) -> None:
+        self._is_stored = True
         self.trace.append(Wrote(tuple(entries)))
 
     def _within(self, process: Process, act: Callable[[], object]) -> None:
@@ -306,6 +309,10 @@ class World:
             self._end(process, f"stops: {type(error).__name__}")
         else:
             self._end(process, "has nothing left to do")
+            if not self._stage.is_attended:  # time passes, until a question is too old
+                waits = [one for one in due(self._spec, session.run) if isinstance(one, WaitUntil)]
+                ends = [one.at for one in waits if one.reason == "expiry"]
+                self.clock.wait(min(ends, default=0), Flag())
 
     def _end(self, process: Process, how: str) -> None:
         if process in self._processes:
@@ -340,34 +347,22 @@ class World:
         self._within(process, lambda: process.session.feed(event))
 
     def _echo(self, process: Process, pick: int) -> None:
-        """What was heard long ago is heard again: anything, or about a call of the open turn.
-
-        That is about one that has its answer, about an open one, or what a human said of such.
-        """
+        """What was heard long ago is heard again."""
         run = process.session.run
         if run is not self._run or not self._past:  # it may be about what this process never asked
             return
-        calls = {slot.ref for slot in run.slots if is_settled(slot) == (pick % 4 == 1)}
-        kind = HumanDecided if pick % 4 == 2 else object  # noqa: PLR2004 - see above
-        about = [
-            event
-            for event in self._past
-            if getattr(event, "ref", None) in calls and isinstance(event, kind)
-        ]
-        heard = about if about and pick % 4 else self._past
-        self._feed(process, heard[pick % len(heard)], "again")
+        self._feed(process, echoed(run, self._past, pick), "again")
 
     def _forge(self, process: Process, pick: int) -> None:
-        open_questions = [
-            (path, slot.ref, slot.status.digest)
-            for path, slot in slots_in(process.session.run)
-            if isinstance(slot.status, AwaitingDecision)
-        ]
-        if open_questions:
-            path, ref, digest = open_questions[pick % len(open_questions)]
-            wrong = ["forged", *(one for one in self._questions if one != digest)]
-            event = HumanDecided(ref, wrong[pick % len(wrong)], Confirmed())
-            self._feed(process, wrap_event(path, event), "by a forger")
+        """Somebody says yes whom nobody has asked, or a human does when it is too late."""
+        run = process.session.run
+        if (event := forged(run, self._questions, pick)) is not None:
+            self._feed(process, event, "by a forger")
+        if process in self._processes and (late := said_too_late(self._spec, run, pick)):
+            effect = late.effect
+            self.trace.append(late)
+            event = HumanDecided(effect.ref, effect.digest, late.decision, at=late.at)
+            self._feed(process, wrap_event(effect.path, event), "too late")
 
     def _perform(self, flight: Flight) -> None:
         """Do the work of an effect, once."""
@@ -383,8 +378,13 @@ class World:
         self._past.append(wrap_event(effect.path, flight.came))
         if isinstance(effect, RunTool):
             self.trace.append(Performed(flight.process.number, effect, flight.came))
-        if isinstance(effect, AskHuman) and isinstance(flight.came, HumanDecided):
-            self.trace.append(Said(effect, flight.came.decision))
+        match effect, flight.came:
+            case AskHuman(), HumanDecided(decision=decision):
+                self.trace.append(Said(effect, decision, self.clock.now()))
+            case Judge(), Judged(verdict=verdict):
+                self.trace.append(Ruled(effect, verdict))
+            case _:
+                pass
 
     def tell(self, what: str) -> None:
         """Note something for people."""

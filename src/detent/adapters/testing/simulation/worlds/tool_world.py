@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from threading import Event as Flag
 from typing import Any
 
 from attrs import evolve, fields, frozen
@@ -48,6 +49,10 @@ class Outside:
         match effect:
             case AskHuman() if self._is_attended:
                 uis = {effect.tool.name: payer}
+                delay_s = self._players.delay_s(
+                    effect, self._times["human", effect.path, effect.ref]
+                )
+                clock.wait(clock.now() + delay_s, Flag())
             case AskModel() | RunTool() | Reconcile() | WaitUntil() | Judge() | AskHuman():
                 pass
         try:

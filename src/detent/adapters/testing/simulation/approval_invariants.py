@@ -1,0 +1,222 @@
+"""What people and policies have said, and what ran: a model of approvals of its own.
+
+RULE: it knows what was shown, what was said of it and what ran, with the times. It asks no function
+that decides, in the core or in a driver, what counts: that is what it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Any, TypeAlias
+
+from attrs import define, evolve, field
+
+from detent.adapters.testing.simulation.call_invariants import starts
+from detent.adapters.testing.simulation.nested_runs import agent_at, innermost, path_of, slots_in
+from detent.adapters.testing.simulation.trace import (
+    Folded,
+    Happening,
+    Opened,
+    Performed,
+    Ruled,
+    Said,
+    Trace,
+    Wrote,
+)
+from detent.core.chat.messages import ToolCall
+from detent.core.run.approval import SCOPES, Allow, Ask, Confirmed, Deny, Modified, Scope
+from detent.core.run.events import Event, GrantRevoked
+from detent.core.run.refs import CallRef, Path
+from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
+from detent.core.run.spec import AgentSpec
+from detent.ports.journal import Entry
+
+Place: TypeAlias = tuple[Path, CallRef]
+
+
+def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+    """A call about which a human must be asked runs only as that human has said, and in time.
+
+    They have said so of this very call, or of another one of the same tool, for calls like this.
+    """
+    said = _Approvals(spec)
+    for happening in trace:
+        match happening:
+            case Folded(_, before, event, after) if happening.is_change:
+                said.fold(before, event, after)
+                for place, call in _handed_over(before, after):
+                    if why := said.lack(place, call, said.call(place).attempt):
+                        yield f"an agent works on {call}: {why}"
+            case Performed(_, effect):
+                if why := said.lack((effect.path, effect.ref), effect.call, effect.attempt):
+                    yield f"call {effect.ref} ran as {effect.call}: {why}"
+            case _:
+                said.take(happening)
+
+
+@define
+class _Call:
+    """What is known of a call: what its policy said last, what is asked, and what was said of it.
+
+    `began` is when its last attempt did, `revoked` what had been taken back until then.
+    """
+
+    ruled: Ruled | None = None
+    question: AwaitingDecision | None = None
+    is_open: bool = False
+    words: list[Said] = field(factory=list)
+    began: float | None = None
+    revoked: frozenset[Place] = frozenset()
+    attempt: int = 1
+
+
+class _Approvals:
+    """All that was said in a trace, up to a place of it."""
+
+    def __init__(self, spec: AgentSpec[Any]) -> None:
+        self._spec = spec
+        self._calls: dict[Place, _Call] = {}
+        self._words: list[Said] = []
+        self._revoked: frozenset[Place] = frozenset()
+        self._read = 0
+
+    def call(self, place: Place) -> _Call:
+        """What is known of a call."""
+        return self._calls.setdefault(place, _Call())
+
+    def take(self, happening: Happening) -> None:
+        """Something has happened: it was said, written or read."""
+        match happening:
+            case Wrote(entries):
+                self.begin(entries)
+            case Opened(_, entries, run):
+                self.begin(entries)
+                self.ask(run)
+            case Ruled(effect):
+                self.call((effect.path, effect.ref)).ruled = happening
+            case Said(question):
+                known = self.call((question.path, question.ref))
+                self._words.append(happening)
+                if known.question is not None and question.digest == known.question.digest:
+                    known.words.append(happening)
+            case _:
+                pass
+
+    def fold(self, before: Run[Any], event: Event, after: Run[Any]) -> None:
+        """An event has changed the run. What was taken back counts for no call to come."""
+        if isinstance(inner := innermost(event), GrantRevoked):
+            self._revoked |= {(path_of(event), inner.ref)}
+        self.ask(before)  # which may be as another process has left it
+        self.ask(after)
+
+    def begin(self, entries: Sequence[Entry]) -> None:
+        """When attempts began, as it was stored first."""
+        for entry in entries:
+            if entry.position < self._read:
+                continue
+            self._read = entry.position + 1
+            for path, ref, attempt in starts(entry.data, entry.kind):
+                known = self.call((path, ref))
+                known.began, known.attempt, known.revoked = entry.at, attempt, self._revoked
+
+    def ask(self, run: Run[Any]) -> None:
+        """The questions that are open now: of one that is put, nobody has said anything yet."""
+        for path, slot in slots_in(run):
+            known, status = self.call((path, slot.ref)), slot.status
+            if not isinstance(status, AwaitingDecision):
+                known.is_open = False
+                continue
+            was = None if known.question is None else known.question.digest
+            if not known.is_open or status.digest != was:
+                known.question, known.words = status, []
+                if status.after:
+                    known.ruled = None  # no policy has said anything of what is to come
+            known.is_open = True
+
+    def lack(self, place: Place, call: ToolCall, attempt: int) -> str:
+        """Why a call may not run; "" if it may."""
+        known = self.call(place)
+        ruled, question = known.ruled, known.question
+        if call.tool_name not in agent_at(self._spec, place[0]).guards and question is None:
+            return ""
+        if ruled is not None and isinstance(ruled.verdict, Deny):
+            return "its policy denies it"
+        if ruled is not None and isinstance(ruled.verdict, Allow) and ruled.effect.call == call:
+            return ""
+        if any(_is_yes_to(word, call, attempt, known.began) for word in known.words):
+            return ""
+        ask = question.ask if question is not None else ruled and ruled.verdict
+        is_covered = isinstance(ask, Ask) and not (question is not None and question.after)
+        if is_covered and any(
+            (place[0], word.effect.ref) not in known.revoked
+            and word.effect.path == place[0]
+            and _scope(word) in _takes(ask)
+            and _is_yes_to_such(word, call, attempt, known.began)
+            for word in self._words
+        ):
+            return ""
+        words = [one.decision for one in known.words]
+        return f"the policy said {ruled and ruled.verdict}, a human {words}"
+
+
+def _is_yes_to(said: Said, call: ToolCall, attempt: int, began: float | None) -> bool:
+    """Whether somebody has said yes to this call, in time, and it has begun in time."""
+    effect, until = said.effect, said.effect.expires_at
+    match said.decision:
+        case Confirmed() if effect.call == call:
+            pass
+        case Modified(arguments) if evolve(effect.call, arguments=arguments) == call:
+            pass
+        case _:
+            return False
+    most = inf if effect.ask.attempts is None else effect.ask.attempts
+    is_meant = effect.begins <= attempt < effect.begins + most
+    is_begun_late = attempt == effect.begins and _is_later(began, until)
+    return is_meant and not _is_later(said.at, until) and not is_begun_late
+
+
+def _is_yes_to_such(said: Said, call: ToolCall, attempt: int, began: float | None) -> bool:
+    """Whether somebody has said yes to calls like this one, for as long as that counts."""
+    effect, lasts_s = said.effect, said.effect.ask.answers.remember_s
+    defaults = effect.tool.defaults
+    is_equal = {**defaults, **effect.call.arguments} == {**defaults, **call.arguments}
+    until = None if lasts_s is None else said.at + lasts_s
+    return (
+        isinstance(said.decision, Confirmed)
+        and not _is_later(said.at, effect.expires_at)
+        and effect.call.tool_name == call.tool_name
+        and (_scope(said) == "tool" or is_equal)
+        and not (attempt == 1 and _is_later(began, until))
+    )
+
+
+def _scope(said: Said) -> Scope:
+    """For what somebody has said yes, or lets the policy say it."""
+    ask, decision = said.effect.ask, said.decision
+    if isinstance(decision, Confirmed) and decision.remember != "call":
+        return decision.remember
+    return min(ask.remember, ask.answers.remember, key=SCOPES.index)
+
+
+def _takes(ask: object) -> tuple[Scope, ...]:
+    """What may have been said yes to, elsewhere, so that a question need not be put."""
+    if not isinstance(ask, Ask) or not ask.answers.confirm:
+        return ()
+    return SCOPES[1 : SCOPES.index(ask.answers.remember) + 1]
+
+
+def _is_later(at: float | None, until: float | None) -> bool:
+    return at is not None and until is not None and at > until
+
+
+def _handed_over(before: Run[Any], after: Run[Any]) -> Iterator[tuple[Place, ToolCall]]:
+    """The calls that an agent has begun to work on."""
+    was = {(path, slot.ref) for path, slot in slots_in(before) if _is_delegated(slot)}
+    for path, slot in slots_in(after):
+        if _is_delegated(slot) and (path, slot.ref) not in was:
+            yield (path, slot.ref), slot.call
+
+
+def _is_delegated(slot: Slot) -> bool:
+    return isinstance(slot.status, Delegated)

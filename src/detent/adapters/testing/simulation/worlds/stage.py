@@ -1,0 +1,51 @@
+"""What a simulated world is played on, by whom, and what they have under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import define, frozen
+
+from detent.adapters.drivers.session import Session
+from detent.adapters.testing.simulation.model_actors import Players
+from detent.adapters.testing.simulation.shared_stores import SharedStore
+from detent.core.chat.messages import ChatMessage
+from detent.core.run.effects import Effect
+from detent.core.run.events import Event
+from detent.core.run.spec import AgentSpec
+from detent.ports.tool_execution import ToolExecutor
+
+
+@frozen
+class Stage:
+    """What a world is played on: the agent, the conversation, the store, who runs the tools.
+
+    `executor` runs the tools for real; None has their results drawn. `is_attended` says whether
+    there is a human at all.
+    """
+
+    spec: AgentSpec[Any]
+    players: Players
+    store: SharedStore
+    messages: Sequence[ChatMessage]
+    executor: ToolExecutor | None = None
+    is_attended: bool = True
+
+
+@define(eq=False)
+class Flight:
+    """An effect that a process has under way, and, once it is performed, what came of it."""
+
+    process: Process
+    effect: Effect
+    is_performed: bool = False
+    came: Event | BaseException | None = None
+
+
+@define(eq=False)
+class Process:
+    """A process that drives the run."""
+
+    number: int
+    session: Session[Any]

@@ -1,0 +1,210 @@
+"""What stands around a tool is looked at by a proof: hooks, other names, functions that call it."""
+
+from __future__ import annotations
+
+from functools import partial, wraps
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Agent,
+    AgentTool,
+    BlockingConfirmationStrategy,
+    SimpleConsoleUI,
+    Tool,
+    ToolCall,
+    after_tool,
+    before_model,
+    before_tool,
+    create_tool_from_function,
+    on_exit,
+)
+from detent.adapters.testing.proofs.functions import behind, called_by
+from detent.approvals import Allow, Ask
+from detent.core.control.hooks import HookError
+from detent.machine import Run, RunTool, ToolFault, ToolRaised, ToolReturned
+from detent.testing import (
+    Proof,
+    Refuted,
+    ScriptedChatGenerator,
+    always,
+    check,
+    never_runs_unapproved,
+)
+
+
+def pay(amount: int) -> int:
+    """Pay."""
+    raise AssertionError("no tool is run")
+
+
+PAY = create_tool_from_function(pay)
+AMOUNTS = {"pay": [{"amount": 100}]}
+
+
+def ask_much(call: ToolCall, tool: Tool, run: Run[Any]) -> Allow | Ask:
+    """Ask about large amounts only."""
+    return Ask() if call.arguments["amount"] == 100 else Allow()
+
+
+def agent_with(
+    *hooks: Any, tools: Any = (PAY,), policy: Any = ask_much, steps: int = 1
+) -> Agent[Any, Any]:
+    """An agent that asks before it pays much, with hooks."""
+    ask = BlockingConfirmationStrategy(policy, SimpleConsoleUI())
+    return Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=list(tools),
+        confirmation_strategies={"pay": ask},
+        hooks=list(hooks),
+        max_agent_steps=steps,
+    )
+
+
+def little(effect: RunTool, run: Run[Any]) -> RunTool | None:
+    """Pay 1 instead."""
+    if effect.tool.name != "pay":
+        return None
+    return evolve(effect, call=evolve(effect.call, arguments={"amount": 1}))
+
+
+def small(agent: Any, *claims: Any, **options: Any) -> Proof:
+    """A proof in the smallest world."""
+    return check(agent, *claims, turns=1, calls=1, **options)
+
+
+def test_a_hook_that_rewrites_an_approved_call_is_seen() -> None:
+    """The policy lets run what the hook has made of it, which nobody has said yes to."""
+    claim = never_runs_unapproved("pay")
+
+    assert small(agent_with(), claim, arguments=AMOUNTS).states
+    with pytest.raises(Refuted, match=r"pay runs for call .* with \{'amount': 1\}") as caught:
+        small(agent_with(before_tool(little)), claim, arguments=AMOUNTS)
+    assert any(type(one).__name__ == "CallRewritten" for one in caught.value.scenario.events)
+    always_asked = agent_with(before_tool(little), policy=lambda call, tool, run: Ask())
+    assert small(always_asked, claim, arguments=AMOUNTS).states
+
+
+def test_a_hook_of_an_agent_inside_is_seen() -> None:
+    """It stands around the tools of that agent."""
+    for hooks, is_safe in (((), True), ((before_tool(little),), False)):
+        inner = agent_with(*hooks)
+        outer = Agent(
+            chat_generator=ScriptedChatGenerator(),
+            tools=[AgentTool(inner, name="cashier", description="pays")],
+            max_agent_steps=1,
+        )
+        if is_safe:
+            assert small(outer, never_runs_unapproved("pay"), arguments=AMOUNTS).states
+        else:
+            with pytest.raises(Refuted, match="nobody has approved"):
+                small(outer, never_runs_unapproved("pay"), arguments=AMOUNTS)
+
+
+def test_a_hook_that_answers_for_a_tool_leaves_nothing_to_prove() -> None:
+    """The tool never runs: whatever is said of it holds, and says nothing."""
+
+    def answered(effect: RunTool, run: Run[Any]) -> ToolReturned:
+        return effect.returned(3)
+
+    with pytest.raises(ValueError, match=r"holds because \['pay'\] never ran"):
+        small(agent_with(before_tool(answered)), never_runs_unapproved("pay"), arguments=AMOUNTS)
+
+
+def test_what_hooks_make_of_answers_is_what_the_run_hears() -> None:
+    """Also of requests to the model, and of the end."""
+
+    def failed(effect: RunTool, event: Any, run: Run[Any]) -> ToolRaised:
+        return ToolRaised(effect.ref, effect.attempt, ToolFault("raised", "no"))
+
+    def without_tools(effect: Any, run: Run[Any]) -> Any:
+        return evolve(effect, tools=())
+
+    def is_told_no_result(run: Run[Any]) -> bool:
+        results = [one for message in run.messages for one in message.tool_call_results]
+        return all(one.error or one.text == "a human says so" for one in results)
+
+    def has_called_nothing(run: Run[Any]) -> bool:
+        return "pay" not in run.tool_call_counts
+
+    with pytest.raises(Refuted):
+        check(agent_with(), always(is_told_no_result), exact=True, turns=1, calls=1)
+    assert small(agent_with(after_tool(failed)), always(is_told_no_result), exact=True).states
+    with pytest.raises(Refuted):
+        small(agent_with(), always(has_called_nothing))
+    assert small(agent_with(before_model(without_tools)), always(has_called_nothing)).states
+
+
+def test_a_run_that_is_sent_back_goes_on() -> None:
+    """Until there are no more steps."""
+    claim = always(lambda run: not sent_back(run))
+
+    assert small(agent_with(steps=2), claim, exact=True).states
+    with pytest.raises(Refuted):
+        small(agent_with(on_exit(lambda run: "not yet"), steps=2), claim, exact=True)
+
+
+def sent_back(run: Run[Any]) -> bool:
+    """Whether the conversation has what the hook says."""
+    return any("not yet" in (message.text or "") for message in run.messages)
+
+
+def test_hooks_that_never_leave_a_call_alone_are_refused() -> None:
+    """There is no end of what they would make of it; nor can one that fails be followed."""
+
+    def more(effect: RunTool, run: Run[Any]) -> RunTool:
+        amount = effect.call.arguments["amount"]
+        assert isinstance(amount, int)
+        return evolve(effect, call=evolve(effect.call, arguments={"amount": amount + 1}))
+
+    def fails(effect: RunTool, run: Run[Any]) -> None:
+        raise RuntimeError("oh")
+
+    with pytest.raises(ValueError, match=r"'pay', and .* they must leave as it is"):
+        small(agent_with(before_tool(more)), never_runs_unapproved("pay"), arguments=AMOUNTS)
+    with pytest.raises(HookError, match="oh"):
+        small(agent_with(before_tool(fails)), never_runs_unapproved("pay"), arguments=AMOUNTS)
+
+
+def test_a_function_is_known_behind_what_wraps_it() -> None:
+    """By another name it does the same, also with some of its arguments given."""
+
+    @wraps(pay)
+    def wrapped(amount: int) -> int:
+        return pay(amount)
+
+    assert behind(partial(wrapped, amount=1)) is pay
+    other = create_tool_from_function(wrapped, name="transfer")
+    with pytest.raises(ValueError, match=r"also called \['transfer'\]"):
+        small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
+
+
+def refund(amount: int) -> int:
+    """Pay back."""
+    return helped(amount)
+
+
+def helped(amount: int) -> int:
+    """Pay, in the end."""
+    return int(PAY.function(amount=amount))
+
+
+def balance() -> int:
+    """Tell the balance."""
+    return len("1000")
+
+
+def test_a_tool_that_calls_another_one_is_refused() -> None:
+    """No policy is asked about that; a claim must be made of both."""
+    caller, other = create_tool_from_function(refund), create_tool_from_function(balance)
+    claim = never_runs_unapproved("pay")
+
+    assert pay in set(called_by(caller))
+    with pytest.raises(ValueError, match=r"a function that \['refund'\] calls by itself"):
+        small(agent_with(tools=(PAY, caller)), claim)
+    assert small(agent_with(tools=(PAY, other)), claim, arguments=AMOUNTS).states
+    assert list(called_by(Tool("p", "", {"type": "object", "properties": {}}, print))) == []
+    with pytest.raises(Refuted, match="refund runs"):
+        small(agent_with(tools=(PAY, caller)), claim, never_runs_unapproved("refund"))
