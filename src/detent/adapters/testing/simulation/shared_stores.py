@@ -15,7 +15,7 @@ from attrs import frozen
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.adapters.testing.simulation.worlds.damage import damage
+from detent.adapters.testing.simulation.damage import damage
 from detent.ports.journal import Checkpoint, Entry, Journal, JournalError
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from detent.adapters.testing.simulation.damage import HARMS, damage
 from detent.adapters.testing.simulation.drawing import dice
-from detent.adapters.testing.simulation.worlds.damage import HARMS, damage
 
 DATA = bytes(range(256)) * 4
 
