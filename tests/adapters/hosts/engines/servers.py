@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -52,14 +53,16 @@ class EngineServer:
     def start(self) -> None:
         """Begin, and wait until it listens."""
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self.program, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                self.program, stdout=log, stderr=log, start_new_session=True
+            )
         for port in self.ports:
             wait_for(port)
 
     def kill(self) -> None:
-        """As the machine's power cut does."""
+        """As the machine's power cut does: what a program has begun in its place, too."""
         if self.process is not None:
-            self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
 
