@@ -278,22 +278,6 @@ BUGS = (
         ),
     ),
     Bug(
-        "a yes to further calls that is taken back goes on counting",
-        Edit(
-            "core/machine/step.py",
-            "if grant.ref != event.ref)",
-            "if grant.ref)",
-        ),
-    ),
-    Bug(
-        "a yes to further calls has no end",
-        Edit(
-            "core/run/approval.py",
-            "return differs <= lacks and not is_past(self.expires_at, at)",
-            "return differs <= lacks",
-        ),
-    ),
-    Bug(
         "what a policy denies is asked about",
         Edit(
             "core/machine/questions.py",
