@@ -9,6 +9,8 @@ python3 dev.py simulate [--seeds N]            thousands of runs in worlds where
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
 python3 dev.py docs                            build the documentation into site/
+python3 dev.py packages [extras]               try the wheel in clean environments, each extra alone
+python3 dev.py versions [options]              test on every Python and range of versions here
 python3 dev.py setup                           only set up .venv, for an editor
 """
 # The syntax is that of Python 3.8: an older Python must get as far as saying that it is too old.
@@ -168,6 +170,20 @@ def docs(_: list[str]) -> str:
     return f"open {ROOT / 'site' / 'index.html'}"
 
 
+def packages(arguments: list[str]) -> str:
+    """Build the wheel, and use it as users get it; an extra that does not work alone fails it."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "clean_environments.py"), *arguments], ROOT)
+    return "the wheel works, and each extra alone"
+
+
+def versions(arguments: list[str]) -> str:
+    """Test on each Python that is found, and with other versions of what we depend on."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "versions.py"), *arguments], ROOT)
+    return "the tests pass with all of them"
+
+
 def setup(_: list[str]) -> str:
     """Only set up."""
     set_up(FOR_WORK)
@@ -182,6 +198,8 @@ COMMANDS = {
     "bugs": bugs,
     "mutate": mutate,
     "docs": docs,
+    "packages": packages,
+    "versions": versions,
     "setup": setup,
 }
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, frozen
@@ -115,6 +116,10 @@ class PostgresJournal:
         statement_s: float = 30.0,
         connect_s: float = 10.0,
     ) -> None:
+        if find_spec("psycopg") is None:
+            raise ImportError(
+                "PostgresJournal needs psycopg: pip install 'detent[postgres]'", name="psycopg"
+            )
         self._pool = ConnectionPool(url, connections, statement_s, connect_s)
         self._writer = Writer(partial(_together, self._pool))
         self.claims = PostgresClaims(self._pool)
