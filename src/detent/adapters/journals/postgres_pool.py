@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -69,8 +68,6 @@ class ConnectionPool:
     """Connections to the database at `url`, at most `size` in a process at a time."""
 
     def __init__(self, url: str, size: int, statement_s: float, connect_s: float) -> None:
-        if find_spec("psycopg") is None:
-            raise ImportError("PostgresJournal needs psycopg: pip install 'detent[postgres]'")
         self._url = url
         self._size = size
         self._statement_s = statement_s
