@@ -30,6 +30,8 @@ from detent.ports.listing import StoredRun
 
 BUSY_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 """How long it is waited, again and again, for whoever has a run to leave it."""
+ELSEWHERE_S = 1.0
+"""When another worker is asked, where this one ends or has not got the agent."""
 SAME_S = 60
 """A run that waits for a worker is told of once in so many seconds."""
 
@@ -114,7 +116,7 @@ class EngineDriving:
         if run is None or run.status in ENDED or run_id in self._here:
             return None
         if self.is_halted or run.agent not in self._reading.legs:
-            return now  # for another worker
+            return now + ELSEWHERE_S
         if run.wake_at is not None and run.wake_at > now:
             return run.wake_at
         if run.status == "waiting" and run.wake_at is None:
