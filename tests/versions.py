@@ -100,7 +100,7 @@ def bounds(python: str, folder: Path) -> list[str]:
 
 def environment(python: str, which: Which, folder: Path) -> Path:
     """An environment with the project, as it is here, and the tools; gives its Python."""
-    uv("venv", "--quiet", "--python", python, folder / "venv")
+    uv("venv", "--quiet", "--seed", "--python", python, folder / "venv")
     inside = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     limits = folder / "limits.txt"
     match which:
