@@ -22,6 +22,7 @@ from detent.core.run.run import Run
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.typevars import S
 from detent.ports.clock import Clock
+from detent.ports.journal import JournalConflictError
 from detent.ports.observer import Observer
 
 REPEATABLE = (AskModel, Judge)
@@ -278,14 +279,17 @@ class Session(Generic[S]):
         if self._has_hooks:
             return self._land_as_recorded(effect, came)
         self._land(effect, came)
-        return self._fold.settle_steps() if self._must_settle(effect) else NO_STEPS
+        if not self._must_settle(effect):
+            return NO_STEPS
+        steps = self._fold.settle_steps()
+        return self._settled(steps) if self._raised else steps
 
     def _land_as_recorded(self, effect: Effect, came: Event | BaseException | None) -> Steps[None]:
         """As `land_steps`; the hooks are told of the run as it is recorded."""
         yield from self._fold.settle_steps()
         self._land(effect, came)
         if self._must_settle(effect):
-            yield from self._fold.settle_steps()
+            yield from self._settled(self._fold.settle_steps())
 
     def _must_settle(self, effect: Effect) -> bool:
         return bool(self.under_way) or not isinstance(effect, REPEATABLE)
@@ -318,9 +322,19 @@ class Session(Generic[S]):
             yield from self._fold.settle_each_steps()
             raise
         if self.under_way or not may_wait:
-            yield from self._fold.settle_each_steps()
+            yield from self._settled(self._fold.settle_each_steps())
         if is_told:
             yield from self._fold.news_steps()
+
+    def _settled(self, steps: Steps[None]) -> Steps[None]:
+        """Who has lost the run hears whose it is, and not that a position is taken."""
+        try:
+            yield from steps
+        except JournalConflictError:
+            lost = [one for one in self._raised if isinstance(one, RunBusyError)]
+            if not lost:
+                raise
+            raise lost[0] from None
 
     def feed(self, *events: Event) -> None:
         """As `feed_steps`, blocking."""

@@ -196,7 +196,8 @@ def _scope(said: Said) -> Scope:
     ask, decision = said.effect.ask, said.decision
     if isinstance(decision, Confirmed) and decision.remember != "call":
         return decision.remember
-    return min(ask.remember, ask.answers.remember, key=SCOPES.index)
+    scopes: tuple[Scope, Scope] = ask.remember, ask.answers.remember
+    return min(scopes, key=SCOPES.index)
 
 
 def _takes(ask: object) -> tuple[Scope, ...]:
