@@ -198,7 +198,7 @@ BUGS = (
     Bug(
         "a word about one attempt counts for the next one",
         Edit(
-            "core/machine/step.py",
+            "core/machine/recovery.py",
             "Ready(event.attempt + 1)",
             "Ready(event.attempt)",
         ),

@@ -103,6 +103,9 @@ def yes(digest: str, **more: Any) -> Part:
 
 def texts(events: list[Any]) -> str:
     pieces = [part for one in events if hasattr(one, "artifact") for part in one.artifact.parts]
+    # whoever comes when all is said is told it with the task
+    tasks = [one for one in events if hasattr(one, "artifacts")] if not pieces else []
+    pieces += [part for task in tasks for one in task.artifacts for part in one.parts]
     return "".join(part.text for part in pieces)
 
 

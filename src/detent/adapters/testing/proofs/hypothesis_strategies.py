@@ -36,6 +36,7 @@ from detent.core.run.events import (
     ModelFailed,
     ModelReplied,
     Resumed,
+    ToolLost,
     ToolNeverRan,
     ToolRaised,
     ToolReturned,
@@ -139,7 +140,8 @@ def _bare_answer(run: Run[Any], effect: Effect, rng: random.Random) -> Event:
         case RunTool(ref, attempt, call, tool):
             slot = run.slots[ref.place]
             if not isinstance(slot.status, Ready):
-                return _of_tool(effect, rng)
+                is_lost = likely(rng, 0.1)
+                return ToolLost(ref, attempt, "lost", 0.0) if is_lost else _of_tool(effect, rng)
             if slot.clearance is not None and likely(rng, 0.1):  # as a hook does
                 return CallRewritten(ref, call)
             return ToolStarted(ref, attempt, 0.0 if tool.timeout_s or slot.clearance else None)
