@@ -12,7 +12,7 @@ from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.citations import citation, cited
 from detent.adapters.providers.meaning.logprobs import logprobs
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message, without
@@ -78,6 +78,8 @@ class ResponseFold:
                 return self._open(self._index(value, len(self._items)), item)
             case {"type": "response.output_item.done", "item": Mapping() as item}:
                 return self._close(self._index(value), item)
+            case {"type": "response.output_text.annotation.added"}:
+                return cited(value.get("annotation"))
             case {"response": Mapping() as response}:
                 return self._tell(response)
             case {"output": _} | {"object": "response"}:
