@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from detent.adapters.providers.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.providers.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
+    from detent.adapters.providers.bedrock.profiles import AwsProfile as AwsProfile
     from detent.adapters.providers.cohere.chat import CohereChatGenerator as CohereChatGenerator
     from detent.adapters.providers.fallback import FallbackChatGenerator as FallbackChatGenerator
     from detent.adapters.providers.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
@@ -117,6 +118,7 @@ else:
                 "BedrockAnthropicChatGenerator VertexAnthropicChatGenerator"
             ),
             "adapters.providers.bedrock.chat": "AccessKey BedrockChatGenerator",
+            "adapters.providers.bedrock.profiles": "AwsProfile",
             "adapters.providers.cohere.chat": "CohereChatGenerator",
             "adapters.providers.fallback": "FallbackChatGenerator",
             "adapters.providers.gemini.chat": "GeminiChatGenerator VertexChatGenerator",

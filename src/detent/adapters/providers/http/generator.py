@@ -196,6 +196,7 @@ class HttpChatGenerator:
         asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
         until = time.monotonic() + self._timeouts.total_s
         while True:
+            await self._ready()
             request, answer = self._prepared(asked)
             reply = await self._caller.call_async(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
@@ -227,9 +228,20 @@ class HttpChatGenerator:
     ) -> int:
         """As `count_tokens`."""
         asked = self._asked(messages, tools, generation_kwargs, None)
+        await self._ready()
         request, answer = self._counting(asked)
         reply = await self._caller.call_async(request, answer, None)
         return reply.usage.input_tokens
+
+    async def _ready(self) -> None:
+        """Let what a request needs be got without holding the event loop."""
+        try:
+            await self._get_ready()
+        except SecretError as error:
+            raise self._no_key(self._base_url, error) from error
+
+    async def _get_ready(self) -> None:
+        """Get what may take a while. Raises SecretError: there is none."""
 
     def _counting(self, asked: ChatRequest) -> tuple[Request, Answer]:
         count = self.api.count
@@ -287,8 +299,7 @@ class HttpChatGenerator:
         try:
             headers, secrets = self._signed_headers(url, body)
         except SecretError as error:
-            text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
-            raise ChatGeneratorError(ModelFailure("authentication", text)) from error
+            raise self._no_key(url, error) from error
         answer = Answer(
             fold,
             host_of(url),
@@ -296,6 +307,11 @@ class HttpChatGenerator:
             payloads=payloads,
         )
         return Request(url, headers, body, method), answer
+
+    @staticmethod
+    def _no_key(url: str, error: SecretError) -> ChatGeneratorError:
+        text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
+        return ChatGeneratorError(ModelFailure("authentication", text))
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         """The headers of a request, and the secrets in them.
