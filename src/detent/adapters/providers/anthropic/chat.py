@@ -18,6 +18,7 @@ from detent.adapters.providers.http.adapter import (
 )
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.counting import counted_members
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.meaning.server_tools import (
     CodeExecution,
     ComputerUse,
@@ -91,6 +92,7 @@ class AnthropicChatGenerator(HttpChatGenerator):
             lambda _: MessageFold(),
             count=TokenCount("/v1/messages/count_tokens", COUNTED, "input_tokens"),
             server_tool=partial(for_claude, model=model),
+            listing=ModelList("/v1/models", query="limit=1000"),
             schema_mode="never" if BEFORE_SCHEMAS.match(model) else "always",
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -18,6 +18,7 @@ from detent.adapters.providers.http.caller import (
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
+from detent.adapters.providers.http.listing import NamesFold, names_in
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.meaning.server_tools import (
@@ -235,6 +236,19 @@ class HttpChatGenerator:
         request, answer = self._counting(asked)
         reply = await self._caller.call_async(request, answer, None)
         return reply.usage.input_tokens
+
+    def list_models(self) -> list[str]:
+        """The names of the models that the server has, in its order. Blocks.
+
+        Raises:
+            ChatGeneratorError: there is no list, or the provider's API has none.
+        """
+        listing = self.api.listing
+        if listing is None:
+            raise cannot_send(host_of(self._base_url), "request for a list of models")
+        url = below(listing.base_of(self._base_url), listing.path, listing.query)
+        request, answer = self._sending(url, b"", NamesFold(listing), method="GET")
+        return names_in(self._caller.call(request, answer, None))
 
     async def _ready(self) -> None:
         """Let what a request needs be got without holding the event loop."""

@@ -15,6 +15,7 @@ from detent.adapters.providers.http.adapter import (
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.calls import custom_tools
 from detent.adapters.providers.http.counting import counted_members
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.meaning.server_tools import for_responses
 from detent.adapters.providers.openai_responses.computer import has_computer
 from detent.adapters.providers.openai_responses.decode import ResponseFold
@@ -73,5 +74,6 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
             under_way=under_way,
             count=TokenCount("/responses/input_tokens", COUNTED, "input_tokens"),
             server_tool=partial(for_responses, model=model),
+            listing=ModelList(),
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
