@@ -7,7 +7,9 @@ from typing import Any
 
 from attrs import define, frozen
 
+from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.session import Session
+from detent.adapters.journals.memory import MemoryClaims
 from detent.adapters.testing.simulation.model_actors import Players
 from detent.adapters.testing.simulation.shared_stores import SharedStore
 from detent.core.chat.messages import ChatMessage
@@ -49,3 +51,24 @@ class Process:
 
     number: int
     session: Session[Any]
+
+
+class SharedClaims(MemoryClaims):
+    """The claims of a store that other processes see."""
+
+    is_shared = True
+
+
+@define(eq=False)
+class Driver(Process):
+    """A process that drives the run, or has once done so and has not heard that it does not."""
+
+    keeper: Keeper
+    lease: Lease
+    is_frozen: bool = False
+
+
+def driver_of(flight: Flight) -> Driver:
+    """The process that has it under way."""
+    assert isinstance(flight.process, Driver)  # noqa: S101 - this world has no others
+    return flight.process
