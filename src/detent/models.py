@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from detent.adapters.providers.http.secrets import Secret as Secret
     from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
     from detent.adapters.providers.meaning.server_tools import CodeExecution as CodeExecution
+    from detent.adapters.providers.meaning.server_tools import ComputerUse as ComputerUse
     from detent.adapters.providers.meaning.server_tools import FileSearch as FileSearch
     from detent.adapters.providers.meaning.server_tools import ServerTool as ServerTool
     from detent.adapters.providers.meaning.server_tools import WebSearch as WebSearch
@@ -126,7 +127,7 @@ else:
             "adapters.providers.http.endpoints": "Endpoint",
             "adapters.providers.http.secrets": "Secret",
             "adapters.providers.meaning.server_tools": (
-                "CodeExecution FileSearch ServerTool WebSearch"
+                "CodeExecution ComputerUse FileSearch ServerTool WebSearch"
             ),
             "adapters.providers.meaning.thinking": "ThinkingLevel",
             "adapters.providers.local.chat": "LocalChatGenerator",

@@ -18,9 +18,12 @@ from detent.adapters.providers.http.caller import (
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
+from detent.adapters.providers.http.listing import NamesFold, names_in
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.meaning.server_tools import (
+    COMPUTER,
+    ComputerUse,
     ServerTool,
     require_server_tools,
     server_tool_data,
@@ -55,7 +58,8 @@ class HttpOptions(TypedDict, total=False):
             or at most so many tokens; in the words of the provider, as near as it has them. What
             `generation_kwargs` says in the provider's own words wins. By default the model's own.
         server_tools: what the provider runs itself while the model answers: `WebSearch`,
-            `CodeExecution`, `FileSearch`. One that it has not is refused before anything is sent.
+            `CodeExecution`, `FileSearch`; and `ComputerUse`, which the agent's tool ``computer``
+            runs. One that the provider has not is refused before anything is sent.
         timeout: seconds for a whole call, or `Timeouts`.
         headers: further request headers; a `Secret` among them never prints.
         http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
@@ -233,6 +237,19 @@ class HttpChatGenerator:
         reply = await self._caller.call_async(request, answer, None)
         return reply.usage.input_tokens
 
+    def list_models(self) -> list[str]:
+        """The names of the models that the server has, in its order. Blocks.
+
+        Raises:
+            ChatGeneratorError: there is no list, or the provider's API has none.
+        """
+        listing = self.api.listing
+        if listing is None:
+            raise cannot_send(host_of(self._base_url), "request for a list of models")
+        url = below(listing.base_of(self._base_url), listing.path, listing.query)
+        request, answer = self._sending(url, b"", NamesFold(listing), method="GET")
+        return names_in(self._caller.call(request, answer, None))
+
     async def _ready(self) -> None:
         """Let what a request needs be got without holding the event loop."""
         try:
@@ -261,8 +278,19 @@ class HttpChatGenerator:
         if self._server_tools:
             own: Any = options.get("tools") or ()
             options["tools"] = [*self._server_tool_members(), *own]
+            tools = self._functions(tools)
         stream, thinking = callback is not None, self._thinking
         return ChatRequest(self.model, messages, tools, options, stream=stream, thinking=thinking)
+
+    def _functions(self, tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
+        """The tools that the model is told of as functions: it knows a computer by itself."""
+        if not any(isinstance(tool, ComputerUse) for tool in self._server_tools):
+            return tools
+        functions = [tool for tool in tools if tool.name != COMPUTER]
+        if len(functions) == len(tools):
+            what = f"ComputerUse without a tool named {COMPUTER!r}, which does what the model asks"
+            raise cannot_send(host_of(self._base_url), what)
+        return functions
 
     def _server_tool_members(self) -> Iterator[dict[str, Any]]:
         write = self.api.server_tool
