@@ -89,7 +89,8 @@ async def main(face: str, folder: Path) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with host_of(folder) as host:
-        apps: dict[str, Any] = {"a2a": partial(a2a_app, url=url), "agui": agui_app, "openai": openai_app}
+        a2a = partial(a2a_app, url=url)
+        apps: dict[str, Any] = {"a2a": a2a, "agui": agui_app, "openai": openai_app}
         app = apps[face](host, sign_in=PEOPLE)
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()

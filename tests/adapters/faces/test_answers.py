@@ -19,7 +19,7 @@ ASKED = PendingCall("r", 1, 0, "c1", "pay", "Pay.", {"to": "Cy"}, "", "d", SCHEM
     [
         ({"approved": True}, (True, "call", None)),
         ({"approved": True, "remember": "arguments"}, (True, "arguments", None)),
-        ({"approved": True, "remember": "all"}, "remember is none of ('call', 'arguments', 'tool')"),
+        ({"approved": True, "remember": "all"}, "remember is none of ('call',"),
         ({"approved": True, "remember": ["call"]}, "remember is none of"),
         ({"approved": True, "editedArgs": ["Cy"]}, "editedArgs is no object"),
         ({"approved": True, "editedArgs": {"to": 5}}, "'to' must be"),
