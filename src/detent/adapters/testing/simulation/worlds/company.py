@@ -43,6 +43,7 @@ from detent.adapters.testing.simulation.trace import (
 from detent.adapters.testing.simulation.worlds.stage import (
     Driver,
     Flight,
+    OwnClock,
     SharedClaims,
     Stage,
     driver_of,
@@ -62,6 +63,7 @@ from detent.core.run.events import (
     Resumed,
 )
 from detent.core.run.run import Run
+from detent.ports.clock import Clock
 from detent.ports.journal import Entry, Journal, JournalConflictError, RunNotFoundError
 
 RUN_ID = "run"
@@ -96,6 +98,7 @@ class CompanyWorld:
         self._air: list[Flight] = []
         self._run: Run[Any] | None = None
         self._length = 0
+        self._rulings: list[tuple[Event, Ruled]] = []  # which count when they are heard
 
     def play(self) -> list[Happening]:
         """The trace of the whole run."""
@@ -251,14 +254,15 @@ class CompanyWorld:
         """A process begins with the run, or goes on with it, if it may."""
         self._started += 1
         number = self._started
-        keeper = Keeper(self._claims, CLAIM_S, self.clock, renews=False)
+        clock = OwnClock(self.clock, number / 1000)
+        keeper = Keeper(self._claims, CLAIM_S, clock, renews=False)
         try:
             lease = at_once(keeper.take_steps(RUN_ID, take_over=take_over))
         except RunBusyError:
             self._tell(f"process {number} finds the run driven by another one")
             return
         try:
-            self._open(number, keeper, lease)
+            self._open(number, keeper, lease, clock)
         except Died as error:
             self._tell(f"process {number} does not get far: {error!r}")
             self._claims.swap(RUN_ID, lease.claim, given_back(lease.claim))
@@ -267,18 +271,16 @@ class CompanyWorld:
             self._tell(f"process {number} does not get far: {type(error).__name__}")
             lease.release()
 
-    def _open(self, number: int, keeper: Keeper, lease: Lease) -> None:
+    def _open(self, number: int, keeper: Keeper, lease: Lease, clock: Clock) -> None:
         journal = self._journal(number)
         at = self._load(journal, number)
-        recorder = Recorder(journal, self._spec, self.clock, at, CHECKPOINT_ENTRIES, holds=lease)
+        recorder = Recorder(journal, self._spec, clock, at, CHECKPOINT_ENTRIES, holds=lease)
         if at.length == 0:
             at_once(recorder.begin(at.run))
-        session = Session(
-            self._spec, at.run, clock=self.clock, record=recorder, missed=recorder.missed
-        )
-        driver = Driver(number, session, keeper, lease)
+        session = Session(self._spec, at.run, clock=clock, record=recorder, missed=recorder.missed)
+        driver = Driver(number, session, keeper, lease, clock)
         self._drivers.append(driver)
-        self._within(driver, lambda: session.feed(Resumed(f"process-{number}", self.clock.now())))
+        self._within(driver, lambda: session.feed(Resumed(f"process-{number}", clock.now())))
 
     def _load(self, journal: Journal, number: int) -> Loaded[Any]:
         try:
@@ -309,6 +311,7 @@ class CompanyWorld:
                 self._run = loaded(self._stage.store.open(), self._spec, RUN_ID, 1).run
                 continue
             event, after = event_and_run(self._spec, before, entry, entry.data)
+            self.trace += [one for told, one in self._rulings if told == event][-1:]
             self.trace.append(Folded(number, before, event, after))
             self._run = after
 
@@ -369,7 +372,7 @@ class CompanyWorld:
             return
         effect, driver = flight.effect, driver_of(flight)
         price = agent_at(self._spec, effect.path).limits.price
-        came = flight.came = self._outside.perform(effect, self.clock, price, driver.lease)
+        came = flight.came = self._outside.perform(effect, driver.clock, price, driver.lease)
         flight.is_performed = True
         if isinstance(came, RunBusyError):
             self._tell(f"process {driver.number} does not begin {effect.key}: it has lost the run")
@@ -383,7 +386,7 @@ class CompanyWorld:
             case AskHuman(), HumanDecided(decision=decision):
                 self.trace.append(Said(effect, decision, self.clock.now()))
             case Judge(), Judged(verdict=verdict):
-                self.trace.append(Ruled(effect, verdict))
+                self._rulings.append((wrap_event(effect.path, came), Ruled(effect, verdict)))
             case _:
                 pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Event as Flag
 from typing import Any
 
 from attrs import define, frozen
@@ -16,6 +17,7 @@ from detent.core.chat.messages import ChatMessage
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.spec import AgentSpec
+from detent.ports.clock import Clock
 from detent.ports.tool_execution import ToolExecutor
 
 
@@ -53,6 +55,26 @@ class Process:
     session: Session[Any]
 
 
+@frozen
+class OwnClock:
+    """A process's clock, which is a little ahead of others: no two write at one instant."""
+
+    clock: Clock
+    ahead_s: float
+
+    def now(self) -> float:
+        """What it shows."""
+        return self.clock.now() + self.ahead_s
+
+    def wait(self, until: float, dropped: Flag) -> None:
+        """As the port says."""
+        self.clock.wait(until - self.ahead_s, dropped)
+
+    async def wait_async(self, until: float) -> None:
+        """As the port says."""
+        await self.clock.wait_async(until - self.ahead_s)
+
+
 class SharedClaims(MemoryClaims):
     """The claims of a store that other processes see."""
 
@@ -65,6 +87,7 @@ class Driver(Process):
 
     keeper: Keeper
     lease: Lease
+    clock: Clock
     is_frozen: bool = False
 
 
