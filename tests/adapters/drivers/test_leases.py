@@ -14,8 +14,9 @@ import pytest
 from attrs import evolve
 
 from detent import Agent, ScriptedChatGenerator, State, ToolCall, tool
+from detent.adapters.agent.claiming import when_free, when_free_async
 from detent.adapters.drivers import leases
-from detent.adapters.drivers.leases import Keeper, Lease, keeper_of, when_free, when_free_async
+from detent.adapters.drivers.leases import Keeper, Lease, keeper_of
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.journals.directory import DirectoryJournal

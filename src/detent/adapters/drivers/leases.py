@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf, nextafter
 from queue import Empty, SimpleQueue
-from threading import Event, RLock, Thread
+from threading import RLock, Thread
 from typing import TypeVar
 from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
@@ -36,8 +36,6 @@ T = TypeVar("T")
 CLAIM_S = 15.0
 """How long a claim holds unless it is renewed."""
 FOREVER = inf
-FIRST_LOOK_S, LAST_LOOK_S = 0.05, 1.0
-"""How far apart the looks are at a run that somebody else drives: at first, and at last."""
 
 
 class Lease:
@@ -93,12 +91,21 @@ class Keeper:
         claims: the store.
         time_s: how long its claims hold unless they are renewed.
         clock: the time of day, which other processes see as well.
+        renews: whether there is such a thread; else somebody must call `renew` in time.
     """
 
-    def __init__(self, claims: Claims, time_s: float = CLAIM_S, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        time_s: float = CLAIM_S,
+        clock: Clock | None = None,
+        *,
+        renews: bool = True,
+    ) -> None:
         self._claims = claims
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
+        self._renews = renews and claims.is_shared
         self._clock = SystemClock() if clock is None else clock
         self._last = -inf
         self._lock = RLock()  # what is held; nobody asks the store behind it
@@ -264,7 +271,7 @@ class Keeper:
     def _hold(self, lease: Lease) -> None:
         with self._lock:
             self._held[lease.run_id] = (ref(lease), lease.claim)
-            if self._time_s < FOREVER and self._thread is None:
+            if self._renews and self._thread is None:
                 wake = SimpleQueue[None]()  # whose `put` may be called in a finalizer
                 thread = Thread(
                     target=_renew, args=(ref(self), wake), name="detent claims", daemon=True
@@ -367,34 +374,3 @@ def _drop(key: tuple[str, str], lease: Lease) -> None:
 
 def _is_driven(held: tuple[ReferenceType[Lease] | None, Claim] | None) -> bool:
     return held is not None and held[0] is not None and held[0]() is not None
-
-
-def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
-    """What `attempt` gives once the run is free.
-
-    Raises:
-        RunBusyError: after `wait_s` it was still driven by somebody else.
-    """
-    for look in _looks(clock.now(), wait_s):
-        with suppress(RunBusyError):
-            return attempt()
-        clock.wait(look, Event())
-    return attempt()
-
-
-async def when_free_async(attempt: Callable[[], Awaitable[T]], clock: Clock, wait_s: float) -> T:
-    """As `when_free`, in the running event loop."""
-    for look in _looks(clock.now(), wait_s):
-        with suppress(RunBusyError):
-            return await attempt()
-        await clock.wait_async(look)
-    return await attempt()
-
-
-def _looks(now: float, wait_s: float) -> Iterator[float]:
-    """When to look again, further and further apart; the last time is at the end."""
-    at, pause, end = now, FIRST_LOOK_S, now + wait_s
-    while at < end:
-        at = min(at + pause, end)
-        pause = min(2 * pause, LAST_LOOK_S)
-        yield at

@@ -42,6 +42,7 @@ from detent.ports.journal import (
     Journal,
     JournalConflictError,
     JournalUnavailableError,
+    as_kept,
     submit_of,
     with_data,
 )
@@ -293,7 +294,7 @@ class Recorder:
         """Whether the journal has these entries at their place."""
         run_id, entries, _ = append
         found = self._journal.read(run_id, entries[0].position)
-        return list(islice(found, len(entries))) == entries
+        return list(islice(found, len(entries))) == list(as_kept(self._journal, entries))
 
 
 def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:

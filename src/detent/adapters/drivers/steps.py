@@ -58,6 +58,37 @@ def at_once(steps: Steps[T]) -> T:
         return result
 
 
+def begun(steps: Steps[T]) -> Steps[T]:
+    """The same steps, of which the part before the first wait is done already."""
+    first, ended = list[Wait](), list[T]()
+    try:
+        first.append(next(steps))
+    except StopIteration as end:
+        ended.append(end.value)
+    return _from(first, ended, steps)
+
+
+def _from(first: list[Wait], ended: list[T], steps: Steps[T]) -> Steps[T]:
+    """Steps that wait already, or have ended."""
+    if ended:
+        return ended[0]
+    wait = first[0]
+    try:
+        while True:
+            try:
+                came = yield wait
+            except GeneratorExit:
+                steps.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - the steps raise it again
+                wait = steps.throw(error)
+            else:
+                wait = steps.send(came)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 async def in_event_loop(steps: Steps[T], *, is_paced: bool = False) -> T:
     """Take the steps in the running event loop, which others have while they wait.
 
