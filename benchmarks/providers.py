@@ -34,6 +34,7 @@ PINS = {
     "anthropic": "anthropic==2.11.0",
     "gemini": "google-genai==3.4.0",
 }
+PYDANTIC_AI = "pydantic-ai-slim[openai]==2.68.0"
 SDK_ENV = "sdk-{}"
 CALLS, AT_ONCE, PIECES, STREAMS = 100, 50, 500, 4
 BATCHES, ROUNDS = 5, 3
@@ -255,7 +256,37 @@ def sdk_gemini(url: str) -> Client:
     )
 
 
-CONTENDERS = {"httpx": bare, "detent": ours, "sdk": sdk}
+def pydantic_ai(api: str, url: str) -> Client:
+    """Another library for agents, with its model of OpenAI."""
+    from openai import AsyncOpenAI
+    from pydantic_ai import direct
+    from pydantic_ai.messages import ModelRequest
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    assert api == "openai"  # noqa: S101  # its others need further SDKs
+
+    def model() -> OpenAIChatModel:
+        """One for each event loop: its client stays in one."""
+        client = AsyncOpenAI(base_url=f"{url}/v1", api_key="k")
+        return OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+
+    here, there = model(), model()
+    asked = [ModelRequest.user_text_prompt(QUESTION)]
+    loop = asyncio.new_event_loop()
+
+    async def stream() -> list[object]:
+        async with direct.model_request_stream(here, asked) as pieces:
+            return [piece async for piece in pieces]
+
+    return Client(
+        lambda: loop.run_until_complete(direct.model_request(here, asked)),
+        lambda: loop.run_until_complete(stream()),
+        lambda: direct.model_request(there, asked),
+    )
+
+
+CONTENDERS = {"httpx": bare, "detent": ours, "sdk": sdk, "pydantic-ai": pydantic_ai}
 
 
 def cpu_us(act: Callable[[], object], units: int) -> float:
@@ -381,17 +412,20 @@ def decode(texts: Iterable[str]) -> None:
 
 def python_of(contender: str, api: str) -> Path:
     """The interpreter that has the contender installed."""
-    if contender != "sdk":
+    if contender in {"httpx", "detent"}:
         return Path(sys.executable)
     place = "Scripts" if sys.platform == "win32" else "bin"
-    return VENVS / SDK_ENV.format(api) / place / "python"
+    environment = SDK_ENV.format(api) if contender == "sdk" else f"{contender}-{api}"
+    return VENVS / environment / place / "python"
 
 
 def install() -> None:
     """Make the virtual environments of the SDKs."""
-    for api, pin in PINS.items():
-        venv.create(VENVS / SDK_ENV.format(api), with_pip=True)
-        subprocess.run([python_of("sdk", api), "-m", "pip", "install", "-q", pin], check=True)  # noqa: S603  # ours
+    wanted = [("sdk", api, pin) for api, pin in PINS.items()]
+    for contender, api, pin in [*wanted, ("pydantic-ai", "openai", PYDANTIC_AI)]:
+        python = python_of(contender, api)
+        venv.create(python.parent.parent, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", pin], check=True)  # noqa: S603  # ours
         print(f"{api}: installed {pin}")
 
 
