@@ -128,7 +128,7 @@ def _part(part: object) -> Json:
             return {"type": "input_text", "text": text}
         case ImageContent(data, mime_type, detail, meta):
             image = {"image_url": f"data:{mime_type};base64,{data}"} if data else {}
-            shown = {"detail": detail} if detail else {}
+            shown = {"detail": detail or "auto"}  # the API's schema demands it
             return {"type": "input_image", **image, **shown, **own_data(PROVIDER, meta)}
         case FileContent(data, mime_type, name, extra):
             name = name or f"file{mimetypes.guess_extension(mime_type) or ''}"
