@@ -16,7 +16,6 @@ from detent.testing import Pieces
 from tests.adapters.faces.peers import BOB, PAY, PEOPLE, Paid, clerk, confirm, hosting, peer
 from tests.adapters.faces.test_openai_app import INBOX, client_of
 
-
 ASKS = {"role": "user", "content": "Hi"}
 
 
