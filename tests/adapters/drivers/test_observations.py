@@ -510,7 +510,9 @@ class InThread(SQLiteJournal):
         return super().read(run_id, start)
 
 
-def test_no_store_is_waited_for_in_the_event_loop(tmp_path: Path) -> None:
+def test_no_store_is_waited_for_in_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither when a stream begins nor when it goes on with a run; nor for claims."""
     journal = InThread(tmp_path / "runs.db")
     kept = journal.claims.keep
@@ -522,7 +524,7 @@ def test_no_store_is_waited_for_in_the_event_loop(tmp_path: Path) -> None:
         journal.threads.add(get_ident())
         kept(owner)
 
-    journal.claims.keep = keep  # type: ignore[method-assign]
+    monkeypatch.setattr(journal.claims, "keep", keep)
 
     async def read() -> int:
         async for _ in agent.stream_async("go", run_id="r"):

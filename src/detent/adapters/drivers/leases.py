@@ -45,7 +45,9 @@ class Lease:
         self._keeper = keeper
         self.run_id, self.claim = run_id, claim
         self.is_released = False
-        self.lock = RLock()
+        self.lock = RLock()  # whoever claims it anew; it is held while the store is asked
+        self.is_claimed_anew = False  # just now
+        self.is_left = False  # it is to be given back as soon as that is known
 
     @property
     def epoch(self) -> int:
@@ -180,28 +182,45 @@ class Keeper:
         with lease.lock:
             if lease.is_sure:  # another thread has been here
                 return
-            was = given_back(lease.claim) if lease.is_released else lease.claim
-            claim = next_claim(was, self._sure_owner(), was.since)
-            is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
-            if not (is_ours and at_once(self._swap(lease, was, claim))):
-                self._unhold(lease)
-                now = self._claims.find(lease.run_id) or was
-                raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
+            with self._lock:
+                lease.is_claimed_anew = True
+            try:
+                self._claim_anew(lease)
+            finally:
+                with self._lock:
+                    is_left, lease.is_left = lease.is_left, False
+                    lease.is_claimed_anew = False
+                if is_left:
+                    lease.release()
+
+    def _claim_anew(self, lease: Lease) -> None:
+        was = given_back(lease.claim) if lease.is_released else lease.claim
+        claim = next_claim(was, self._sure_owner(), was.since)
+        is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
+        if not (is_ours and at_once(self._swap(lease, was, claim))):
+            self._unhold(lease)
+            now = self._claims.find(lease.run_id) or was
+            raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
 
     def release_steps(self, lease: Lease) -> Steps[None]:
-        """As `Lease.release_steps` says."""
+        """As `Lease.release_steps` says.
+
+        RULE: it waits for nobody who claims the run anew: that one gives it back.
+        """
         if self.pid != os.getpid():
             return
-        with lease.lock:
+        with self._lock:
+            if lease.is_claimed_anew:
+                lease.is_left = True
+                return
             if lease.is_released:
                 return
             lease.is_released = True
             _drop((lease.claim.owner, lease.run_id), lease)
-            with self._lock:
-                held, _ = self._held.get(lease.run_id, (None, None))
-                if held is None or held() is not lease:
-                    return
-                self._held[lease.run_id] = (None, lease.claim)
+            held, _ = self._held.get(lease.run_id, (None, None))
+            if held is None or held() is not lease:
+                return
+            self._held[lease.run_id] = (None, lease.claim)
         with suppress(JournalError):  # the thread does it as soon as it can
             yield from self._give_back(lease.run_id, lease.claim)
 
@@ -221,7 +240,7 @@ class Keeper:
             lease = None if held is None else held()
             if lease is None:
                 at_once(self._give_back(run_id, claim))
-            elif not lease.is_sure:
+            elif not (lease.is_sure or lease.is_claimed_anew):  # nobody waits for who does it
                 with suppress(RunBusyError):  # it is told right before its next tool
                     self.claim_anew(lease)
 
