@@ -170,8 +170,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
-            "return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
         ),
     ),
     Bug(

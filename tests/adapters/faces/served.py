@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ async def main(face: str, folder: Path) -> None:
     """Serve until killed."""
     import uvicorn
 
-    from detent.faces import a2a_app, openai_app, run_acp
+    from detent.faces import a2a_app, agui_app, openai_app, run_acp
 
     if face == "acp":
         async with host_of(folder) as host:
@@ -88,8 +89,9 @@ async def main(face: str, folder: Path) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with host_of(folder) as host:
-        a2a = face == "a2a"
-        app = a2a_app(host, url=url, sign_in=PEOPLE) if a2a else openai_app(host, sign_in=PEOPLE)
+        a2a = partial(a2a_app, url=url)
+        apps: dict[str, Any] = {"a2a": a2a, "agui": agui_app, "openai": openai_app}
+        app = apps[face](host, sign_in=PEOPLE)
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
         config = uvicorn.Config(app, log_config=None, access_log=False)

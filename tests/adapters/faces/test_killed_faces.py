@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,36 @@ def test_an_a2a_task_outlives_its_process(tmp_path: Path) -> None:
     assert [one.status.state for one in ended] == [TaskState.TASK_STATE_COMPLETED] * 2
     assert (tmp_path / "paid").read_text() == "Cy 900\n"
     assert len((tmp_path / "held").read_text().split()) == 2
+
+
+def test_an_agui_run_outlives_its_process(tmp_path: Path) -> None:
+    """Killed in a stream, and again while it waits; what is sent twice pays once."""
+
+    async def told(url: str, run_id: str, **more: Any) -> list[Any]:
+        sent = {"threadId": "chat", "runId": run_id, "messages": [], **more}
+        async with httpx.AsyncClient(headers=HEADERS, timeout=60) as client:
+            answer = await client.post(f"{url}/clerk", json=sent)
+        lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+        return [json.loads(line[6:]) for line in lines]
+
+    begun = {"messages": [{"id": "u1", "role": "user", "content": "Pay Cy."}]}
+
+    async def cut_off() -> None:
+        with serving("agui", tmp_path) as url:
+            asking = asyncio.create_task(told(url, "r1", **begun))
+            await asyncio.to_thread(until, tmp_path / "held")
+        with pytest.raises(httpx.HTTPError):
+            await asking
+
+    asyncio.run(cut_off())
+    (tmp_path / "go").touch()
+    with serving("agui", tmp_path) as url:
+        (question,) = asyncio.run(told(url, "r1", **begun))[-1]["outcome"]["interrupts"]
+    resume = [{"interruptId": question["id"], "status": "resolved", "payload": {"approved": True}}]
+    with serving("agui", tmp_path) as url:
+        ends = [asyncio.run(told(url, name, resume=resume))[-1] for name in ("r2", "r2", "r3")]
+    assert [end["outcome"]["type"] for end in ends] == ["success"] * 3
+    assert (tmp_path / "paid").read_text() == "Cy 900\n"
 
 
 def test_an_answer_of_the_openai_face_outlives_its_process(tmp_path: Path) -> None:

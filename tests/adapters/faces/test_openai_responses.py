@@ -16,6 +16,8 @@ from detent.testing import Pieces
 from tests.adapters.faces.peers import BOB, PAY, PEOPLE, Paid, clerk, confirm, hosting, peer
 from tests.adapters.faces.test_openai_app import INBOX, client_of
 
+ASKS = {"role": "user", "content": "Hi"}
+
 
 async def respond(client: openai.AsyncOpenAI, text: Any, **options: Any) -> Any:
     return await client.responses.create(model="clerk", input=text, **options)
@@ -58,6 +60,24 @@ def test_a_conversation_goes_on_from_a_response(tmp_path: Path) -> None:
     assert paid == [("Cy", 900)]
 
 
+def test_the_same_words_later_are_another_response() -> None:
+    """Of what comes with a response before it, only the last message is taken."""
+
+    async def visit() -> Any:
+        agent = clerk([], "One.", "Two.", "Three.")
+        async with hosting(MemoryJournal(), clerk=agent) as host, client_of(host) as client:
+            one = await respond(client, "Go on.")
+            two = await respond(client, "Go on.", previous_response_id=one.id)
+            items = [{"role": "user", "content": text} for text in ("Made up.", "Go on.")]
+            three = await respond(client, items, previous_response_id=two.id)
+            messages = (await host.run((await host.runs())[0].run_id)).run.messages
+            return [one.output_text, two.output_text, three.output_text], [m.text for m in messages]
+
+    told, messages = asyncio.run(visit())
+    assert told == ["One.", "Two.", "Three."]
+    assert messages == ["Go on.", "One.", "Go on.", "Two.", "Go on.", "Three."]
+
+
 def test_a_response_is_streamed() -> None:
     """By the events that the client puts together by itself."""
 
@@ -69,13 +89,23 @@ def test_a_response_is_streamed() -> None:
         ):
             streaming = client.responses.stream(model="clerk", input="Did Cy?")
             async with streaming as stream:
-                kinds = [event.type async for event in stream]
-                return kinds, await stream.get_final_response()
+                events = [event async for event in stream]
+                return events, await stream.get_final_response()
 
-    kinds, final = asyncio.run(visit())
-    assert kinds[:2] == ["response.created", "response.in_progress"]
-    assert "response.output_text.delta" in kinds
-    assert kinds[-1] == "response.completed"
+    events, final = asyncio.run(visit())
+    kinds = [event.type.removeprefix("response.") for event in events]
+    assert [kind for kind, after in zip(kinds, [*kinds[1:], ""], strict=True) if kind != after] == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "completed",
+    ]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
     assert final.output_text == "Cy has it."
 
 
@@ -107,7 +137,9 @@ def test_usage_idempotency_and_an_end_that_was_cut() -> None:
 
     one, is_same, messages = asyncio.run(visit())
     assert (one.status, one.incomplete_details.reason) == ("incomplete", "max_output_tokens")
-    assert (one.usage.total_tokens, is_same) == (7, True)
+    usage = one.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (3, 4, 7)
+    assert is_same
     assert messages == ["Hi", "Hello.", "Go", "Wel"]
 
 
@@ -155,6 +187,7 @@ def test_a_failed_run_says_so() -> None:
         ({"model": "clerk", "input": []}, 400),
         ({"model": "clerk", "input": [5]}, 400),
         ({"model": "clerk", "input": [{"type": "function_call_output", "output": "x"}]}, 400),
+        ({"model": "clerk", "input": [ASKS, {"type": "function_call", "name": "pay"}]}, 400),
         ({"model": "nobody", "input": "Hi"}, 404),
         ({"model": "clerk", "input": "Hi", "previous_response_id": 5}, 404),
     ],

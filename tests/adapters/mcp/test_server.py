@@ -45,7 +45,9 @@ class Desk:
         self.began = asyncio.Event()
 
     @asynccontextmanager
-    async def opened(self, **options: Any) -> AsyncGenerator[tuple[LocalHost, Any]]:
+    async def opened(
+        self, *, asks_client: bool = True, **options: Any
+    ) -> AsyncGenerator[tuple[LocalHost, Any]]:
         """The host, and a server over it."""
 
         @tool
@@ -80,7 +82,8 @@ class Desk:
         agents = {"clerk": clerk, "desk": desk, "sleeper": sleeper}
         async with LocalHost(agents, MemoryJournal(), look_s=0.02, drain_s=0) as host:
             served = {"tools": {"desk": [pay, scan]}, "about": {"clerk": "Pays Ann."}}
-            yield host, mcp_server(host, **cast(Any, {**served, **options}))
+            asks = {"asks_client": True} if asks_client else {}  # without a word it may not
+            yield host, mcp_server(host, **cast(Any, {**served, **asks, **options}))
 
 
 class Human:
@@ -321,7 +324,7 @@ def test_an_answer_is_heard_by_the_process_that_comes_after(folder: Path) -> Non
     @asynccontextmanager
     async def served() -> AsyncGenerator[Client]:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *command("--http", f"127.0.0.1:{port}")),
+            *(sys.executable, *command("--asks-client", "--http", f"127.0.0.1:{port}")),
             cwd=folder,
             env=environment(),
             stderr=subprocess.DEVNULL,
@@ -366,13 +369,13 @@ def test_an_answer_is_heard_by_the_process_that_comes_after(folder: Path) -> Non
 
 
 def test_a_run_is_found_again_over_stdio(folder: Path) -> None:
-    """A client of the older era that cannot ask comes back, and somebody has decided since."""
+    """A client of the older era, which may not decide, comes back; somebody has decided since."""
     server = StdioServerParameters(
         command=sys.executable, args=command(), env=environment(), cwd=folder
     )
 
     async def main() -> None:
-        async with Client(server, mode="legacy") as client:
+        async with Client(server, mode="legacy", elicitation_callback=Human()) as client:
             waits = await client.call_tool("clerk", {"task": "Pay Ann."})
         run_id = waits.structured_content["run_id"]
         decide = ["-m", "detent", "runs", "decide", run_id, "--confirm", "--store", "runs.db"]

@@ -39,8 +39,9 @@ PLACE = "127.0.0.1:8080"
 @click.option("--inbox", metavar="URL", help="A page where questions are decided, to be told.")
 @click.option(
     "--asks-client/--no-asks-client",
-    default=True,
-    help="Whether the client may show a question and send the decision. [default: it may]",
+    default=False,
+    help="Whether the client may show a question and send the decision: say so where a human fills "
+    "in its forms, and not its model. [default: it may not]",
 )
 def mcp(
     app: str, journal: str | None, *, http: str | None, inbox: str | None, asks_client: bool

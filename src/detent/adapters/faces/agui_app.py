@@ -5,9 +5,8 @@ What a client sends is a claim. Who asks is known by the request, what may run b
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -15,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from detent.adapters.faces.answers import decide
 from detent.adapters.faces.entrance import (
     Entrance,
     ThreadOf,
     TurnedAwayError,
-    as_response,
+    agent_of,
     body_of,
     is_name,
     name_of,
     own_threads,
 )
 from detent.adapters.faces.following import Quiet, begin_of, follow
+from detent.adapters.faces.replies import KEEP_ALIVE, event, event_stream, turned_away, unreadable
+from detent.adapters.faces.threads import Thread
 from detent.adapters.hosts.stored import opened
-from detent.adapters.web.people import Person, SignIn
-from detent.core.control.pending import PendingCall
+from detent.adapters.web.people import SignIn
 from detent.core.errors import DetentError
 from detent.ports.hosting import Host, HostRefusal
 
@@ -71,11 +70,9 @@ def agui_app(
 
 @frozen
 class _Asked:
-    """What a client wants of an agent, in a thread of ours."""
+    """What a client wants in a thread."""
 
-    agent: str
-    thread: str
-    person: Person
+    thread: Thread
     input: RunAgentInput
 
     @property
@@ -101,21 +98,15 @@ class _Face:
 
     async def run(self, request: Request) -> Response:
         try:
-            asked = await self._asked(request)
-            answer = await self._answer(asked)
+            return event_stream(await self._answer(await self._asked(request)))
         except TurnedAwayError as error:
-            body = {"error": {"code": error.code, "message": error.text}}
-            return as_response(body, error.status)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(answer, media_type="text/event-stream", headers=headers)
+            return turned_away(error)
 
     async def _asked(self, request: Request) -> _Asked:
         from ag_ui.core import RunAgentInput
 
         person = await self.entrance.person(request)
-        agent = request.path_params["agent"]
-        if agent not in {one.name for one in await self.host.agents()}:
-            raise TurnedAwayError(404, "unknown_agent", "this host has no such agent")
+        agent = await agent_of(self.host, request.path_params["agent"])
         try:
             sent = RunAgentInput.model_validate(await body_of(request))
         except ValueError:  # of pydantic; its text repeats what was sent
@@ -123,45 +114,28 @@ class _Face:
             raise TurnedAwayError(400, "invalid_request", text) from None
         if not is_name(sent.run_id):
             raise TurnedAwayError(400, "invalid_request", "runId is no name")
-        return _Asked(agent, self.entrance.thread(person, sent.thread_id), person, sent)
+        name = self.entrance.thread(person, sent.thread_id)
+        return _Asked(Thread(self.host, agent.name, person, name), sent)
 
     async def _answer(self, asked: _Asked) -> AsyncGenerator[str]:
         """What the client is told, of which run."""
-        text = asked.text
+        thread, text = asked.thread, asked.text
         if asked.input.resume:
-            waiting, answers = await self._questions(asked), map(_entry, asked.input.resume)
-            notes = await decide(self.host, waiting, answers, asked.person)
-            return self._told(asked, await self._last(asked), None, notes)
+            answers = map(_entry, asked.input.resume)
+            notes = await thread.decide(await thread.waiting(), answers)
+            return self._told(asked, await _last(thread), None, notes)
         if text is None:
-            return self._told(asked, await self._last(asked), None)
-        run_id = name_of("agui", asked.agent, asked.thread, asked.input.run_id)
+            return self._told(asked, await _last(thread), None)
+        run_id = name_of("agui", thread.agent, str(thread.id), asked.input.run_id)
         try:
-            begun = await self.host.start(
-                asked.agent,
-                text,
-                run_id=run_id,
-                thread_id=asked.thread,
-                started_by=asked.person.name,
-            )
+            begun = await thread.begin(text, run_id)
         except DetentError as error:
             return _failed(asked, type(error).__name__, "the run cannot be begun now")
         if isinstance(begun, HostRefusal):
-            if begun.why == "thread_busy" and await self._questions(asked):
-                return self._told(asked, await self._last(asked), None)
+            if begun.why == "thread_busy" and await thread.waiting():
+                return self._told(asked, await _last(thread), None)
             return _failed(asked, begun.why, begun.text)
         return self._told(asked, run_id, text, is_new=begun.is_new)
-
-    async def _last(self, asked: _Asked) -> str:
-        """The last run of the thread. Raises TurnedAwayError."""
-        runs = await self.host.runs(agent=asked.agent, thread_id=asked.thread, limit=1)
-        if not runs:
-            raise TurnedAwayError(404, "unknown_run", "nothing has been said in this thread yet")
-        return runs[0].run_id
-
-    async def _questions(self, asked: _Asked) -> Sequence[PendingCall]:
-        """What waits in the thread."""
-        found = await self.host.pending(agent=asked.agent, thread_id=asked.thread)
-        return [one.call for one in found]
 
     async def _told(
         self,
@@ -179,7 +153,7 @@ class _Face:
         telling = Telling(
             thread_id=asked.input.thread_id,
             run_id=asked.input.run_id,
-            key=name_of("messages", asked.thread)[:12],
+            key=name_of("messages", str(asked.thread.id))[:12],
             shown=self.shown,
             notes=notes or {},
             now=time.time(),
@@ -189,16 +163,22 @@ class _Face:
             run = (await self.host.run(run_id)).run
             begin = begin_of(run, text)
             if not is_new:
-                yield _sse(telling.snapshot(run.messages[:begin]))
+                yield _event(telling.snapshot(run.messages[:begin]))
             async with aclosing(follow(self.host, run_id, begin)) as coming:
                 async for one in coming:
                     if isinstance(one, Quiet):
-                        yield ": keep-alive\n\n"
-                    for event in telling.events(one):
-                        yield _sse(event)
+                        yield KEEP_ALIVE
+                    for told in telling.events(one):
+                        yield _event(told)
         except DetentError as error:
-            why = "the run cannot be read now; what is done of it stays"
-            yield _sse(RunErrorEvent(message=why, code=type(error).__name__))
+            yield _event(RunErrorEvent(message=unreadable(error), code=type(error).__name__))
+
+
+async def _last(thread: Thread) -> str:
+    """The last run of a thread. Raises TurnedAwayError."""
+    if last := await thread.last():
+        return last
+    raise TurnedAwayError(404, "unknown_run", "nothing has been said in this thread yet")
 
 
 def _entry(entry: ResumeEntry) -> tuple[str, Mapping[str, Any]]:
@@ -208,9 +188,8 @@ def _entry(entry: ResumeEntry) -> tuple[str, Mapping[str, Any]]:
     return entry.interrupt_id, payload | no
 
 
-def _sse(event: BaseEvent) -> str:
-    # in ASCII: what a model has written may be no text that can be encoded
-    return f"data: {json.dumps(event.model_dump(mode='json', by_alias=True))}\n\n"
+def _event(of: BaseEvent) -> str:
+    return event(of.model_dump(mode="json", by_alias=True))
 
 
 def _started(asked: _Asked) -> str:
@@ -218,11 +197,11 @@ def _started(asked: _Asked) -> str:
 
     thread_id, run_id = asked.input.thread_id, asked.input.run_id
     version = PROTOCOL_VERSION
-    return _sse(RunStartedEvent(thread_id=thread_id, run_id=run_id, protocol_version=version))
+    return _event(RunStartedEvent(thread_id=thread_id, run_id=run_id, protocol_version=version))
 
 
 async def _failed(asked: _Asked, code: str, text: str) -> AsyncGenerator[str]:
     from ag_ui.core import RunErrorEvent
 
     yield _started(asked)
-    yield _sse(RunErrorEvent(message=text, code=code))
+    yield _event(RunErrorEvent(message=text, code=code))

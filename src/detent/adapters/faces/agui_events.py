@@ -39,22 +39,17 @@ from ag_ui.core import (
 from ag_ui.core import ToolCall as AGUIToolCall
 
 from detent.adapters.faces.following import Followed, Left, Spoken
+from detent.adapters.faces.replies import arguments_text, failure_text, question_line
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
 from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
-from detent.core.tools.masking import masked
 from detent.core.values.frozen import thaw
 from detent.ports.hosting import HostedRun
 
 EXPIRES_S = 24 * 60 * 60.0
 """When a client is to ask again about a question that does not lapse, in seconds: the protocol
 wants a time, for a thread whose interrupt never ends can hang at the client for good."""
-
-
-def arguments_text(call: ToolCall) -> str:
-    """The arguments of a call as JSON, without what is secret."""
-    return json.dumps(thaw(masked(call.arguments, call.secret)), default=repr)
 
 
 def interrupt_of(call: PendingCall, now: float, note: str = "") -> Interrupt:
@@ -64,11 +59,10 @@ def interrupt_of(call: PendingCall, now: float, note: str = "") -> Interrupt:
     plain = call.to_dict()
     if call.answers.modify != ():
         answers["editedArgs"] = plain["parameters"]
-    what = f"{call.tool_name} {json.dumps(plain['arguments'], default=repr)}"
     return Interrupt(
         id=call.digest,
         reason="tool_call",
-        message="\n".join(filter(None, (note, what, call.reason))),
+        message="\n".join(filter(None, (note, question_line(call), call.reason))),
         tool_call_id=call.call_id,
         response_schema={"type": "object", "properties": answers, "required": ["approved"]},
         expires_at=datetime.fromtimestamp(at, UTC).isoformat(),
@@ -201,9 +195,9 @@ class Telling:
                 outcome = RunFinishedInterruptOutcome(interrupts=asked)
             case Cancelled():
                 outcome = RunFinishedCancelledOutcome()
-            case Failed(failure):
-                cause = str(getattr(failure, "cause", "tool_failure"))
-                return RunErrorEvent(message=f"the run has failed: {cause}", code=cause)
+            case Failed() as failed:
+                cause, text = failure_text(failed)
+                return RunErrorEvent(message=text, code=cause)
             case Finished(reason, answer):
                 result = {"exit_reason": reason, "answer": thaw(answer)}
             case Exhausted(reason):

@@ -1,22 +1,30 @@
-"""Answers: what a client says to questions, looked up by their digests among those that wait."""
+"""Answers: of clients to what a run asks, by its digest, and of people here to what peers ask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
+from functools import partial
+from inspect import isawaitable
 from typing import Any
 
 from attrs import evolve
 
-from detent.adapters.web.people import Person
+from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.run.approval import SCOPES
+from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
 from detent.ports.hosting import Host, HostRefusal
+
+DECIDED = frozenset({"repeated", "outdated", "ended"})
+"""Why an answer does nothing where the question waits no more: nobody has to be told."""
 
 
 async def decide(
     host: Host,
     waiting: Iterable[PendingCall],
     answers: Iterable[tuple[str, Mapping[str, Any]]],
-    person: Person,
+    by: str | None,
+    credential: str | None = None,
 ) -> Mapping[str, str]:
     """Tell the host each answer to what still waits; by digest, why one does not count.
 
@@ -27,32 +35,45 @@ async def decide(
         call = asked.get(digest)
         if call is None:
             continue
-        said = decision_in(call, payload, person.name)
+        said = decision_in(call, payload, by)
         if isinstance(said, ToolExecutionDecision):
-            heard = await host.send(call.run_id, evolve(said, credential=person.credential))
-            said = heard.text if isinstance(heard, HostRefusal) else ""
+            heard = await host.send(call.run_id, evolve(said, credential=credential))
+            said = ""
+            if isinstance(heard, HostRefusal) and heard.why not in DECIDED:
+                said = heard.text
         if said:
             notes[digest] = f"This answer did not count: {said}"
     return notes
 
 
 def decision_in(
-    call: PendingCall, payload: Mapping[str, Any], by: str
+    call: PendingCall, payload: Mapping[str, Any], by: str | None
 ) -> ToolExecutionDecision | str:
     """What a client has answered, or why it is no answer. Nothing but True is a yes.
 
     Args:
         call: what waits.
-        payload: "approved", and, where they are there, "editedArgs" and "feedback".
+        payload: "approved", and, where they are there, "editedArgs", "feedback" and "remember".
         by: who answers.
     """
-    feedback = payload.get("feedback")
+    feedback, remember = payload.get("feedback"), payload.get("remember", SCOPES[0])
     text = feedback if isinstance(feedback, str) and feedback else None
     if payload.get("approved") is not True:
         return call.reject(text, by=by)
+    if remember not in SCOPES:
+        return f"remember is none of {SCOPES}"
     edited = payload.get("editedArgs")
     if edited is None:
-        return call.confirm(by=by)
+        return call.confirm(by=by, remember=remember)
     if not isinstance(edited, dict):
         return "editedArgs is no object"
     return "; ".join(call.faults(edited)) or call.modify(edited, text, by=by)
+
+
+async def ask_person(
+    ui: ConfirmationUI, what: str, text: str, fields: dict[str, Any]
+) -> ConfirmationUIResult:
+    """What somebody here says to a question that a peer asks; a blocking `ui` blocks nothing."""
+    ask = partial(ui.get_user_confirmation, what, text, fields)
+    said: ConfirmationUIResult | Awaitable[ConfirmationUIResult] = await in_a_thread(ask)
+    return await said if isawaitable(said) else said

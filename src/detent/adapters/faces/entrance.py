@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from attrs import frozen
 from starlette.requests import Request
-from starlette.responses import Response
 
 from detent.adapters.web.people import Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, is_local
+from detent.ports.hosting import Host, HostedAgent
 
 BODY_BYTES = 4_000_000
 """How much a client may send: front ends send the whole conversation each time."""
@@ -93,6 +93,14 @@ def name_of(*parts: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+async def agent_of(host: Host, name: str, code: str = "unknown_agent") -> HostedAgent:
+    """The agent that a request names. Raises TurnedAwayError."""
+    for agent in await host.agents():
+        if agent.name == name:
+            return agent
+    raise TurnedAwayError(404, code, "this host has no such agent")
+
+
 async def body_of(request: Request) -> Any:
     """What was sent, as JSON. Raises TurnedAwayError.
 
@@ -112,10 +120,3 @@ async def body_of(request: Request) -> Any:
     except (ValueError, RecursionError):
         raise TurnedAwayError(400, "not_json", "the body is no JSON of whole characters") from None
     return body
-
-
-def as_response(
-    body: object, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
-    """JSON in ASCII: what a model has written may be no text that can be encoded."""
-    return Response(json.dumps(body), status, headers, "application/json")

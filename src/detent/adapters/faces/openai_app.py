@@ -6,7 +6,6 @@ no tool calls are sent: work is shown as thoughts, and a question as a text with
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -17,38 +16,43 @@ from uuid import uuid4
 from attrs import field, frozen
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from detent.adapters.faces.entrance import (
     Entrance,
     ThreadOf,
     TurnedAwayError,
-    as_response,
+    agent_of,
     body_of,
     is_name,
     name_of,
     own_threads,
 )
-from detent.adapters.faces.following import Followed, Quiet, begin_of, follow
+from detent.adapters.faces.following import Followed
 from detent.adapters.faces.openai_responses import Responses
 from detent.adapters.faces.openai_texts import (
     FULL,
-    STATUSES,
     THREAD_HEADERS,
-    UNREADABLE,
     Answer,
+    answering,
     error_body,
-    joined,
     said_in,
     usage_data,
-    what_waits,
 )
+from detent.adapters.faces.replies import (
+    KEEP_ALIVE,
+    as_response,
+    event,
+    event_stream,
+    unreadable,
+)
+from detent.adapters.faces.threads import Thread
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import Person, SignIn
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError
-from detent.ports.hosting import Host, HostRefusal, PendingQuestion
+from detent.ports.hosting import Host
 
 NO_RUN = "### Task:"
 """What a front end begins with when it asks for a title or tags of a conversation."""
@@ -102,28 +106,21 @@ def _answered(handler: Handler) -> Handler:
         except TurnedAwayError as error:
             return _error(error.status, error.code, error.text)
         except DetentError as error:
-            return _error(500, "unreadable", f"{UNREADABLE} ({type(error).__name__})")
+            return _error(500, "unreadable", unreadable(error))
 
     return answered
 
 
 @frozen
 class _Asked:
-    """What a client wants: of which agent, in which run, and how."""
+    """What a client wants in a thread, in which run, and how it is to be told."""
 
-    agent: str
-    person: Person
+    thread: Thread
     said: Sequence[ChatMessage]
-    thread: str | None
     run_id: str
     is_stream: bool
     with_usage: bool
     made: int = field(factory=lambda: int(time.time()))
-
-    @property
-    def text(self) -> str:
-        """The last that the user says."""
-        return self.said[-1].text or ""
 
 
 @frozen
@@ -139,58 +136,26 @@ class _Face:
 
     async def model(self, request: Request) -> Response:
         await self.entrance.person(request)
-        name = request.path_params["name"]
-        if name not in {agent.name for agent in await self.host.agents()}:
-            raise TurnedAwayError(404, "model_not_found", f"there is no model {name!r:.80}")
-        return as_response(_model(name))
+        agent = await agent_of(self.host, request.path_params["name"], "model_not_found")
+        return as_response(_model(agent.name))
 
     async def completions(self, request: Request) -> Response:
         person = await self.entrance.person(request)
         asked = self._asked(request, person, await body_of(request))
-        if asked.text.startswith(NO_RUN):
+        if (asked.said[-1].text or "").startswith(NO_RUN):
             return await self._sent(request, asked, _nothing())
-        return await self._sent(request, asked, await self._begin(asked))
-
-    async def _begin(self, asked: _Asked) -> AsyncGenerator[Followed]:
-        """The run that answers; a thread that waits for somebody says so again."""
-        run_id = asked.run_id
-        begun = await self.host.start(
-            asked.agent,
-            asked.said,
-            run_id=run_id,
-            thread_id=asked.thread,
-            started_by=asked.person.name,
-        )
-        if isinstance(begun, HostRefusal):
-            waits: Sequence[PendingQuestion] = ()
-            if begun.why == "thread_busy":
-                waits = await self.host.pending(agent=asked.agent, thread_id=asked.thread, limit=1)
-            if not waits:
-                status = STATUSES.get(begun.why, 500)
-                raise TurnedAwayError(status, begun.why, begun.text)
-            run_id = waits[0].call.run_id
-            return what_waits(await self.host.run(run_id))
-        hosted = await self.host.run(run_id)
-        return follow(self.host, run_id, begin_of(hosted.run, asked.text))
+        _, coming = await answering(asked.thread, asked.said, asked.run_id)
+        return await self._sent(request, asked, coming)
 
     async def _sent(
         self, request: Request, asked: _Asked, coming: AsyncGenerator[Followed]
     ) -> Response:
         answer = Answer(self.inbox_url)
         if asked.is_stream:
-            headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-            chunks = _chunks(asked, answer, coming)
-            return StreamingResponse(chunks, media_type="text/event-stream", headers=headers)
-        deltas: list[Mapping[str, str]] = []
-        async with aclosing(coming):
-            async for one in coming:
-                deltas += answer.deltas(one)
-                if isinstance(one, Quiet) and await request.is_disconnected():
-                    break  # nobody reads it; the run goes on
-        if answer.fault:
-            raise TurnedAwayError(502, "run_failed", answer.fault)
-        message: dict[str, Any] = {"role": "assistant", "content": joined(deltas, "content")}
-        if thoughts := joined(deltas, "reasoning_content"):
+            return event_stream(_chunks(asked, answer, coming))
+        told = await answer.whole(request, coming)
+        message: dict[str, Any] = {"role": "assistant", "content": told["content"]}
+        if thoughts := told["reasoning_content"]:
             message["reasoning_content"] = thoughts
         reason = answer.finish_reason
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
@@ -199,21 +164,21 @@ class _Face:
 
     def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
         said, names = said_in(body), [request.headers.get(name, "") for name in THREAD_HEADERS]
-        name = next(filter(None, names), None)
+        name, model = next(filter(None, names), None), body["model"]
         thread = None if name is None else self.entrance.thread(person, name)
         key = request.headers.get("Idempotency-Key", "")
         if thread is not None:
             count = sum(one.is_from("user") for one in said)
-            run_id = name_of("openai", body["model"], thread, str(count), said[-1].text or "")
+            run_id = name_of("openai", model, thread, str(count), said[-1].text or "")
             said = said[-1:]
         elif is_name(key):
-            run_id = name_of("openai", body["model"], "key", person.name, key)
+            run_id = name_of("openai", model, "key", person.name, key)
         else:
             run_id = uuid4().hex
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and options.get("include_usage") is True
-        is_stream = body.get("stream") is True
-        return _Asked(body["model"], person, said, thread, run_id, is_stream, with_usage)
+        where = Thread(self.host, model, person, thread)
+        return _Asked(where, said, run_id, body.get("stream") is True, with_usage)
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -225,7 +190,7 @@ def _head(asked: _Asked, kind: str) -> dict[str, Any]:
         "id": f"chatcmpl-{asked.run_id}",
         "object": kind,
         "created": asked.made,
-        "model": asked.agent,
+        "model": asked.thread.agent,
     }
 
 
@@ -233,10 +198,6 @@ async def _nothing() -> AsyncGenerator[Followed]:
     """No run, and so no answer."""
     for none in list[Followed]():
         yield none
-
-
-def _data(body: Mapping[str, Any]) -> str:
-    return f"data: {json.dumps(body)}\n\n"
 
 
 async def _chunks(
@@ -248,22 +209,16 @@ async def _chunks(
 
     def chunk(delta: Mapping[str, str], reason: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return _data(head | usage | {"choices": [choice]})
+        return event(head | usage | {"choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
-    try:
-        async with aclosing(coming):
-            async for one in coming:
-                if isinstance(one, Quiet):
-                    yield ": keep-alive\n\n"
-                for delta in answer.deltas(one):
-                    yield chunk(delta)
-    except DetentError as error:
-        answer.fault = f"{UNREADABLE} ({type(error).__name__})"
+    async with aclosing(answer.pieces(coming)) as pieces:
+        async for delta in pieces:
+            yield KEEP_ALIVE if delta is None else chunk(delta)
     if answer.fault:
-        yield _data(error_body(500, "run_failed", answer.fault))
+        yield event(error_body(500, "run_failed", answer.fault))
         return
     yield chunk({}, answer.finish_reason)
     if asked.with_usage:
-        yield _data(head | {"choices": [], "usage": usage_data(answer.usage)})
+        yield event(head | {"choices": [], "usage": usage_data(answer.usage)})
     yield "data: [DONE]\n\n"

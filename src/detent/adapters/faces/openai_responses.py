@@ -6,40 +6,32 @@ names the response before.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
 from attrs import evolve, frozen
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from detent.adapters.faces.entrance import (
     Entrance,
     TurnedAwayError,
-    as_response,
     body_of,
     is_name,
     name_of,
 )
-from detent.adapters.faces.following import Followed, Quiet, begin_of, follow
-from detent.adapters.faces.openai_texts import (
-    STATUSES,
-    THREAD_HEADERS,
-    UNREADABLE,
-    Answer,
-    joined,
-    said_in,
-    what_waits,
-)
+from detent.adapters.faces.following import Followed, begin_of, follow
+from detent.adapters.faces.openai_texts import THREAD_HEADERS, Answer, answering, said_in
+from detent.adapters.faces.replies import KEEP_ALIVE, as_response, event_stream
+from detent.adapters.faces.replies import event as event_of
+from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import Usage
-from detent.core.errors import DetentError
-from detent.ports.hosting import Host, HostedRun, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import Host, HostedRun, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
 
 NOT_THERE = "there is no such response, or it is somebody else's"
@@ -47,13 +39,11 @@ NOT_THERE = "there is no such response, or it is somebody else's"
 
 @frozen
 class _Asked:
-    """Of which agent what is wanted, and in which run; `name` is the client's for the thread."""
+    """What is wanted in a thread, and in which run; `name` is the client's for the thread."""
 
-    agent: str
-    person: Person
+    thread: Thread
     said: Sequence[ChatMessage]
     name: str
-    thread: str
     run_id: str
     previous: str | None
     made: int
@@ -77,99 +67,61 @@ class Responses:
         person = await self.entrance.person(request)
         body = await body_of(request)
         asked = await self._asked(request, person, body)
-        asked, coming = await self._begun(asked)
+        run_id, coming = await answering(asked.thread, asked.said, asked.run_id)
+        asked = evolve(asked, run_id=run_id)
         if body.get("stream") is True:
-            headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-            events = _events(asked, Answer(self.inbox_url), coming)
-            return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+            return event_stream(_events(asked, Answer(self.inbox_url), coming))
         return await self._whole(request, asked, coming)
 
     async def retrieve(self, request: Request) -> Response:
         """A response as it is by now; one that is at work is waited for."""
         person = await self.entrance.person(request)
         run_id, name = _parts(request.path_params["id"])
-        thread = self.entrance.thread(person, name)
-        hosted = await self._hosted(run_id, thread)
-        asked = _Asked(hosted.listed.agent, person, (), name, thread, run_id, None, _made(hosted))
+        try:
+            agent = (await self.host.run(run_id)).listed.agent or ""
+        except (RunNotFoundError, UnknownAgentError):
+            agent = ""
+        thread = Thread(self.host, agent, person, self.entrance.thread(person, name))
+        hosted = await _found(thread, run_id)
+        asked = _Asked(thread, (), name, run_id, None, int(hosted.listed.at))
         coming = follow(self.host, run_id, begin_of(hosted.run))
         return await self._whole(request, asked, coming)
 
     async def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
         said = said_in(_as_chat(body))
-        previous, made = body.get("previous_response_id"), int(time.time())
-        key = request.headers.get("Idempotency-Key", "")
+        model, previous = body["model"], body.get("previous_response_id")
+        made, key = int(time.time()), request.headers.get("Idempotency-Key", "")
         token = name_of("key", person.name, key) if is_name(key) else uuid4().hex
         if previous is not None:
             before, name = _parts(str(previous))
-            thread = self.entrance.thread(person, name)
-            await self._hosted(before, thread, body["model"])
-            text = said[-1].text or ""
-            run_id = name_of("responses", body["model"], thread, before, text)
-            await self._is_last(before, run_id, body["model"], thread)
-            return _Asked(body["model"], person, said[-1:], name, thread, run_id, previous, made)
+            thread = Thread(self.host, model, person, self.entrance.thread(person, name))
+            await _found(thread, before)
+            run_id = name_of("responses", model, str(thread.id), before, said[-1].text or "")
+            if await thread.last() not in (before, run_id) and await thread.run(run_id) is None:
+                text = "previous_response_id is not the last response of the conversation"
+                raise TurnedAwayError(409, "not_the_last", text)
+            return _Asked(thread, said[-1:], name, run_id, previous, made)
         names = [request.headers.get(header, "") for header in THREAD_HEADERS]
         given = next(filter(None, names), None)
         name = given or token
-        thread = self.entrance.thread(person, name)
+        thread = Thread(self.host, model, person, self.entrance.thread(person, name))
         said = said if given is None else said[-1:]
-        run_id = name_of("responses", body["model"], thread, token)
-        return _Asked(body["model"], person, said, name, thread, run_id, None, made)
-
-    async def _is_last(self, before: str, run_id: str, agent: str, thread: str) -> None:
-        """Raise TurnedAwayError where the conversation has gone on in another way."""
-        last = await self.host.runs(agent=agent, thread_id=thread, limit=1)
-        if last[0].run_id in (before, run_id):
-            return
-        try:
-            await self.host.run(run_id)
-        except RunNotFoundError:
-            text = "previous_response_id is not the last response of the conversation"
-            raise TurnedAwayError(409, "not_the_last", text) from None
-
-    async def _hosted(self, run_id: str, thread: str, agent: str | None = None) -> HostedRun:
-        """A run of this thread. Raises TurnedAwayError."""
-        try:
-            hosted = await self.host.run(run_id)
-        except (RunNotFoundError, UnknownAgentError):
-            raise TurnedAwayError(404, "response_not_found", NOT_THERE) from None
-        listed = hosted.listed
-        if listed.thread_id != thread or agent not in (None, listed.agent):
-            raise TurnedAwayError(404, "response_not_found", NOT_THERE)
-        return hosted
-
-    async def _begun(self, asked: _Asked) -> tuple[_Asked, AsyncGenerator[Followed]]:
-        """The run that answers; a thread that waits for somebody says so again."""
-        begun = await self.host.start(
-            asked.agent,
-            asked.said,
-            run_id=asked.run_id,
-            thread_id=asked.thread,
-            started_by=asked.person.name,
-        )
-        if isinstance(begun, HostRefusal):
-            waits: Sequence[PendingQuestion] = ()
-            if begun.why == "thread_busy":
-                waits = await self.host.pending(agent=asked.agent, thread_id=asked.thread, limit=1)
-            if not waits:
-                raise TurnedAwayError(STATUSES.get(begun.why, 500), begun.why, begun.text)
-            run_id = waits[0].call.run_id
-            return evolve(asked, run_id=run_id), what_waits(await self.host.run(run_id))
-        hosted = await self.host.run(asked.run_id)
-        begin = begin_of(hosted.run, asked.said[-1].text)
-        return asked, follow(self.host, asked.run_id, begin)
+        run_id = name_of("responses", model, str(thread.id), token)
+        return _Asked(thread, said, name, run_id, None, made)
 
     async def _whole(
         self, request: Request, asked: _Asked, coming: AsyncGenerator[Followed]
     ) -> Response:
-        answer, deltas = Answer(self.inbox_url), list[Mapping[str, str]]()
-        async with aclosing(coming):
-            async for one in coming:
-                deltas += answer.deltas(one)
-                if isinstance(one, Quiet) and await request.is_disconnected():
-                    break  # nobody reads it; the run goes on
-        if answer.fault:
-            raise TurnedAwayError(502, "run_failed", answer.fault)
-        return as_response(_response(asked, _status(answer), joined(deltas, "content"), answer))
+        answer = Answer(self.inbox_url)
+        text = (await answer.whole(request, coming))["content"]
+        return as_response(_response(asked, _status(answer), text, answer))
+
+
+async def _found(thread: Thread, run_id: str) -> HostedRun:
+    """A run of this thread. Raises TurnedAwayError."""
+    if hosted := await thread.run(run_id):
+        return hosted
+    raise TurnedAwayError(404, "response_not_found", NOT_THERE)
 
 
 def _as_chat(body: Any) -> Any:
@@ -189,10 +141,6 @@ def _as_chat(body: Any) -> Any:
 def _parts(response_id: str) -> tuple[str, str]:
     run_id, _, name = response_id.removeprefix("resp_").partition(".")
     return run_id, name
-
-
-def _made(hosted: HostedRun) -> int:
-    return int(hosted.listed.at)
 
 
 def _status(answer: Answer) -> str:
@@ -225,7 +173,7 @@ def _response(
         "object": "response",
         "created_at": asked.made,
         "status": status,
-        "model": asked.agent,
+        "model": asked.thread.agent,
         "output": [] if text is None else [_item(asked, "completed", text)],
         "previous_response_id": asked.previous,
         "error": None,
@@ -260,24 +208,20 @@ async def _events(
         nonlocal number
         number += 1
         body = {"type": f"response.{kind}", "sequence_number": number, **data}
-        return f"event: response.{kind}\ndata: {json.dumps(body)}\n\n"
+        return event_of(body, f"response.{kind}")
 
     yield event("created", response=_response(asked, "in_progress"))
     yield event("in_progress", response=_response(asked, "in_progress"))
     item = _item(asked, "in_progress", None)
     yield event("output_item.added", output_index=0, item=item)
     yield event("content_part.added", **where, part=_part(""))
-    try:
-        async with aclosing(coming):
-            async for one in coming:
-                if isinstance(one, Quiet):
-                    yield ": keep-alive\n\n"
-                for delta in answer.deltas(one):
-                    if piece := delta.get("content"):
-                        text += piece
-                        yield event("output_text.delta", **where, delta=piece, logprobs=[])
-    except DetentError as error:
-        answer.fault = f"{UNREADABLE} ({type(error).__name__})"
+    async with aclosing(answer.pieces(coming)) as pieces:
+        async for delta in pieces:
+            if delta is None:
+                yield KEEP_ALIVE
+            elif piece := delta.get("content"):
+                text += piece
+                yield event("output_text.delta", **where, delta=piece, logprobs=[])
     if answer.fault:
         fault = {"code": "server_error", "message": answer.fault}
         yield event("failed", response=_response(asked, "failed", text) | {"error": fault})

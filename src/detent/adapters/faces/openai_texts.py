@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
+from starlette.requests import Request
+
 from detent.adapters.faces.entrance import TurnedAwayError
-from detent.adapters.faces.following import Followed, Left, Spoken
+from detent.adapters.faces.following import Followed, Left, Quiet, Spoken, begin_of, follow
+from detent.adapters.faces.replies import arguments_text, failure_text, unreadable
+from detent.adapters.faces.threads import Thread
 from detent.adapters.web.shown import visible
 from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
 from detent.core.control.pending import PendingCall
+from detent.core.errors import DetentError
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
-from detent.core.tools.masking import masked
-from detent.ports.hosting import HostedRun
+from detent.ports.hosting import HostedRun, HostRefusal
 
 THREAD_HEADERS = ("X-Thread-Id", "X-OpenWebUI-Chat-Id")
 """Where a client names the conversation; the first one that is there counts."""
@@ -29,7 +34,6 @@ STATUSES: Mapping[str, int] = {
     "shutting_down": 503,
     "invalid": 400,
 }
-UNREADABLE = "the run cannot be read now; what is done of it stays"
 SHOWN_MAX = 500
 """How much of a tool's result is shown as work; questions are shown whole."""
 REASONS = {"length": "length", "content_filter": "content_filter", "refusal": "content_filter"}
@@ -42,8 +46,25 @@ def error_body(status: int, code: str, text: str) -> dict[str, Any]:
     return {"error": {"message": text, "type": kind, "param": None, "code": code}}
 
 
-async def what_waits(hosted: HostedRun) -> AsyncGenerator[Followed]:
-    """A run that is left as it is."""
+async def answering(
+    thread: Thread, said: Sequence[ChatMessage], run_id: str
+) -> tuple[str, AsyncGenerator[Followed]]:
+    """The run that answers, and what comes of it; a thread that waits for somebody says so again.
+
+    Raises:
+        TurnedAwayError: the host does not begin it.
+    """
+    begun = await thread.begin(said, run_id)
+    if not isinstance(begun, HostRefusal):
+        begin = begin_of((await thread.host.run(run_id)).run, said[-1].text or "")
+        return run_id, follow(thread.host, run_id, begin)
+    waits = await thread.waiting() if begun.why == "thread_busy" else ()
+    if not waits:
+        raise TurnedAwayError(STATUSES.get(begun.why, OURS), begun.why, begun.text)
+    return waits[0].run_id, _left_as_it_is(await thread.host.run(waits[0].run_id))
+
+
+async def _left_as_it_is(hosted: HostedRun) -> AsyncGenerator[Followed]:
     yield Left(hosted)
 
 
@@ -128,6 +149,33 @@ class Answer:
         self._has_text = False
         self.finish_reason, self.usage, self.fault = "stop", Usage(), ""
 
+    async def whole(self, request: Request, coming: AsyncGenerator[Followed]) -> Mapping[str, str]:
+        """All that a client is told, for one that waits for it. Raises TurnedAwayError."""
+        told = {"content": "", "reasoning_content": ""}
+        async with aclosing(coming):
+            async for one in coming:
+                for delta in self.deltas(one):
+                    told |= {name: told[name] + text for name, text in delta.items()}
+                if isinstance(one, Quiet) and await request.is_disconnected():
+                    break  # nobody reads it; the run goes on
+        if self.fault:
+            raise TurnedAwayError(502, "run_failed", self.fault)
+        return told
+
+    async def pieces(
+        self, coming: AsyncGenerator[Followed]
+    ) -> AsyncGenerator[Mapping[str, str] | None]:
+        """What a client is told, piece by piece; None where nothing has come for a while."""
+        try:
+            async with aclosing(coming):
+                async for one in coming:
+                    if isinstance(one, Quiet):
+                        yield None
+                    for delta in self.deltas(one):
+                        yield delta
+        except DetentError as error:
+            self.fault = unreadable(error)
+
     def deltas(self, followed: Followed) -> Iterator[Mapping[str, str]]:
         """What a client is told of what has come."""
         match followed:
@@ -138,8 +186,8 @@ class Answer:
                 self._message, self._has_text = message, True
                 yield {"content": gap + text}
             case ToolCall():
-                what = json.dumps(masked(followed.arguments, followed.secret), default=repr)
-                yield {"reasoning_content": visible(f"\n{followed.tool_name} {what}\n")}
+                what = f"{followed.tool_name} {arguments_text(followed)}"
+                yield {"reasoning_content": visible(f"\n{what}\n")}
             case ToolCallResult():
                 yield {"reasoning_content": visible(f"\n-> {followed.text[:SHOWN_MAX]}\n")}
             case Left(hosted):
@@ -164,9 +212,8 @@ class Answer:
                 self.finish_reason = REASONS.get(reason, "stop")
             case Exhausted():
                 self.finish_reason = "length"
-            case Failed(failure):
-                cause = getattr(failure, "cause", "tool_failure")
-                self.fault = f"run {run.id} has failed: {cause}"
+            case Failed() as failed:
+                _, self.fault = failure_text(failed)
             case _:
                 pass
 
@@ -180,8 +227,3 @@ def usage_data(usage: Usage) -> dict[str, Any]:
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
-
-
-def joined(deltas: Sequence[Mapping[str, str]], name: str) -> str:
-    """The whole of one sort of what was told."""
-    return "".join(delta.get(name, "") for delta in deltas)

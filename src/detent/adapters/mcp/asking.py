@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from inspect import isawaitable
 from typing import Any, cast
 
 import mcp_types as types
 from attrs import field, frozen
 from mcp.client import ClientRequestContext
 
+from detent.adapters.faces.answers import ask_person
 from detent.adapters.mcp.schemas import SchemaRefusedError, plain_schema
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.chat.messages import ChatMessage, ImageContent, TextContent
@@ -101,15 +101,9 @@ class Answering:
         return await in_a_thread(partial(blocking.run, messages, generation_kwargs=options))
 
     async def _said(self, what: str, text: str, shown: dict[str, Any]) -> ConfirmationUIResult:
-        ask = partial(
-            cast(ConfirmationUI, self.ui).get_user_confirmation,
-            f"{self.server}: {what}",
-            text,
-            shown,
-        )
         async with self._turn:
-            said = await in_a_thread(ask)
-            return await said if isawaitable(said) else said
+            ui = cast(ConfirmationUI, self.ui)
+            return await ask_person(ui, f"{self.server}: {what}", text, shown)
 
 
 def _action(said: ConfirmationUIResult) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as types
 
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.pending import PendingCall
 from detent.core.values.frozen import thaw
 
 FORM: dict[str, Any] = {
@@ -41,20 +41,15 @@ def text_of(call: PendingCall) -> str:
     return f"May this run?\n{json.dumps(shown, indent=1)}"
 
 
-def decision_in(
-    call: PendingCall, response: object, by: str | None
-) -> ToolExecutionDecision | None:
-    """The decision in an answer; None if it decides nothing. Only "approve" lets a tool run."""
+def answer_in(response: object) -> Mapping[str, Any] | None:
+    """The answer, as `decide` takes it; None if it is none. Only "approve" lets a tool run."""
     if not isinstance(response, types.ElicitResult):
         return None
-    content: Mapping[str, Any] = response.content or {}
-    feedback = cast("str | None", content.get("feedback") or None)
     if response.action == "decline":
-        return call.reject(by=by)
+        return {"approved": False}
+    content: Mapping[str, Any] = response.content or {}
     match response.action, content.get("decision"):
-        case "accept", "approve":
-            return call.confirm(by=by)
-        case "accept", "reject":
-            return call.reject(feedback if isinstance(feedback, str) else None, by=by)
+        case "accept", ("approve" | "reject") as said:
+            return {"approved": said == "approve", "feedback": content.get("feedback")}
         case _:
             return None

@@ -28,16 +28,16 @@ def mcp_server(
     about: Mapping[str, str] | None = None,
     tools: Mapping[str, Iterable[Tool]] | None = None,
     inbox: str | None = None,
-    asks_client: bool = True,
+    asks_client: bool = False,
     by: Callable[[], str | None] = principal,
     wait_s: float | None = 300.0,
 ) -> Server[Any]:
     """A server of the SDK that has each agent of a host as a tool.
 
     A call of such a tool is a run of the host, which lives on when the client leaves. Where the run
-    asks a human, the client is asked to show the question, if it can; else, and where it gives no
-    answer, the result says that the run waits, where that is decided, and that the tool
-    ``run_result`` gives the end. ``run_cancel`` ends a run. A client sees its own runs alone.
+    asks a human, the result says that it waits, where that is decided, and that the tool
+    ``run_result`` gives the end; or, where `asks_client` lets it, the client is asked to show the
+    question. ``run_cancel`` ends a run. A client sees its own runs alone.
 
     Serve it by ``detent mcp``, or by the SDK: ``server.run`` over stdio, `streamable_http_app`.
 
@@ -48,8 +48,9 @@ def mcp_server(
         tools: by the name of an agent made by `agent_of_tools`, tools of it that are served as
             tools, with schemas of their own.
         inbox: the address of a page where questions are decided, to be told to clients.
-        asks_client: whether a client may show a question and send the decision. Say False where a
-            client might answer by itself what a human should.
+        asks_client: whether a client may show a question and send the decision. The protocol does
+            not say who fills in a form: the client's own model might. Say True where you know that
+            a human does; else people decide elsewhere, such as at the `inbox`.
         by: who calls: the one who has decided, where the client is asked, and whose runs they are.
         wait_s: seconds that a call waits for the end, and for answers; None is no limit.
 

@@ -13,8 +13,9 @@ from attrs import field, frozen
 from mcp.server import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from detent.adapters.faces.answers import decide
 from detent.adapters.mcp.callers import call_message
-from detent.adapters.mcp.questions import decision_in, form_of
+from detent.adapters.mcp.questions import answer_in, form_of
 from detent.core.chat.messages import FileContent, ImageContent, ResultPart, TextContent, ToolCall
 from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
@@ -219,15 +220,13 @@ class _Following:
         """Send the decisions among the answers; why there is none, or ""."""
         if not (responses and self.serving.asks_client):
             return ""
-        waiting = {call.digest: call for call in await self._pending()}
-        for digest, call in waiting.items():  # what was decided elsewhere is so already
-            decision = decision_in(call, responses.get(digest), self.serving.by())
-            if decision is None:
-                return "It waits for a human, who has not decided here."
-            sent = await self.serving.host.send(self.run_id, decision)
-            if isinstance(sent, HostRefusal) and sent.why not in ("repeated", "outdated"):
-                return f"It waits for a human; what was decided here does not count: {sent.text}"
-        return ""
+        waiting = await self._pending()
+        said = {call.digest: answer_in(responses.get(call.digest)) for call in waiting}
+        answers = [(digest, answer) for digest, answer in said.items() if answer is not None]
+        notes = await decide(self.serving.host, waiting, answers, self.serving.by())
+        if len(answers) < len(said):  # what was decided elsewhere is so already
+            return "It waits for a human, who has not decided here."
+        return " ".join(f"It waits for a human. {note}" for note in notes.values())
 
     def _waits(self, why: str) -> types.CallToolResult:
         at = f" It is decided at {self.serving.inbox}." if self.serving.inbox else ""

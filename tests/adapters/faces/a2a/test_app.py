@@ -357,7 +357,7 @@ def test_a_task_is_cancelled_once_and_a_failed_one_says_so() -> None:
     ended, failed = asyncio.run(visit())
     assert ended == TaskState.TASK_STATE_CANCELED
     assert failed.state == TaskState.TASK_STATE_FAILED
-    assert failed.message.parts[0].text == "the task has failed: bug"
+    assert failed.message.parts[0].text == "the run has failed: bug"
 
 
 def test_somebody_else_s_task_is_not_there() -> None:

@@ -202,6 +202,35 @@ def test_what_the_inbox_decides_is_not_waited_for() -> None:
     assert (paid, editor.text()) == ([("Cy", 900)], "Cy has it.")
 
 
+def test_an_editor_that_does_as_it_likes_begins_nothing() -> None:
+    """A version of its own is answered in ours; no session, or one that is busy, has no turn."""
+    editor = Editor("allow_once")
+    editor.may.clear()
+
+    async def scene(host: LocalHost) -> Any:
+        async with editing(host, editor) as client:
+            ours = await client.initialize(protocol_version=99)
+            session = (await client.new_session("/src")).session_id
+            turn = asyncio.create_task(say(client, session))
+            await editor.is_asked.wait()
+            codes: list[int] = []
+            for prompt in (
+                say(client, session),
+                say(client, "made up"),
+                client.prompt(session, []),
+            ):
+                with pytest.raises(RequestError) as refused:
+                    await prompt
+                codes.append(refused.value.code)
+            with suppress(RequestError):
+                await client.cancel("made up")
+            editor.may.set()
+            return ours.protocol_version, codes, await turn, len(await host.runs())
+
+    told = visit(scene, PAY, "Done.")
+    assert told == (1, [-32600, -32602, -32602], "end_turn", 1)
+
+
 def test_a_turn_is_cancelled() -> None:
     """Also while it asks; the run ends."""
     editor = Editor("allow_once")

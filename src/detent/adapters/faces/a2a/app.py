@@ -20,13 +20,14 @@ from detent.adapters.faces.entrance import (
     Entrance,
     ThreadOf,
     TurnedAwayError,
-    as_response,
+    agent_of,
     body_of,
     own_threads,
 )
+from detent.adapters.faces.replies import as_response, turned_away
 from detent.adapters.hosts.stored import opened
 from detent.adapters.web.people import SignIn
-from detent.ports.hosting import Host, HostedAgent
+from detent.ports.hosting import Host
 
 if TYPE_CHECKING:
     from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
@@ -103,9 +104,9 @@ class _Face:
         try:
             if self.entrance.sign_in is None:
                 await self.entrance.person(request)
-            agent = await self._agent(request)
+            agent = await agent_of(self.host, request.path_params["agent"])
         except TurnedAwayError as error:
-            return _turned_away(error)
+            return turned_away(error)
         about = self.about.get(agent.name, f"The agent {agent.name}.")
         is_open, pushes = self.entrance.sign_in is None, self.push is not None
         where = f"{self.url}/{agent.name}"
@@ -115,18 +116,11 @@ class _Face:
     async def call(self, request: Request) -> Response:
         try:
             request.state.person = await self.entrance.person(request)
-            agent = await self._agent(request)
+            agent = await agent_of(self.host, request.path_params["agent"])
             body = await body_of(request)
         except TurnedAwayError as error:
-            return _turned_away(error)
+            return turned_away(error)
         return await self._way(agent.name).handle_requests(_replayed(request, body))
-
-    async def _agent(self, request: Request) -> HostedAgent:
-        name = request.path_params["agent"]
-        for agent in await self.host.agents():
-            if agent.name == name:
-                return agent
-        raise TurnedAwayError(404, "unknown_agent", "there is no such agent")
 
     def _way(self, agent: str) -> JsonRpcDispatcher:
         """What reads requests to an agent, and words their answers."""
@@ -145,12 +139,6 @@ class _Face:
             tasks = Tasks(self.host, self.entrance, agent, self.push)
             self._ways[agent] = JsonRpcDispatcher(tasks, Contexts())
         return self._ways[agent]
-
-
-def _turned_away(error: TurnedAwayError) -> Response:
-    headers = {"WWW-Authenticate": "Bearer"} if error.code == "unauthorized" else None
-    body = {"error": {"code": error.code, "message": error.text}}
-    return as_response(body, error.status, headers)
 
 
 def _replayed(request: Request, body: Any) -> Request:

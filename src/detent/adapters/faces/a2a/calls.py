@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from functools import partial
-from inspect import isawaitable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,8 +29,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.struct_pb2 import Value
 
 from detent.adapters.faces.a2a.faults import A2AAgentError
-from detent.adapters.system.threads_and_loops import in_a_thread
-from detent.ports.confirmation import ConfirmationUI, ConfirmationUIResult
+from detent.adapters.faces.answers import ask_person
+from detent.ports.confirmation import ConfirmationUI
 
 ANSWER_BYTES = 16 * 1024 * 1024
 """How many bytes one answer of an agent may have, a stream as well."""
@@ -212,14 +210,14 @@ class _Call:
         questions = [found for part in task.status.message.parts if (found := _question(part))]
         if not questions:
             text = _text(list(task.status.message.parts))
-            said = await self._shown(ui, "a question", text, {"answer": ""})
+            said = await ask_person(ui, f"{self.line.name}: a question", text, {"answer": ""})
             answer = (said.new_tool_params or {}).get("answer")
             is_said = said.action in ("confirm", "modify") and isinstance(answer, str) and answer
             return [Part(text=answer)] if is_said else None
         parts: list[Part] = []
         for question in questions:
-            tool, why = str(question.get("tool")), str(question.get("reason", ""))
-            said = await self._shown(ui, tool, why, question["arguments"])
+            what, why = f"{self.line.name}: {question.get('tool')}", str(question.get("reason", ""))
+            said = await ask_person(ui, what, why, question["arguments"])
             if said.action not in ("confirm", "modify", "reject"):
                 return None
             data: dict[str, Any] = {
@@ -232,13 +230,6 @@ class _Call:
                 data["feedback"] = said.feedback
             parts.append(Part(data=ParseDict(data, Value())))
         return parts
-
-    async def _shown(
-        self, ui: ConfirmationUI, what: str, text: str, fields: dict[str, Any]
-    ) -> ConfirmationUIResult:
-        ask = partial(ui.get_user_confirmation, f"{self.line.name}: {what}", text, fields)
-        said: ConfirmationUIResult | Awaitable[ConfirmationUIResult] = await in_a_thread(ask)
-        return await said if isawaitable(said) else said
 
 
 def _question(part: Part) -> Mapping[str, Any] | None:

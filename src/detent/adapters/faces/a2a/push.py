@@ -16,7 +16,6 @@ from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 from detent.adapters.faces.a2a.words import Place, task_of
 from detent.adapters.faces.following import begin_of
 from detent.core.errors import DetentError
-from detent.ports.hosting import Host
 from detent.ports.journal import Entry
 
 CONFIGS_MAX = 10
@@ -42,11 +41,7 @@ class Pushing:
         self._followed: dict[str, asyncio.Task[None]] = {}
 
     async def add(
-        self,
-        host: Host,
-        place: Place,
-        wanted: TaskPushNotificationConfig,
-        context: ServerCallContext,
+        self, place: Place, wanted: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Have somebody told. Raises an error of the protocol."""
         if not await self._accepts(wanted.url):
@@ -56,7 +51,7 @@ class Pushing:
         if len(known) >= CONFIGS_MAX and config_id not in {one.id for one in known}:
             raise UnsupportedOperationError(f"at most {CONFIGS_MAX} places are told of one task")
         await self._store.set_info(place.task_id, wanted, context)
-        await self.goes_on(host, place, context)
+        await self.goes_on(place, context)
         (added,) = [one for one in await self.listed(place, context) if one.id == config_id]
         return added
 
@@ -70,26 +65,27 @@ class Pushing:
         """Tell them there no more."""
         await self._store.delete_info(place.task_id, context, config_id)
 
-    async def goes_on(self, host: Host, place: Place, context: ServerCallContext) -> None:
+    async def goes_on(self, place: Place, context: ServerCallContext) -> None:
         """Follow the task, where somebody wants to be told and nobody does yet."""
         name = place.task_id
         if name not in self._followed and await self.listed(place, context):
-            following = asyncio.create_task(self._follow(host, place))
+            following = asyncio.create_task(self._follow(place))
             self._followed[name] = following
             following.add_done_callback(lambda _: self._followed.pop(name, None))
 
-    async def _follow(self, host: Host, place: Place) -> None:
+    async def _follow(self, place: Place) -> None:
+        host = place.thread.host
         try:
             length = (await host.run(place.run_id)).listed.length
-            await self._tell(host, place)
+            await self._tell(place)
             async for seen in host.watch(place.run_id, length - 1):
                 if isinstance(seen, Entry) and seen.status != "running":
-                    await self._tell(host, place)
+                    await self._tell(place)
         except DetentError as error:
             _log.warning("nobody is told of a task any more: %s", type(error).__name__)
 
-    async def _tell(self, host: Host, place: Place) -> None:
-        hosted = await host.run(place.run_id)
+    async def _tell(self, place: Place) -> None:
+        hosted = await place.thread.host.run(place.run_id)
         task = task_of(place, hosted, begin_of(hosted.run))
         if task.status.state == TaskState.TASK_STATE_WORKING:
             return

@@ -50,14 +50,13 @@ from detent.adapters.faces.a2a.words import (
     status_of,
     task_of,
 )
-from detent.adapters.faces.answers import decide
 from detent.adapters.faces.entrance import Entrance, TurnedAwayError, is_name, name_of
 from detent.adapters.faces.following import Left, Spoken, begin_of, follow
+from detent.adapters.faces.replies import unreadable
+from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.core.errors import DetentError
-from detent.core.run.events import CancelRequested
-from detent.ports.hosting import Host, HostedRun, HostRefusal, UnknownAgentError
-from detent.ports.journal import RunNotFoundError
+from detent.ports.hosting import Host, HostedRun, HostRefusal
 
 if TYPE_CHECKING:
     from detent.adapters.faces.a2a.push import Pushing
@@ -107,8 +106,7 @@ def _told() -> Generator[None]:
     except TurnedAwayError as error:
         raise InvalidParamsError(error.text) from None
     except DetentError as error:
-        kind = type(error).__name__
-        raise InternalError(f"the task cannot be read now; what is done stays ({kind})") from None
+        raise InternalError(unreadable(error)) from None
 
 
 class Tasks(RequestHandler):
@@ -142,16 +140,15 @@ class Tasks(RequestHandler):
         if not params.context_id:
             raise UnsupportedOperationError("tasks are listed for one contextId at a time")
         with _told():
-            return await self._listed(params, _person(context))
+            return await self._listed(params, self._thread(params.context_id, context))
 
-    async def _listed(self, params: ListTasksRequest, person: Person) -> ListTasksResponse:
-        thread = self._entrance.thread(person, params.context_id)
-        runs = await self._host.runs(agent=self._agent, thread_id=thread, limit=LISTED_MAX)
+    async def _listed(self, params: ListTasksRequest, thread: Thread) -> ListTasksResponse:
+        runs = await self._host.runs(agent=self._agent, thread_id=thread.id, limit=LISTED_MAX)
         size = params.page_size or 50
         start = int(params.page_token) if params.page_token.isdecimal() else 0
         tasks: list[Task] = []
         for run in runs[start : start + size]:
-            place = Place(person, params.context_id, thread, run.run_id)
+            place = Place(thread, params.context_id, run.run_id)
             hosted = await self._host.run(run.run_id)
             task = task_of(place, hosted, begin_of(hosted.run))
             if not params.include_artifacts:
@@ -168,9 +165,8 @@ class Tasks(RequestHandler):
         with _told():
             found = await self._found(params.id, context)
             run_id = found.place.run_id
-            sent = await self._host.send(run_id, CancelRequested("its client wants it no more"))
-            if isinstance(sent, HostRefusal):
-                raise TaskNotCancelableError(sent.text)
+            if refusal := await found.place.thread.cancel(run_id):
+                raise TaskNotCancelableError(refusal.text)
             try:
                 async with asyncio.timeout(CANCEL_S):
                     async for _ in self._host.watch(run_id):
@@ -233,7 +229,7 @@ class Tasks(RequestHandler):
 
     async def _taken(self, params: SendMessageRequest, context: ServerCallContext) -> _Found:
         """The task that a message is about: begun by it, answered by it, or as it is."""
-        message, person = params.message, _person(context)
+        message = params.message
         text, answers = said_in(message)
         if message.task_id:
             found = await self._found(message.task_id, context)
@@ -241,49 +237,52 @@ class Tasks(RequestHandler):
                 raise InvalidParamsError("the task is not of this context")
             if not answers and is_over(found.task.status):
                 raise UnsupportedOperationError("the task has ended; leave its id out to go on")
-            calls = found.hosted.pending
-            found = await self._again(found, await decide(self._host, calls, answers, person))
+            notes = await found.place.thread.decide(found.hosted.pending, answers)
+            found = await self._again(found, notes)
         elif answers or not text:
             raise InvalidParamsError(
                 "a task begins with a text; an answer names the task by taskId"
             )
         else:
-            found = await self._begun(message.message_id, message.context_id, text, person)
+            found = await self._begun(message.message_id, message.context_id, text, context)
         if params.configuration.HasField("task_push_notification_config"):
             wanted = params.configuration.task_push_notification_config
-            await self._pushing.add(self._host, found.place, wanted, context)
+            await self._pushing.add(found.place, wanted, context)
         return found
 
-    async def _begun(self, message_id: str, context_id: str, text: str, person: Person) -> _Found:
+    async def _begun(
+        self, message_id: str, context_id: str, text: str, context: ServerCallContext
+    ) -> _Found:
         if not is_name(message_id):
             raise InvalidParamsError("messageId is no name")
-        own = name_of("a2a-context", self._agent, person.name, message_id)
-        name = context_id or own
-        thread = self._entrance.thread(person, name)
-        run_id = name_of("a2a", self._agent, person.name, thread, message_id)
-        begun = await self._host.start(
-            self._agent, text, run_id=run_id, thread_id=thread, started_by=person.name
-        )
+        person = _person(context).name
+        name = context_id or name_of("a2a-context", self._agent, person, message_id)
+        thread = self._thread(name, context)
+        run_id = name_of("a2a", self._agent, person, str(thread.id), message_id)
+        begun = await thread.begin(text, run_id)
         if isinstance(begun, HostRefusal):
             raise UnsupportedOperationError(f"{begun.why}: {begun.text}")
         hosted = await self._host.run(run_id)
-        return _Found(Place(person, name, thread, run_id), hosted, begin_of(hosted.run, text), {})
+        return _Found(Place(thread, name, run_id), hosted, begin_of(hosted.run, text), {})
+
+    def _thread(self, name: str, context: ServerCallContext) -> Thread:
+        """The thread that a context is. Raises TurnedAwayError."""
+        person = _person(context)
+        return Thread(self._host, self._agent, person, self._entrance.thread(person, name))
 
     async def _found(self, task_id: str, context: ServerCallContext) -> _Found:
         """The task of this agent, in a thread of this person. Raises TaskNotFoundError."""
-        person = _person(context)
         run_id, name = parts_of_id(task_id)
         try:
-            thread = self._entrance.thread(person, name)
-            hosted = await self._host.run(run_id)
-        except (TurnedAwayError, RunNotFoundError, UnknownAgentError):
+            thread = self._thread(name, context)
+        except TurnedAwayError:
             raise TaskNotFoundError from None
-        if (hosted.listed.agent, hosted.listed.thread_id) != (self._agent, thread):
+        hosted = await thread.run(run_id)
+        if hosted is None:
             raise TaskNotFoundError
-        place = Place(person, name, thread, run_id)
-        found = _Found(place, hosted, begin_of(hosted.run), {})
+        found = _Found(Place(thread, name, run_id), hosted, begin_of(hosted.run), {})
         if self._push is not None:
-            await self._push.goes_on(self._host, found.place, context)
+            await self._push.goes_on(found.place, context)
         return found
 
     async def _again(self, found: _Found, notes: Mapping[str, str] | None = None) -> _Found:
@@ -296,7 +295,7 @@ class Tasks(RequestHandler):
         """Have a client told of a task that it does not wait for."""
         with _told():
             found = await self._found(params.task_id, context)
-            return await self._pushing.add(self._host, found.place, params, context)
+            return await self._pushing.add(found.place, params, context)
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext

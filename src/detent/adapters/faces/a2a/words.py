@@ -39,7 +39,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from detent.adapters.faces.entrance import name_of
 from detent.adapters.faces.following import Spoken
-from detent.adapters.web.people import Person
+from detent.adapters.faces.replies import failure_text, question_line, sound
+from detent.adapters.faces.threads import Thread
 from detent.core.chat.messages import ChatRole
 from detent.core.control.pending import PendingCall
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
@@ -83,12 +84,11 @@ class Place:
     """A run as a client knows it.
 
     The id of a task is that of its run and the name of its context, so that a task is found, and
-    whose it is, by nothing but its id. Attributes: of whom, in which context and thread, and which.
+    whose it is, by nothing but its id.
     """
 
-    person: Person
+    thread: Thread
     context: str
-    thread: str
     run_id: str
 
     @property
@@ -144,11 +144,6 @@ def _whole(value: Any) -> Any:
             return value
 
 
-def _sound(text: str) -> str:
-    """What a model has written may be no text that can be encoded."""
-    return text.encode(errors="replace").decode()
-
-
 def _data(value: dict[str, Any]) -> Part:
     return Part(data=ParseDict(value, Value()), media_type=JSON_TYPE)
 
@@ -157,16 +152,16 @@ def question_parts(call: PendingCall, note: str = "") -> Iterator[Part]:
     """A question in words, and as data with the digest by which it is answered."""
     plain = call.to_dict()
     arguments = json.dumps(plain["arguments"], default=repr)
-    asked = (note, f"This waits for a decision: {call.tool_name} {arguments}", call.reason)
-    yield Part(text=_sound("\n".join(filter(None, asked))))
+    asked = (note, f"This waits for a decision: {question_line(call)}", call.reason)
+    yield Part(text=sound("\n".join(filter(None, asked))))
     data: dict[str, Any] = {
         "kind": "detent/question",
         "digest": call.digest,
         "tool": call.tool_name,
-        "description": _sound(call.description),
+        "description": sound(call.description),
         "arguments": arguments,
         "parameters": json.dumps(plain["parameters"], default=repr),
-        "reason": _sound(call.reason),
+        "reason": sound(call.reason),
         "editable": call.answers.modify != (),
     }
     if call.expires_at is not None:
@@ -200,8 +195,8 @@ def _state(hosted: HostedRun, notes: Mapping[str, str]) -> tuple[TaskState, list
             return TaskState.TASK_STATE_CANCELED, []
         case Exhausted(reason):
             why = f"the task has used up what it may: {reason}"
-        case Failed(failure):
-            why = f"the task has failed: {getattr(failure, 'cause', 'tool_failure')}"
+        case Failed() as failed:
+            _, why = failure_text(failed)
     return TaskState.TASK_STATE_FAILED, [Part(text=why)]
 
 
@@ -230,7 +225,7 @@ def task_of(
     asked = hosted.run.messages[begin - 1] if 0 < begin <= len(hosted.run.messages) else None
     history: list[Message] = []
     if asked is not None and asked.role is ChatRole.USER:
-        part = Part(text=_sound(asked.text or ""))
+        part = Part(text=sound(asked.text or ""))
         history.append(_message(place, f"{place.run_id}-asked", Role.ROLE_USER, [part]))
     return Task(
         id=place.task_id,
@@ -251,7 +246,7 @@ def _texts(run: Run[Any], begin: int) -> Iterator[tuple[int, str]]:
 
 
 def _artifact(key: str, text: str) -> Artifact:
-    return Artifact(artifact_id=f"text-{key}", name="text", parts=[Part(text=_sound(text))])
+    return Artifact(artifact_id=f"text-{key}", name="text", parts=[Part(text=sound(text))])
 
 
 class Telling:

@@ -26,24 +26,24 @@ from acp.schema import (
     PromptResponse,
     StopReason,
 )
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from pydantic import ValidationError
 
 from detent.adapters.faces.acp.files import EDITORS, NoEditorError
 from detent.adapters.faces.acp.words import (
     Telling,
     asked_of,
-    decision_of,
     options_of,
     said_in,
     stop_reason,
 )
 from detent.adapters.faces.entrance import ThreadOf, is_name
 from detent.adapters.faces.following import Left, begin_of, follow
+from detent.adapters.faces.replies import unreadable
+from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
-from detent.core.run.events import CancelRequested
 from detent.ports.hosting import Host, HostedRun, HostRefusal
 
 WAITS = "This still waits for a decision, and goes on once it is made."
@@ -54,7 +54,7 @@ class Session:
     """A conversation that an editor has open: a thread, and the run that is at work in it."""
 
     id: str
-    thread: str
+    thread: Thread
     folder: str
     client: Client
     can_read: bool
@@ -97,8 +97,7 @@ def _unreadable() -> Generator[None]:
     try:
         yield
     except DetentError as error:
-        why = f"the run cannot be read now; what is done stays ({type(error).__name__})"
-        raise RequestError.internal_error({"details": why}) from None
+        raise RequestError.internal_error({"details": unreadable(error)}) from None
 
 
 @frozen
@@ -175,13 +174,7 @@ class EditorAgent:
                 return "end_turn"
         run_id = uuid4().hex
         async with self._at_work(session, run_id):  # its first call may want a file at once
-            begun = await self.host.start(
-                self.agent,
-                text,
-                run_id=run_id,
-                thread_id=session.thread,
-                started_by=self.person.name,
-            )
+            begun = await session.thread.begin(text, run_id)
             if isinstance(begun, HostRefusal):
                 raise RequestError.internal_error({"details": begun.text, "why": begun.why})
             hosted = await self.host.run(run_id)
@@ -192,12 +185,13 @@ class EditorAgent:
         """End the turn."""
         session = self._session(session_id)
         if session.run_id:
-            await self.host.send(session.run_id, CancelRequested("the user wants it no more"))
+            await session.thread.cancel(session.run_id)
 
     def _opened(self, session_id: str, cwd: str) -> Session:
-        thread = self.thread_of(self.person, session_id) if is_name(session_id) else None
-        if thread is None:
+        name = self.thread_of(self.person, session_id) if is_name(session_id) else None
+        if name is None:
             raise RequestError.resource_not_found(None)
+        thread = Thread(self.host, self.agent, self.person, name)
         files = self._able[0].fs if self._able else None
         can_read = files is not None and files.read_text_file is True
         can_write = files is not None and files.write_text_file is True
@@ -211,8 +205,8 @@ class EditorAgent:
 
     async def _last(self, session: Session) -> HostedRun | None:
         """The last run of the thread."""
-        runs = await self.host.runs(agent=self.agent, thread_id=session.thread, limit=1)
-        return await self.host.run(runs[0].run_id) if runs else None
+        last = await session.thread.last()
+        return None if last is None else await self.host.run(last)
 
     async def _taken_up(self, session: Session, last: HostedRun) -> None:
         """What a session that was loaded still waits for."""
@@ -281,19 +275,12 @@ class EditorAgent:
         if not isinstance(said.outcome, AllowedOutcome) or said.outcome.option_id not in options:
             return False
         _, says = options[said.outcome.option_id]
-        decision = evolve(
-            decision_of(call, says, self.person.name), credential=self.person.credential
-        )
-        sent = await self.host.send(call.run_id, decision)
-        return not isinstance(sent, HostRefusal) or sent.why in ("repeated", "outdated", "ended")
+        return not await session.thread.decide([call], [(call.digest, says)])
 
     async def _decided_elsewhere(self, call: PendingCall) -> None:
         """Return once the question waits no more."""
         length = (await self.host.run(call.run_id)).listed.length
         async with aclosing(self.host.watch(call.run_id, length - 1)) as watched:
-            while any(one.digest == call.digest for one in (await self._run(call)).pending):
+            while call.digest in {one.digest for one in (await self.host.run(call.run_id)).pending}:
                 if await anext(watched, None) is None:
                     return
-
-    async def _run(self, call: PendingCall) -> HostedRun:
-        return await self.host.run(call.run_id)

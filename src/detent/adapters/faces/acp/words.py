@@ -20,8 +20,9 @@ from acp.schema import PermissionOption, StopReason, ToolCallStatus, ToolCallUpd
 from pydantic import BaseModel
 
 from detent.adapters.faces.following import Followed, Spoken
+from detent.adapters.faces.replies import failure_text, question_line, sound
 from detent.core.chat.messages import ChatMessage, ChatRole, ToolCall, ToolCallResult
-from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.core.control.pending import PendingCall
 from detent.core.run.approval import SCOPES
 from detent.core.run.outcomes import Cancelled, Exhausted, Failed, Finished
 from detent.core.run.run import Run
@@ -33,11 +34,6 @@ REASONS: Mapping[str, StopReason] = {
     "refusal": "refusal",
 }
 """Why a client is told that a turn is over, where it is not "end_turn"."""
-
-
-def sound(text: str) -> str:
-    """What a model has written may be no text that can be encoded."""
-    return text.encode(errors="replace").decode()
 
 
 def said_in(prompt: Sequence[Any]) -> str:
@@ -139,7 +135,7 @@ def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
     why = "\n".join(filter(None, (call.description, call.reason, call.changed)))
     return ToolCallUpdate(
         tool_call_id=name,
-        title=sound(f"{call.tool_name} {json.dumps(plain['arguments'], default=repr)}"),
+        title=sound(question_line(call)),
         status="pending",
         raw_input=_plain(plain["arguments"]),
         content=[tool_content(text_block(sound(why)))] if why else None,
@@ -148,26 +144,19 @@ def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
 
 
 def options_of(call: PendingCall) -> Mapping[str, tuple[PermissionOption, Mapping[str, Any]]]:
-    """The answers that a question takes, by their ids, each with what it says of a decision."""
+    """The answers that a question takes, by their ids, each as `decide` takes it."""
     allow, always = f"allow {call.digest}", f"always {call.digest}"
     found: dict[str, tuple[PermissionOption, Mapping[str, Any]]] = {}
     if call.answers.confirm:
         once = PermissionOption(option_id=allow, name="Allow", kind="allow_once")
-        found[allow] = once, {}
+        found[allow] = once, {"approved": True}
         if SCOPES.index(call.answers.remember) >= SCOPES.index("arguments"):
             text = "Always allow exactly this"
             same = PermissionOption(option_id=always, name=text, kind="allow_always")
-            found[always] = same, {"remember": "arguments"}
+            found[always] = same, {"approved": True, "remember": "arguments"}
     no = f"reject {call.digest}"
-    found[no] = PermissionOption(option_id=no, name="Reject", kind="reject_once"), {"no": True}
-    return found
-
-
-def decision_of(call: PendingCall, says: Mapping[str, Any], by: str) -> ToolExecutionDecision:
-    """The decision that an answer is."""
-    if says.get("no"):
-        return call.reject(by=by)
-    return call.confirm(by=by, remember=says.get("remember", "call"))
+    reject = PermissionOption(option_id=no, name="Reject", kind="reject_once")
+    return found | {no: (reject, {"approved": False})}
 
 
 def stop_reason(run: Run[Any]) -> StopReason:
@@ -179,8 +168,7 @@ def stop_reason(run: Run[Any]) -> StopReason:
             return "max_turn_requests"
         case Cancelled():
             return "cancelled"
-        case Failed(failure):
-            cause = getattr(failure, "cause", "tool_failure")
-            raise RequestError.internal_error({"details": f"the run has failed: {cause}"})
+        case Failed() as failed:
+            raise RequestError.internal_error({"details": failure_text(failed)[1]})
         case None:
             return "end_turn"

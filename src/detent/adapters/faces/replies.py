@@ -1,0 +1,69 @@
+"""Replies: what clients of all faces get by HTTP, and in the same words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+
+from starlette.responses import Response, StreamingResponse
+
+from detent.adapters.faces.entrance import TurnedAwayError
+from detent.core.chat.messages import ToolCall
+from detent.core.control.pending import PendingCall
+from detent.core.run.outcomes import Failed
+from detent.core.tools.masking import masked
+from detent.core.values.frozen import thaw
+
+KEEP_ALIVE = ": keep-alive\n\n"
+"""What a stream says where it has nothing to say: else what stands between ends it."""
+
+
+def as_response(
+    body: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """JSON in ASCII: what a model has written may be no text that can be encoded."""
+    return Response(json.dumps(body), status, headers, "application/json")
+
+
+def event_stream(events: AsyncGenerator[str]) -> StreamingResponse:
+    """Server-sent events that nobody keeps or holds back."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+def event(body: object, kind: str = "") -> str:
+    """One server-sent event, in ASCII as well."""
+    return f"{f'event: {kind}' if kind else ''}\ndata: {json.dumps(body)}\n\n".lstrip()
+
+
+def turned_away(error: TurnedAwayError) -> Response:
+    """Why a request is not answered, where the protocol has no words for it."""
+    headers = {"WWW-Authenticate": "Bearer"} if error.code == "unauthorized" else None
+    body = {"error": {"code": error.code, "message": error.text}}
+    return as_response(body, error.status, headers)
+
+
+def unreadable(error: Exception) -> str:
+    """That a run cannot be told now; nothing of the store gets out."""
+    return f"the run cannot be read now; what is done of it stays ({type(error).__name__})"
+
+
+def failure_text(outcome: Failed) -> tuple[str, str]:
+    """Why a run has failed: in a word for programs, and in a sentence."""
+    cause = str(getattr(outcome.failure, "cause", "tool_failure"))
+    return cause, f"the run has failed: {cause}"
+
+
+def sound(text: str) -> str:
+    """The text without half characters, which a model may write and nothing can encode."""
+    return text.encode(errors="replace").decode()
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The arguments of a call as JSON, without what is secret."""
+    return json.dumps(thaw(masked(call.arguments, call.secret)), default=repr)
+
+
+def question_line(call: PendingCall) -> str:
+    """What would run, in a line; JSON shows what cannot be seen."""
+    return f"{call.tool_name} {json.dumps(call.to_dict()['arguments'], default=repr)}"
