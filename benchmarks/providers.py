@@ -4,7 +4,9 @@ Prints Markdown tables: CPU of the client for each call and for each streamed pi
 multiple of what bare httpx needs to send and receive the same bytes. A server in another process
 gives the answers. The contenders take turns, each in a process of its own. The SDKs live in virtual
 environments that ``python benchmarks/providers.py --install`` makes; one that is not there is left
-out. ``--codecs`` prints only what it costs to read a streamed piece, without a network.
+out. ``--codecs`` prints only what it costs to read a streamed piece, without a network; ``--pairs``
+how a call compares to httpx where both take turns in one process, which other work on the machine
+disturbs least.
 """
 # ruff: noqa: INP001, T201  # a script that talks to a terminal
 
@@ -18,10 +20,11 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
@@ -31,6 +34,7 @@ PINS = {
     "anthropic": "anthropic==2.11.0",
     "gemini": "google-genai==3.4.0",
 }
+PYDANTIC_AI = "pydantic-ai-slim[openai]==2.68.0"
 SDK_ENV = "sdk-{}"
 CALLS, AT_ONCE, PIECES, STREAMS = 100, 50, 500, 4
 BATCHES, ROUNDS = 5, 3
@@ -115,7 +119,8 @@ WIRES: Mapping[str, Wire] = {
                     "content": {"parts": [{"text": "Hello."}], "role": "model"},
                     "finishReason": "STOP",
                 }
-            ]
+            ],
+            "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 9},
         },
         lambda word: {"candidates": [{"content": {"parts": [{"text": word}], "role": "model"}}]},
         (),
@@ -251,7 +256,37 @@ def sdk_gemini(url: str) -> Client:
     )
 
 
-CONTENDERS = {"httpx": bare, "detent": ours, "sdk": sdk}
+def pydantic_ai(api: str, url: str) -> Client:
+    """Another library for agents, with its model of OpenAI."""
+    from openai import AsyncOpenAI
+    from pydantic_ai import direct
+    from pydantic_ai.messages import ModelRequest
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    assert api == "openai"  # noqa: S101  # its others need further SDKs
+
+    def model() -> OpenAIChatModel:
+        """One for each event loop: its client stays in one."""
+        client = AsyncOpenAI(base_url=f"{url}/v1", api_key="k")
+        return OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+
+    here, there = model(), model()
+    asked = [ModelRequest.user_text_prompt(QUESTION)]
+    loop = asyncio.new_event_loop()
+
+    async def stream() -> list[object]:
+        async with direct.model_request_stream(here, asked) as pieces:
+            return [piece async for piece in pieces]
+
+    return Client(
+        lambda: loop.run_until_complete(direct.model_request(here, asked)),
+        lambda: loop.run_until_complete(stream()),
+        lambda: direct.model_request(there, asked),
+    )
+
+
+CONTENDERS = {"httpx": bare, "detent": ours, "sdk": sdk, "pydantic-ai": pydantic_ai}
 
 
 def cpu_us(act: Callable[[], object], units: int) -> float:
@@ -285,6 +320,28 @@ def measure(contender: str, api: str, url: str) -> dict[str, float]:
         "call of 50 at once": asyncio.run(at_once()),
         "piece": least(partial(times, client.stream, STREAMS), STREAMS * PIECES),
     }
+
+
+PAIRS, CALLS_OF_PAIR = 150, 20
+
+
+def pair_figures() -> dict[str, float]:
+    """How many times the CPU of bare httpx a call of ours takes: the median of many pairs."""
+    figures = {}
+    with served() as url:
+        for api in WIRES:
+            clients = bare(api, url), ours(api, url)
+            for client in clients:
+                times(client.call, CALLS)
+            pairs = [
+                [
+                    cpu_us(partial(times, client.call, CALLS_OF_PAIR), CALLS_OF_PAIR)
+                    for client in clients
+                ]
+                for _ in range(PAIRS)
+            ]
+            figures[api] = median(own / base for base, own in pairs)
+    return figures
 
 
 def least(act: Callable[[], object], units: int) -> float:
@@ -355,33 +412,42 @@ def decode(texts: Iterable[str]) -> None:
 
 def python_of(contender: str, api: str) -> Path:
     """The interpreter that has the contender installed."""
-    if contender != "sdk":
+    if contender in {"httpx", "detent"}:
         return Path(sys.executable)
     place = "Scripts" if sys.platform == "win32" else "bin"
-    return VENVS / SDK_ENV.format(api) / place / "python"
+    environment = SDK_ENV.format(api) if contender == "sdk" else f"{contender}-{api}"
+    return VENVS / environment / place / "python"
 
 
 def install() -> None:
     """Make the virtual environments of the SDKs."""
-    for api, pin in PINS.items():
-        venv.create(VENVS / SDK_ENV.format(api), with_pip=True)
-        subprocess.run([python_of("sdk", api), "-m", "pip", "install", "-q", pin], check=True)  # noqa: S603  # ours
+    wanted = [("sdk", api, pin) for api, pin in PINS.items()]
+    for contender, api, pin in [*wanted, ("pydantic-ai", "openai", PYDANTIC_AI)]:
+        python = python_of(contender, api)
+        venv.create(python.parent.parent, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", pin], check=True)  # noqa: S603  # ours
         print(f"{api}: installed {pin}")
 
 
 def call_figures(rounds: int) -> dict[str, dict[str, dict[str, float]]]:
     """The least figures of everybody who is there, by API, measured in turns."""
-    command = [sys.executable, __file__, "--serve"]
     figures: dict[str, dict[str, dict[str, float]]] = {}
-    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as server:  # noqa: S603  # ours
-        assert server.stdout is not None and server.stdin is not None  # noqa: S101, PT018  # for types
-        url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
+    with served() as url:
         for api in WIRES:
             there = [one for one in CONTENDERS if python_of(one, api).exists()]
             taken = [{one: run(one, api, url) for one in there} for _ in range(rounds)]
             figures[api] = {one: least_of([figure[one] for figure in taken]) for one in there}
-        server.stdin.close()
     return figures
+
+
+@contextmanager
+def served() -> Generator[str]:
+    """The address of a server in another process."""
+    command = [sys.executable, __file__, "--serve"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as server:  # noqa: S603  # ours
+        assert server.stdout is not None and server.stdin is not None  # noqa: S101, PT018  # for types
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        server.stdin.close()
 
 
 def least_of(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -413,6 +479,7 @@ def main() -> None:
     parser.add_argument("--install", action="store_true", help="make the virtual environments")
     parser.add_argument("--codecs", action="store_true", help="only the codecs")
     parser.add_argument("--calls", action="store_true", help="only the calls")
+    parser.add_argument("--pairs", action="store_true", help="only the calls, beside httpx")
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help="how often each one's turn comes"
     )
@@ -426,6 +493,8 @@ def main() -> None:
         print(json.dumps(measure(*arguments.measure)))
     elif arguments.install:
         install()
+    elif arguments.pairs:
+        print("\n".join(f"{api}: x{figure:.2f}" for api, figure in pair_figures().items()))
     else:
         if not arguments.calls:
             read = codec_figures()

@@ -58,6 +58,7 @@ async def served():
 asyncio.run(served())
 """,
     "agui": f"{HOST}from detent.faces import agui_app; agui_app(host)",
+    "aws": "from detent.models import AwsProfile; assert AwsProfile().name is None",
     "cli": """
 import sys; sys.argv[1:] = ["runs", "list", "--store", "runs.db"]
 from detent import SQLiteJournal; SQLiteJournal("runs.db")

@@ -34,11 +34,15 @@ class Edit:
 
 
 class Bug:
-    """What somebody might get wrong: the edits that make it so."""
+    """What somebody might get wrong: the edits that make it so.
 
-    def __init__(self, name: str, *edits: Edit) -> None:
+    One that shows `in_company` alone is looked for where several processes live.
+    """
+
+    def __init__(self, name: str, *edits: Edit, in_company: bool = False) -> None:
         self.name = name
         self.edits = edits
+        self.in_company = in_company
 
 
 BUGS = (
@@ -166,8 +170,8 @@ BUGS = (
         "an approval from before a crash counts after it",
         Edit(
             "core/machine/recovery.py",
-            "return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
-            "return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)",
+            "return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at)",
         ),
     ),
     Bug(
@@ -293,6 +297,60 @@ BUGS = (
             "if is_settled(slot):\n            if slot.call.tool_name in",
         ),
     ),
+    Bug(
+        "a process that has slept through its claim begins a tool",
+        Edit(
+            "adapters/drivers/performer.py",
+            "        if self.lease is not None:\n            self.lease.require()\n",
+            "",
+        ),
+        in_company=True,
+    ),
+    Bug(
+        "what a driver knows that has lost the run is thrown away",
+        Edit(
+            "adapters/drivers/recording.py",
+            "for _ in range(TELLS) if any(map(is_from_others, held)) else ():",
+            "for _ in ():",
+        ),
+        in_company=True,
+    ),
+    Bug(
+        "what a driver holds is lost when somebody has spoken",
+        Edit(
+            "adapters/drivers/fold.py",
+            "self._unsettled = rebased(self._spec, self.run, events, self._hooks)",
+            "self._unsettled = rebased(self._spec, self.run, events[:0], self._hooks)",
+        ),
+        in_company=True,
+    ),
+    Bug(
+        "a run is taken from a driver that lives",
+        Edit(
+            "adapters/drivers/leases.py",
+            "if not (is_dropped or has_ended(owner)):",
+            "if is_dropped:",
+        ),
+        in_company=True,
+    ),
+    Bug(
+        "a claim that has lapsed comes alive again",
+        Edit(
+            "adapters/drivers/leases.py",
+            "if not (is_ours and at_once(self._swap(lease, was, claim))):",
+            "if not (is_ours and (at_once(self._swap(lease, was, claim)) or True)):",
+        ),
+        in_company=True,
+    ),
+    Bug(
+        "a human goes on being asked what somebody knows",
+        Edit(
+            "core/machine/recovery.py",
+            "return status.attempt == event.attempt + 1 and not is_lookup",
+            "return False",
+        ),
+        in_company=True,
+    ),
 )
 
 
@@ -334,6 +392,7 @@ def search(bug: Bug) -> Search:
         plant(bug, copy)
         began = time.monotonic()
         command = ["-m", "detent.adapters.testing.simulation", "--seeds", str(SEEDS)]
+        command += ["--company"] if bug.in_company else []
         try:
             done = subprocess.run(
                 [sys.executable, *command],

@@ -17,6 +17,7 @@ BROUGHT = {  # what each extra brings, by the names that are imported
     "a2a": ("a2a",),
     "acp": ("acp",),
     "agui": ("ag_ui",),
+    "aws": ("botocore",),
     "cli": ("click",),
     "dbos": ("dbos",),
     "http": ("httpx",),

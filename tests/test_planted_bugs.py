@@ -44,7 +44,7 @@ def test_code_that_has_moved_is_told(tmp_path: Path) -> None:
         planted_bugs.plant(bug, tmp_path)
 
 
-@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("place", [0, 1, 3, -5])
 def test_a_planted_bug_is_found(place: int) -> None:
     """By an invariant, and not by chance."""
     bug = planted_bugs.BUGS[place]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from detent.adapters.providers.bedrock.chat import AccessKey as AccessKey
     from detent.adapters.providers.bedrock.chat import BedrockChatGenerator as BedrockChatGenerator
+    from detent.adapters.providers.bedrock.profiles import AwsProfile as AwsProfile
     from detent.adapters.providers.cohere.chat import CohereChatGenerator as CohereChatGenerator
     from detent.adapters.providers.fallback import FallbackChatGenerator as FallbackChatGenerator
     from detent.adapters.providers.gemini.chat import GeminiChatGenerator as GeminiChatGenerator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from detent.adapters.providers.http.secrets import Secret as Secret
     from detent.adapters.providers.local.chat import LocalChatGenerator as LocalChatGenerator
     from detent.adapters.providers.meaning.server_tools import CodeExecution as CodeExecution
+    from detent.adapters.providers.meaning.server_tools import ComputerUse as ComputerUse
     from detent.adapters.providers.meaning.server_tools import FileSearch as FileSearch
     from detent.adapters.providers.meaning.server_tools import ServerTool as ServerTool
     from detent.adapters.providers.meaning.server_tools import WebSearch as WebSearch
@@ -117,6 +119,7 @@ else:
                 "BedrockAnthropicChatGenerator VertexAnthropicChatGenerator"
             ),
             "adapters.providers.bedrock.chat": "AccessKey BedrockChatGenerator",
+            "adapters.providers.bedrock.profiles": "AwsProfile",
             "adapters.providers.cohere.chat": "CohereChatGenerator",
             "adapters.providers.fallback": "FallbackChatGenerator",
             "adapters.providers.gemini.chat": "GeminiChatGenerator VertexChatGenerator",
@@ -124,7 +127,7 @@ else:
             "adapters.providers.http.endpoints": "Endpoint",
             "adapters.providers.http.secrets": "Secret",
             "adapters.providers.meaning.server_tools": (
-                "CodeExecution FileSearch ServerTool WebSearch"
+                "CodeExecution ComputerUse FileSearch ServerTool WebSearch"
             ),
             "adapters.providers.meaning.thinking": "ThinkingLevel",
             "adapters.providers.local.chat": "LocalChatGenerator",

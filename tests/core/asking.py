@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from attrs import evolve
+
 from detent import ChatMessage, SecretParameter, State, ToolCall, create_tool_from_function
 from detent.approvals import AlwaysAskPolicy, judge
 from detent.core.run.effects import Policy
@@ -39,7 +41,7 @@ def judged(spec: AgentSpec[State], run: Run[State], at: float | None = None) -> 
     while asked := [effect for effect in due(spec, run) if isinstance(effect, Judge)]:
         said = judge(asked[0])
         assert isinstance(said, Judged)
-        run = step(spec, run, Judged(said.ref, said.verdict, at))
+        run = step(spec, run, evolve(said, at=at))
     return run
 
 

@@ -159,7 +159,9 @@ def _events_of(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[Event]:
 def _digests(run: Run[Any], ref: CallRef, call: ToolCall) -> list[str]:
     """All that a question about a call may ever have: whoever knows the run can make them."""
     now = binding_of(run, call, PAY)
-    return [now.digest(ref, call.id, after) for after in ("", *CRASHES)]
+    decided = sum(one.ref == ref for one in run.decisions)
+    counts = {0, decided}
+    return [now.digest(ref, call.id, after, n) for after in ("", *CRASHES) for n in counts]
 
 
 def learned(

@@ -236,6 +236,12 @@ def submit_of(journal: Journal) -> Submit | None:
     return cast("Submit | None", getattr(journal, "submit", None))
 
 
+def as_kept(journal: Journal, entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Entries as they will be read back: a journal that keeps others has a method of this name."""
+    change: object = getattr(journal, "as_kept", None)
+    return cast("Sequence[Entry]", change(entries)) if callable(change) else entries
+
+
 def with_data(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Mapping[str, Any]]]:
     """Each entry with its data. Many texts are read as one, which takes a third of the time.
 

@@ -24,6 +24,7 @@ from detent.adapters.cli.main import main
 from detent.adapters.cli.program import program
 from detent.adapters.cli.show import progress_bar
 from detent.adapters.providers.registry import PROVIDERS
+from tests.adapters.providers.http.fake_server import Play, serving
 
 Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
 Message = Mapping[str, object]
@@ -270,6 +271,38 @@ def test_the_models_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "AZURE_OPENAI_ENDPOINT" in listed["azure"]
     assert "http://box:1  needs no key; OLLAMA_API_KEY may hold one" in listed["ollama"]
     assert not re.search("gsk-1|secret", result.output)
+
+
+@pytest.mark.parametrize("provider", ["ollama", "ollama:llama3"])
+def test_the_models_of_a_server_are_listed(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names under which they are asked for; what it says steers no terminal."""
+    listed = json.dumps({"models": [{"name": "qwen3:4b"}, {"name": f"x{HOSTILE}"}]}).encode()
+    with serving(lambda _: Play((listed,))) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        monkeypatch.setenv("OLLAMA_API_KEY", "k")
+        result = CliRunner().invoke(main, ["models", provider])
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[0] == "ollama:qwen3:4b"
+    assert obeyed(result.output) == []
+
+
+def test_the_models_of_this_machine_are_listed() -> None:
+    """By name alone."""
+    assert "local:qwen2.5-coder-1.5b" in CliRunner().invoke(main, ["models", "local"]).output
+
+
+@pytest.mark.parametrize(
+    ("provider", "message"), [("olama", "did you mean 'ollama:"), ("github", "list of models")]
+)
+def test_who_has_no_list_of_models_is_told(
+    provider: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line."""
+    monkeypatch.setenv("GITHUB_TOKEN", "k")
+    result = CliRunner().invoke(main, ["models", provider])
+    assert result.exit_code in {1, 2}
+    assert message in result.output
+    assert "Traceback" not in result.output
 
 
 HOSTILE = "\x1b]52;c;ZXZpbA==\x07\x9b2J\r\u202e\u3164▌ Run pay? [red]x[/]"

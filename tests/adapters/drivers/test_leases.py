@@ -14,8 +14,9 @@ import pytest
 from attrs import evolve
 
 from detent import Agent, ScriptedChatGenerator, State, ToolCall, tool
+from detent.adapters.agent.claiming import when_free, when_free_async
 from detent.adapters.drivers import leases
-from detent.adapters.drivers.leases import Keeper, Lease, keeper_of, when_free, when_free_async
+from detent.adapters.drivers.leases import Keeper, Lease, keeper_of
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.journals.directory import DirectoryJournal
@@ -105,6 +106,48 @@ def test_nobody_waits_for_a_store_behind_who_renews(clock: ManualClock) -> None:
     claims.may_go.set()
     renewing.join(PATIENCE_S)
     assert not renewing.is_alive()
+
+
+class SlowSwaps(SharedClaims):
+    """Its store is held by others while somebody claims one run anew."""
+
+    slow = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_held, self.may_go = Event(), Event()
+
+    def swap(self, run_id: str, was: Claim | None, now: Claim) -> bool:
+        """When the store may be written."""
+        if run_id == self.slow:
+            self.is_held.set()
+            assert self.may_go.wait(PATIENCE_S)
+        return super().swap(run_id, was, now)
+
+
+def test_nobody_waits_behind_who_claims_a_run_anew(clock: ManualClock) -> None:
+    """Not who gives it back, in an event loop perhaps, and not who renews the claims on others.
+
+    It is given back in the end.
+    """
+    claims = SlowSwaps()
+    mine = keeper(claims, clock)
+    lease, other = (at_once(mine.take_steps(name)) for name in ("slow", "other"))
+    clock.advance(2 * CLOCK_S)
+    claims.slow = "slow"
+    claiming = Thread(target=lease.require, daemon=True)
+    claiming.start()
+    assert claims.is_held.wait(PATIENCE_S)
+
+    assert in_time(mine.renew, lease.release)
+
+    assert other.is_sure
+    claims.may_go.set()
+    claiming.join(PATIENCE_S)
+    claim = claims.find("slow")
+    assert claim is not None
+    assert (claim.owner, claim.epoch) == ("", 2)
+    assert not lease.is_sure
 
 
 def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> None:

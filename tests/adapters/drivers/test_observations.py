@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, closing
+from pathlib import Path
 from queue import SimpleQueue
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import pytest
@@ -35,7 +37,15 @@ from detent import (
     tool,
 )
 from detent.adapters.drivers.session import Halt
-from detent.journals import Checkpoint, Entry, Journal, JournalError, RunNotFoundError
+from detent.core.control.claims import Owner
+from detent.journals import (
+    Checkpoint,
+    Entry,
+    Journal,
+    JournalError,
+    RunNotFoundError,
+    SQLiteJournal,
+)
 from detent.machine import (
     CancelRequested,
     Effect,
@@ -478,3 +488,52 @@ def test_a_task_that_is_cancelled_leaves_the_run() -> None:
 
     for cancels in (1, 2):
         assert asyncio.run(main(cancels=cancels)) == [*BEGUN, "ToolReturned"]
+
+
+class InThread(SQLiteJournal):
+    """Notes the threads that write to it or read of it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.threads = set[int]()
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        self.threads.add(get_ident())
+        super().append(run_id, entries, checkpoint)
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """As the port says."""
+        self.threads.add(get_ident())
+        return super().read(run_id, start)
+
+
+def test_no_store_is_waited_for_in_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither when a stream begins nor when it goes on with a run; nor for claims."""
+    journal = InThread(tmp_path / "runs.db")
+    kept = journal.claims.keep
+    agent: Agent[Any] = Agent(
+        chat_generator=ScriptedChatGenerator("hi"), journal=journal, claim_s=60.0
+    )
+
+    def keep(owner: Owner) -> None:
+        journal.threads.add(get_ident())
+        kept(owner)
+
+    monkeypatch.setattr(journal.claims, "keep", keep)
+
+    async def read() -> int:
+        async for _ in agent.stream_async("go", run_id="r"):
+            pass
+        async for _ in agent.resume_stream_async("r"):
+            pass
+        return get_ident()
+
+    loop = asyncio.run(read())
+
+    assert journal.threads
+    assert loop not in journal.threads

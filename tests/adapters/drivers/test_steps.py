@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from detent import Agent, ChatMessage, ScriptedChatGenerator, State, ToolCall, tool
-from detent.adapters.drivers.steps import Steps, Wait, at_once, in_event_loop
+from detent.adapters.drivers.steps import Steps, Wait, answer, at_once, begun, in_event_loop
 from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
 from detent.journals import Entry, JournalError, JournalUnavailableError, MemoryJournal
 from detent.ports.journal import Checkpoint
@@ -357,3 +357,39 @@ async def test_who_is_cancelled_twice_writes_down_what_has_ended() -> None:
     with pytest.raises(asyncio.CancelledError):
         await run
     assert "ToolReturned" in [entry.kind for entry in journal.read("r")]
+
+
+def test_what_is_begun_goes_on_where_it_waits() -> None:
+    """The part before the first wait is done at once; what the wait raises is raised there."""
+    seen: list[object] = []
+
+    def steps() -> Steps[str]:
+        seen.append("begun")
+        try:
+            seen.append((yield Wait(lambda: 1)))
+            yield Wait(lambda: 1 // 0)
+        except ZeroDivisionError:
+            seen.append("raised")
+        return "done"
+
+    waiting = begun(steps())
+    assert seen == ["begun"]
+    assert at_once(waiting) == "done"
+    assert seen == ["begun", 1, "raised"]
+
+
+def test_what_is_begun_may_have_ended_or_is_closed() -> None:
+    """What waits for nothing has come to its end; whoever is left hears of it."""
+    seen: list[str] = []
+
+    def steps() -> Steps[None]:
+        try:
+            yield Wait(lambda: None)
+        finally:
+            seen.append("closed")
+
+    assert at_once(begun(answer(None, lambda: 5))) == 5
+    waiting = begun(steps())
+    next(waiting)
+    waiting.close()
+    assert seen == ["closed"]

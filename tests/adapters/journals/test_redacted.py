@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -21,7 +21,13 @@ from detent import (
 )
 from detent.adapters.drivers import recording
 from detent.core.control.breakpoints import break_every_step
-from detent.journals import RedactedJournal
+from detent.journals import (
+    AuditedJournal,
+    Checkpoint,
+    Entry,
+    JournalUnavailableError,
+    RedactedJournal,
+)
 from detent.ports.chat import ChatGeneratorError
 from detent.ports.laws import check_journal
 
@@ -120,3 +126,33 @@ def test_no_key_of_the_environment_reaches_a_journal(
     assert "ModelFailed" in kept_in(journal)
     assert "bad key" in kept_in(journal)
     assert KEY not in kept_in(journal) + str(caught.value)
+
+
+class Unheard(MemoryJournal):
+    """Goes away, behind each append once, before it has said that all is safe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = set[tuple[str, int]]()
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the port says."""
+        super().append(run_id, entries, checkpoint)
+        place = run_id, entries[0].position
+        if place not in self.said:
+            self.said.add(place)
+            raise JournalUnavailableError("the store has gone away")
+
+
+@pytest.mark.parametrize("around", [lambda journal: journal, AuditedJournal])
+def test_what_was_written_and_not_told_is_recognised(
+    around: Callable[[RedactedJournal], Any],
+) -> None:
+    """Although what is read back is not what was written."""
+    seen: list[str] = []
+    agent = paying(around(RedactedJournal(Unheard(), without_cards)), seen)
+
+    assert agent.run("pay with 4242424242424242", run_id="r").last_message.text == "done"
+    assert seen == ["4242424242424242"]

@@ -180,6 +180,84 @@ def test_sources_come_in_streams_too() -> None:
     assert reply.message.citations == (Citation("https://a.org", "A", None, 0, 5),)
 
 
+@pytest.mark.parametrize(("fold", "body", "citations"), CITED)
+def test_sources_are_told_in_a_piece_before_the_end(
+    fold: Callable[[], Fold], body: Json, citations: Sequence[Citation]
+) -> None:
+    """Those that a provider names beside its text come before the reason to end, and once."""
+    pieces, _ = fed(json.dumps(body).encode(), lambda: Answer(fold(), "h", redact=str))
+    assert [cited for piece in pieces for cited in piece.citations] == [*citations]
+    assert pieces[-1].finish_reason == "stop"
+
+
+CITED_ANTHROPIC = {"type": "citations_delta", "citation": OF_ANTHROPIC}
+OF_BEDROCK = {"title": "D", "sourceContent": [{"text": "four"}]}
+TOLD_AT_ONCE: Mapping[str, tuple[Callable[[], Fold], Sequence[Json], Citation]] = {
+    "anthropic": (
+        MessageFold,
+        [
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}},
+            {"type": "content_block_delta", "index": 0, "delta": CITED_ANTHROPIC},
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "text_delta", "text": SAID},
+            },
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        ],
+        Citation("https://a.org", "A", "four"),
+    ),
+    "bedrock": (
+        ConverseFold,
+        [
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"citation": OF_BEDROCK}}},
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": SAID}}},
+            {"messageStop": {"stopReason": "end_turn"}},
+        ],
+        Citation(None, "D", "four"),
+    ),
+    "cohere": (
+        CohereFold,
+        [
+            {"delta": {"message": {"citations": {"start": 0, "end": 2, "sources": [SOURCE]}}}},
+            {"delta": {"message": {"content": {"text": SAID}}}},
+            {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}},
+        ],
+        Citation("https://a.org", "A", None, 0, 2),
+    ),
+    "openai": (
+        ChatFold,
+        [
+            {"choices": [{"delta": {"annotations": [NESTED]}}]},
+            {"choices": [{"delta": {"content": SAID}}]},
+            {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+        ],
+        Citation("https://a.org", "A", None, 0, 5),
+    ),
+    "responses": (
+        ResponseFold,
+        [
+            {"type": "response.output_text.annotation.added", "annotation": URL},
+            {"type": "response.output_text.annotation.added", "annotation": None},
+            {"type": "response.output_text.delta", "output_index": 0, "delta": SAID},
+            {"type": "response.completed", "response": responses(annotations=[URL])},
+        ],
+        Citation("https://a.org", "A", None, 0, 5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD_AT_ONCE)
+def test_a_source_that_a_stream_tells_as_it_comes_is_shown_at_once(name: str) -> None:
+    """Before the text that follows it; the end does not tell it again."""
+    fold, values, wanted = TOLD_AT_ONCE[name]
+    data = "".join(f"{json.dumps(value)}\n" for value in values).encode()
+    pieces, reply = fed(data, lambda: Answer(fold(), "h", redact=str))
+    shown = [(piece.citations, piece.content) for piece in pieces]
+    assert [one for one in shown if any(one)] == [((wanted,), ""), ((), SAID)]
+    assert reply.message.citations == (wanted,)
+
+
 NAMED = {  # how many sources, in records that name them
     ("anthropic", "f410aac52a9e26e4"),
     ("bedrock_converse", "cedaeb62cec1b393"),

@@ -34,3 +34,37 @@ def reply(model: str) -> ChatReply:
 def test_a_reply_costs_what_the_price_list_says(model: str, cost: float) -> None:
     """The longest name that fits counts; an unknown model costs as much as the dearest."""
     assert PRICES(reply(model)) == pytest.approx(cost)
+
+
+SEARCHING = Prices(
+    {
+        "free": Price(input=0, output=0),
+        "m": Price(input=1, output=2, server_tools={"web_search": 0.01, "code_execution": 0}),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "uses", "cost"),
+    [
+        ("m", {"web_search": 3, "code_execution": 7}, 2.03),
+        ("m", {"x_search": 2}, 2.02),
+        ("m", None, 2.0),
+        ("free", {"web_search": 3}, 0),
+        ("renamed", {"web_search": 3}, 2.03),
+    ],
+)
+def test_tools_of_the_provider_cost_by_the_use(
+    model: str, uses: dict[str, int] | None, cost: float
+) -> None:
+    """One that is not in the list costs as much as the dearest that is, or nothing without any."""
+    spent = Usage(input_tokens=1_000_000, output_tokens=500_000)
+    told = {"server_tools": uses} if uses else {}
+    answer = ChatReply(ChatMessage.from_assistant("hi"), usage=spent, model=model, extra=told)
+    assert SEARCHING(answer) == pytest.approx(cost)
+
+
+def test_a_price_of_a_tool_is_not_below_zero() -> None:
+    """A limit would rise with each use."""
+    with pytest.raises(ValueError, match="'web_search' costs is a number from 0 on"):
+        Price(input=1, output=1, server_tools={"web_search": -1})

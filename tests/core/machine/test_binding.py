@@ -25,11 +25,13 @@ from detent.machine import (
     Judged,
     Resumed,
     RunTool,
+    ToolFault,
+    ToolRaised,
     ToolStarted,
     due,
     step,
 )
-from tests.core.asking import PAY, spec_of, waiting
+from tests.core.asking import PAY, judged, spec_of, waiting
 
 FIRST = CallRef(1, 0)
 FIVE = {"to": "Ann", "amount": 5}
@@ -69,6 +71,40 @@ def test_a_call_that_has_begun_is_judged_no_more(late: Any) -> None:
 
     assert step(spec, begun, late) is begun
     assert step(spec, begun, evolve(late, ref=CallRef(0, 0))) is begun
+
+
+def test_a_yes_that_has_lapsed_is_not_heard_again() -> None:
+    """Nothing has changed but the time: the same word, sent twice, is no answer to the next."""
+    spec = spec_of(lambda call, tool, run: Ask("sure?", expires_s=10.0))
+    run = waiting(spec, FIVE, at=0.0)
+    yes = HumanDecided(FIRST, question_in(spec, run).digest, Confirmed(), at=5.0)
+    lapsed = step(spec, step(spec, run, yes), ToolStarted(FIRST, 1, at=20.0))
+    again = judged(spec, lapsed, 20.0)
+
+    assert question_in(spec, again).digest != yes.digest
+    assert step(spec, again, yes) is again
+    new = evolve(yes, digest=question_in(spec, again).digest, at=21.0)
+    assert isinstance(step(spec, again, new).slots[0].status, Ready)
+
+
+def test_a_yes_to_one_attempt_is_not_heard_again_for_the_next() -> None:
+    """The tool failed, and the human is asked about the second attempt."""
+    spec = spec_of(lambda call, tool, run: Ask("sure?", attempts=1))
+    spec = evolve(spec, tools=evolve_tools(spec, evolve(PAY, retries=3)))
+    run = waiting(spec, FIVE)
+    yes = HumanDecided(FIRST, question_in(spec, run).digest, Confirmed())
+    fault = ToolFault("raised", "broke off", retryable=True)
+    begun = step(spec, step(spec, run, yes), ToolStarted(FIRST, 1))
+    again = judged(spec, step(spec, begun, ToolRaised(FIRST, 1, fault)))
+
+    assert step(spec, again, yes) is again
+    assert question_in(spec, again).digest != yes.digest
+
+
+def question_in(spec: Any, run: Run[Any]) -> AskHuman:
+    """What a human is asked."""
+    (question,) = (one for one in due(spec, run) if isinstance(one, AskHuman))
+    return question
 
 
 def crashed(spec: Any) -> Run[Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from detent.adapters.journals.encrypted import EncryptedJournal
 from detent.adapters.journals.memory import MemoryClaims, MemoryJournal
@@ -96,6 +97,44 @@ def says_no_and_writes(self: MemoryClaims, run_id: str, was: Claim | None, now: 
     return is_there
 
 
+def swapped_if(is_same: Callable[[Claim, Claim], object]) -> Callable[..., bool]:
+    """A swap that takes a claim for the one that was said where it is the same in some way."""
+
+    def swap(self: MemoryClaims, run_id: str, was: Claim | None, now: Claim) -> bool:
+        found = self._claims.get(run_id)
+        if found is None or was is None:
+            return found is was and overwrites(self, run_id, was, now)
+        return bool(is_same(found, was)) and overwrites(self, run_id, was, now)
+
+    return swap
+
+
+def kept_as(change: Callable[[Claim], Claim]) -> Callable[..., bool]:
+    """A swap that keeps a claim in another way than it was given."""
+
+    def swap(self: MemoryClaims, run_id: str, was: Claim | None, now: Claim) -> bool:
+        return MemoryClaims.swap(self, run_id, was, change(now))
+
+    return swap
+
+
+def forgets_what_is_given_back(
+    self: MemoryClaims, run_id: str, was: Claim | None, now: Claim
+) -> bool:
+    is_put = MemoryClaims.swap(self, run_id, was, now)
+    if is_put and not now.owner:
+        del self._claims[run_id]
+    return is_put
+
+
+def quiet_swap(self: MemoryClaims, run_id: str, was: Claim | None, now: Claim) -> None:
+    MemoryClaims.swap(self, run_id, was, now)
+
+
+def has_no_lock(self: MemoryClaims, run_id: str, was: Claim | None, now: Claim) -> bool:
+    return self._claims.get(run_id) == was and overwrites(self, run_id, was, now)
+
+
 BROKEN: dict[str, Broken] = {
     "overwrites": Broken("swap", overwrites),
     "looks at owners only": Broken("swap", looks_at_owners_only),
@@ -112,6 +151,28 @@ BROKEN: dict[str, Broken] = {
     ),
     "forgets at once": Broken(
         "keep", lambda self, owner: (self._owners.clear(), self._owners.update({owner.id: owner}))
+    ),
+    "has no lock": Broken("swap", has_no_lock),
+    "looks at epochs only": Broken("swap", swapped_if(lambda one, two: one.epoch == two.epoch)),
+    "looks at all but the time": Broken(
+        "swap", swapped_if(lambda one, two: (one.owner, one.epoch) == (two.owner, two.epoch))
+    ),
+    "takes a first claim for any": Broken(
+        "swap",
+        lambda self, run_id, was, now: (
+            overwrites(self, run_id, was, now)
+            if was is None
+            else MemoryClaims.swap(self, run_id, was, now)
+        ),
+    ),
+    "forgets what is given back": Broken("swap", forgets_what_is_given_back),
+    "rounds times": Broken("swap", kept_as(lambda claim: evolve(claim, since=round(claim.since)))),
+    "has room for small epochs": Broken(
+        "swap", kept_as(lambda claim: evolve(claim, epoch=claim.epoch % 2**32))
+    ),
+    "says nothing of a refusal, and nothing of a swap": Broken("swap", quiet_swap),
+    "knows the machine of no owner": Broken(
+        "keep", lambda self, owner: self._owners.update({owner.id: evolve(owner, host="")})
     ),
 }
 

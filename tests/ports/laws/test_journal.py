@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -20,6 +20,7 @@ from detent.ports.journal import (
     Checkpoint,
     Entry,
     JournalConflictError,
+    JournalUnavailableError,
     require_next,
 )
 from detent.ports.laws.journal import (
@@ -180,6 +181,160 @@ def test_a_store_that_breaks_a_law_is_found_out(place: int) -> None:
         check_journal(lambda: journal)
 
 
+class Handle(MemoryJournal):
+    """One of several handles on a store, with something of its own in between."""
+
+    def __init__(self, store: MemoryJournal) -> None:
+        super().__init__()
+        self.store = store
+        self.seen: dict[str, list[Entry]] = {}
+        self.is_refused = False
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """As the store does."""
+        self.store.append(run_id, entries, checkpoint)
+
+    def read(self, run_id: str, start: int = 0) -> list[Entry]:
+        """As the store does."""
+        return [*self.store.read(run_id, start)]
+
+    def checkpoints(self, run_id: str) -> list[Checkpoint]:
+        """As the store does."""
+        return [*self.store.checkpoints(run_id)]
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the store does."""
+        return self.store.runs(query)
+
+    def delete(self, run_id: str) -> None:
+        """As the store does."""
+        self.store.delete(run_id)
+
+
+class Remembering(Handle):
+    """Reads what it has read before from its memory."""
+
+    def read(self, run_id: str, start: int = 0) -> list[Entry]:
+        """What it has once seen there."""
+        if not self.seen.get(run_id):
+            self.seen[run_id] = super().read(run_id)
+        return self.seen[run_id][start:]
+
+
+class Counting(Handle):
+    """Knows the length of a run by what it has written itself."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Refused for ever once it was."""
+        if self.is_refused:
+            raise JournalConflictError(run_id, entries[0].position, 0)
+        try:
+            super().append(run_id, entries, checkpoint)
+        except JournalConflictError:
+            self.is_refused = bool(self.seen.setdefault(run_id, []) or entries[0].position > 1)
+            raise
+
+
+class Welcoming(Handle):
+    """Takes what it has already for written."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Once; the second time it says the same."""
+        if self.read(run_id, entries[0].position)[: len(entries)] != list(entries):
+            super().append(run_id, entries, checkpoint)
+
+
+class Vague(Handle):
+    """Does not say where the end of a run is."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Refused with what is wanted."""
+        try:
+            super().append(run_id, entries, checkpoint)
+        except JournalConflictError as error:
+            raise JournalConflictError(run_id, error.expected, error.expected) from None
+
+
+class Absent(Handle):
+    """Says of a refusal that the store is away."""
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """So that it is tried again, in vain."""
+        try:
+            super().append(run_id, entries, checkpoint)
+        except JournalConflictError as error:
+            raise JournalUnavailableError("locked") from error
+
+
+class Eager(Handle):
+    """Keeps a checkpoint before it looks whether it may."""
+
+    def checkpoints(self, run_id: str) -> list[Checkpoint]:
+        """Also of what was refused."""
+        return [*super().checkpoints(run_id), *self.left]
+
+    left: tuple[Checkpoint, ...] = ()
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """With what it leaves."""
+        try:
+            super().append(run_id, entries, checkpoint)
+        except JournalConflictError:
+            self.left = () if checkpoint is None else (checkpoint,)
+            raise
+
+
+class Reviving(Handle):
+    """Begins a run that was deleted anew, in its middle."""
+
+    gone: dict[str, int]
+
+    def delete(self, run_id: str) -> None:
+        """And remember how long it was."""
+        self.store.delete(run_id)
+        Reviving.gone = {run_id: 1}
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Whatever was deleted."""
+        if entries[0].position > 3 and not self.read(run_id):
+            entries = [evolve(one, position=at) for at, one in enumerate(entries)]
+        super().append(run_id, entries, checkpoint)
+
+
+REBASED: dict[type[Handle], str] = {
+    Remembering: "who is refused reads what the other wrote",
+    Counting: "JournalConflictError: the journal of run 'a' has 0 entries",
+    Welcoming: "is refused",
+    Vague: "a refusal says where the end is",
+    Absent: "JournalUnavailableError: locked",
+    Eager: "a refused append leaves no checkpoint",
+    Reviving: "nothing is written behind a run that was deleted",
+}
+"""Stores with which a driver would lose what it holds, or write what does not count."""
+
+
+@pytest.mark.parametrize("kind", REBASED, ids=lambda kind: kind.__name__)
+def test_a_store_with_which_nobody_goes_on_is_found_out(kind: type[Handle]) -> None:
+    """Each time by what a driver needs whose append was refused."""
+    store = MemoryJournal()
+    with pytest.raises(AssertionError, match=f"the store breaks a law: .*{REBASED[kind]}"):
+        check_journal(lambda: kind(store))
+
+
 class Plain(MemoryJournal):
     """A simple store: it keeps nothing for lists, and looks at all runs for a page."""
 
@@ -259,27 +414,50 @@ def test_a_store_whose_writers_race_is_found_out() -> None:
         many_writers_lose_nothing(lambda: journal)
 
 
+class Unlocked(MemoryJournal):
+    """Nothing comes between the check of the place and the writing but what threads do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, list[Entry]] = {}
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """What is kept is made before that: no value of ours is looked at any more."""
+        ready = list(entries)
+        kept = self.kept.setdefault(run_id, [])
+        require_next(run_id, ready, len(kept))
+        kept.extend(ready)
+
+    def read(self, run_id: str, start: int = 0) -> list[Entry]:
+        """As the port says."""
+        return self.kept.get(run_id, [])[start:]
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> list[StoredRun]:
+        """As the port says, nearly."""
+        return [StoredRun(name, len(kept), "running", 1.0) for name, kept in self.kept.items()]
+
+    def delete(self, run_id: str) -> None:
+        """As the port says."""
+        self.kept.pop(run_id, None)
+
+
 def test_a_store_without_a_lock_is_found_out() -> None:
-    """Each time: in it, nothing comes between the check of the place and the writing."""
-
-    class Unlocked(MemoryJournal):
-        def __init__(self) -> None:
-            super().__init__()
-            self.kept: dict[str, list[Entry]] = {}
-
-        def append(
-            self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
-        ) -> None:
-            kept = self.kept.setdefault(run_id, [])
-            require_next(run_id, entries, len(kept))
-            kept.extend(entries)
-
-        def read(self, run_id: str, start: int = 0) -> list[Entry]:
-            return self.kept.get(run_id, [])[start:]
-
-    for _ in range(12):
+    """Each time: two writers meet at every line of it."""
+    for _ in range(50):
+        journal = Unlocked()
         with pytest.raises(AssertionError, match="exactly one wins"):
-            many_writers_lose_nothing(repeat(Unlocked()).__next__)
+            check_journal(repeat(journal).__next__)
+
+
+def test_files_without_a_lock_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where every handle has files of its own open."""
+    monkeypatch.setattr("detent.adapters.journals.lines.alone", nullcontext)
+    with pytest.raises(AssertionError, match="the store breaks a law"):
+        check_journal(lambda: DirectoryJournal(tmp_path))
 
 
 def test_entries_must_follow_each_other() -> None:

@@ -360,8 +360,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             JournalConflictError: another process has gone on with the run in the meantime.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
         """
+        from detent.adapters.agent.claiming import when_free
         from detent.adapters.agent.inputs import require_inbox
-        from detent.adapters.drivers.leases import when_free
         from detent.adapters.drivers.steps import at_once
 
         require_inbox(inbox)
@@ -383,8 +383,8 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         take_over: bool = False,
     ) -> AgentResult[S, T]:
         """As `resume`, in the running event loop."""
+        from detent.adapters.agent.claiming import when_free_async
         from detent.adapters.agent.inputs import require_async_inbox
-        from detent.adapters.drivers.leases import when_free_async
         from detent.adapters.drivers.steps import in_event_loop
 
         require_async_inbox(inbox)

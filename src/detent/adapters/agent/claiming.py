@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from threading import Event
 from typing import Any, TypeVar
 
 from detent.adapters.drivers.leases import Keeper, Lease
@@ -13,11 +16,14 @@ from detent.adapters.drivers.steps import Steps, Wait, answer
 from detent.core.control.claims import RunBusyError
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.run import Run
+from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalConflictError
 
 T = TypeVar("T")
 BUSY_S, BUSY_TRIES = 0.05, 100
 """How long, and how often, it is waited for somebody who is just beginning a run of a thread."""
+FIRST_LOOK_S, LAST_LOOK_S = 0.05, 1.0
+"""How far apart the looks are at a run that somebody else drives: at first, and at last."""
 
 
 def claim(keeper: Keeper | None, run_id: str, *, take_over: bool) -> Steps[Lease | None]:
@@ -88,3 +94,34 @@ def given_back_on_failure(lease: Lease | None, steps: Steps[T]) -> Steps[T]:
 def has_ended(run: Run[Any]) -> bool:
     """Whether there is nothing to drive, and so nothing to claim."""
     return run.outcome is not None and not has_no_answer(run)
+
+
+def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
+    """What `attempt` gives once the run is free.
+
+    Raises:
+        RunBusyError: after `wait_s` it was still driven by somebody else.
+    """
+    for look in _looks(clock.now(), wait_s):
+        with suppress(RunBusyError):
+            return attempt()
+        clock.wait(look, Event())
+    return attempt()
+
+
+async def when_free_async(attempt: Callable[[], Awaitable[T]], clock: Clock, wait_s: float) -> T:
+    """As `when_free`, in the running event loop."""
+    for look in _looks(clock.now(), wait_s):
+        with suppress(RunBusyError):
+            return await attempt()
+        await clock.wait_async(look)
+    return await attempt()
+
+
+def _looks(now: float, wait_s: float) -> Iterator[float]:
+    """When to look again, further and further apart; the last time is at the end."""
+    at, pause, end = now, FIRST_LOOK_S, now + wait_s
+    while at < end:
+        at = min(at + pause, end)
+        pause = min(2 * pause, LAST_LOOK_S)
+        yield at

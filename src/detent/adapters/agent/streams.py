@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from detent.adapters.drivers.asyncio import AsyncInbox
     from detent.adapters.drivers.observations import Observation
     from detent.adapters.drivers.run_handle import RunHandle
+    from detent.adapters.drivers.steps import Steps
     from detent.adapters.drivers.threads import Inbox
     from detent.adapters.tools.toolsets import Tools
     from detent.core.chat.replies import StreamingChunk
@@ -142,10 +143,13 @@ class RunStreams(Generic[S, T]):
         after: AgentResult[S, Any] | None,
         thread_id: str | None,
         tell: Tell,
-    ) -> RunHandle[S]:
-        from detent.adapters.drivers.steps import at_once
+    ) -> Steps[RunHandle[S]]:
+        from detent.adapters.drivers.steps import Wait
 
-        return at_once(self._assembly.with_listener(tell).begin(request, tell, after, thread_id))
+        if not self._assembly.is_warm:
+            yield Wait(self._assembly.warm_up)
+        begin = self._assembly.with_listener(tell).begin(request, tell, after, thread_id)
+        return (yield from begin)
 
     def _resume_watched(
         self,
@@ -155,8 +159,11 @@ class RunStreams(Generic[S, T]):
         tell: Tell,
         *,
         take_over: bool,
-    ) -> RunHandle[S]:
-        parts = (run_id, tell, break_point, tools)
-        from detent.adapters.drivers.steps import at_once
+    ) -> Steps[RunHandle[S]]:
+        from detent.adapters.drivers.steps import Wait
 
-        return at_once(self._assembly.with_listener(tell).resume(*parts, take_over=take_over))
+        if not self._assembly.is_warm:
+            yield Wait(self._assembly.warm_up)
+        parts = (run_id, tell, break_point, tools)
+        begin = self._assembly.with_listener(tell).resume(*parts, take_over=take_over)
+        return (yield from begin)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from inspect import isawaitable
 from threading import RLock
-from typing import Any
 from weakref import ref
 
 from detent.adapters.system.threads_and_loops import in_background
@@ -26,7 +25,10 @@ class WarmUp:
     def is_done(self, parts: Iterable[object]) -> bool:
         """Whether all parts are ready."""
         ready = self._ready
-        return all((known := ready.get(id(part))) and known() is part for part in parts)
+        return all(
+            ((known := ready.get(id(part))) and known() is part) or _method_of(part) is None
+            for part in parts
+        )
 
     def __call__(self, *parts: object) -> None:
         """Make the parts ready, in order."""
@@ -39,9 +41,14 @@ class WarmUp:
                     self._ready[id(part)] = _reference(part)
 
 
-def _warm_up(part: Any) -> None:
-    method = getattr(part, "warm_up", None)
-    if callable(method):
+def _method_of(part: object) -> Callable[[], object] | None:
+    method: object = getattr(part, "warm_up", None)
+    return method if callable(method) else None
+
+
+def _warm_up(part: object) -> None:
+    method = _method_of(part)
+    if method is not None:
         done = method()
         if isawaitable(done):
             in_background(done).result()

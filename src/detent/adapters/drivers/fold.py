@@ -146,6 +146,13 @@ class Fold(Generic[S]):
                     pass
             raise
 
+    def interruptions(self) -> tuple[BaseException, ...]:
+        """What has interrupted the record in the meantime, although it was written."""
+        seen: list[BaseException] = getattr(self._record, "interruptions", [])
+        taken = tuple(seen)
+        del seen[: len(taken)]
+        return taken
+
     def news_steps(self) -> Steps[None]:
         """Fold in what people have written elsewhere, and tell the observers."""
         yield from self.settle_steps()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import inf, nextafter
 from queue import Empty, SimpleQueue
-from threading import Event, RLock, Thread
+from threading import RLock, Thread
 from typing import TypeVar
 from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 
@@ -36,8 +36,6 @@ T = TypeVar("T")
 CLAIM_S = 15.0
 """How long a claim holds unless it is renewed."""
 FOREVER = inf
-FIRST_LOOK_S, LAST_LOOK_S = 0.05, 1.0
-"""How far apart the looks are at a run that somebody else drives: at first, and at last."""
 
 
 class Lease:
@@ -47,7 +45,9 @@ class Lease:
         self._keeper = keeper
         self.run_id, self.claim = run_id, claim
         self.is_released = False
-        self.lock = RLock()
+        self.lock = RLock()  # whoever claims it anew; it is held while the store is asked
+        self.is_claimed_anew = False  # just now
+        self.is_left = False  # it is to be given back as soon as that is known
 
     @property
     def epoch(self) -> int:
@@ -93,12 +93,21 @@ class Keeper:
         claims: the store.
         time_s: how long its claims hold unless they are renewed.
         clock: the time of day, which other processes see as well.
+        renews: whether there is such a thread; else somebody must call `renew` in time.
     """
 
-    def __init__(self, claims: Claims, time_s: float = CLAIM_S, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        time_s: float = CLAIM_S,
+        clock: Clock | None = None,
+        *,
+        renews: bool = True,
+    ) -> None:
         self._claims = claims
         self.is_shared = claims.is_shared
         self._time_s = time_s if claims.is_shared else FOREVER
+        self._renews = renews and claims.is_shared
         self._clock = SystemClock() if clock is None else clock
         self._last = -inf
         self._lock = RLock()  # what is held; nobody asks the store behind it
@@ -173,28 +182,45 @@ class Keeper:
         with lease.lock:
             if lease.is_sure:  # another thread has been here
                 return
-            was = given_back(lease.claim) if lease.is_released else lease.claim
-            claim = next_claim(was, self._sure_owner(), was.since)
-            is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
-            if not (is_ours and at_once(self._swap(lease, was, claim))):
-                self._unhold(lease)
-                now = self._claims.find(lease.run_id) or was
-                raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
+            with self._lock:
+                lease.is_claimed_anew = True
+            try:
+                self._claim_anew(lease)
+            finally:
+                with self._lock:
+                    is_left, lease.is_left = lease.is_left, False
+                    lease.is_claimed_anew = False
+                if is_left:
+                    lease.release()
+
+    def _claim_anew(self, lease: Lease) -> None:
+        was = given_back(lease.claim) if lease.is_released else lease.claim
+        claim = next_claim(was, self._sure_owner(), was.since)
+        is_ours = _DRIVEN.get((claim.owner, lease.run_id), lease) is lease  # or another lease's
+        if not (is_ours and at_once(self._swap(lease, was, claim))):
+            self._unhold(lease)
+            now = self._claims.find(lease.run_id) or was
+            raise RunBusyError(lease.run_id, now, self._claims.owner(now.owner))
 
     def release_steps(self, lease: Lease) -> Steps[None]:
-        """As `Lease.release_steps` says."""
+        """As `Lease.release_steps` says.
+
+        RULE: it waits for nobody who claims the run anew: that one gives it back.
+        """
         if self.pid != os.getpid():
             return
-        with lease.lock:
+        with self._lock:
+            if lease.is_claimed_anew:
+                lease.is_left = True
+                return
             if lease.is_released:
                 return
             lease.is_released = True
             _drop((lease.claim.owner, lease.run_id), lease)
-            with self._lock:
-                held, _ = self._held.get(lease.run_id, (None, None))
-                if held is None or held() is not lease:
-                    return
-                self._held[lease.run_id] = (None, lease.claim)
+            held, _ = self._held.get(lease.run_id, (None, None))
+            if held is None or held() is not lease:
+                return
+            self._held[lease.run_id] = (None, lease.claim)
         with suppress(JournalError):  # the thread does it as soon as it can
             yield from self._give_back(lease.run_id, lease.claim)
 
@@ -214,7 +240,7 @@ class Keeper:
             lease = None if held is None else held()
             if lease is None:
                 at_once(self._give_back(run_id, claim))
-            elif not lease.is_sure:
+            elif not (lease.is_sure or lease.is_claimed_anew):  # nobody waits for who does it
                 with suppress(RunBusyError):  # it is told right before its next tool
                     self.claim_anew(lease)
 
@@ -264,7 +290,7 @@ class Keeper:
     def _hold(self, lease: Lease) -> None:
         with self._lock:
             self._held[lease.run_id] = (ref(lease), lease.claim)
-            if self._time_s < FOREVER and self._thread is None:
+            if self._renews and self._thread is None:
                 wake = SimpleQueue[None]()  # whose `put` may be called in a finalizer
                 thread = Thread(
                     target=_renew, args=(ref(self), wake), name="detent claims", daemon=True
@@ -367,34 +393,3 @@ def _drop(key: tuple[str, str], lease: Lease) -> None:
 
 def _is_driven(held: tuple[ReferenceType[Lease] | None, Claim] | None) -> bool:
     return held is not None and held[0] is not None and held[0]() is not None
-
-
-def when_free(attempt: Callable[[], T], clock: Clock, wait_s: float) -> T:
-    """What `attempt` gives once the run is free.
-
-    Raises:
-        RunBusyError: after `wait_s` it was still driven by somebody else.
-    """
-    for look in _looks(clock.now(), wait_s):
-        with suppress(RunBusyError):
-            return attempt()
-        clock.wait(look, Event())
-    return attempt()
-
-
-async def when_free_async(attempt: Callable[[], Awaitable[T]], clock: Clock, wait_s: float) -> T:
-    """As `when_free`, in the running event loop."""
-    for look in _looks(clock.now(), wait_s):
-        with suppress(RunBusyError):
-            return await attempt()
-        await clock.wait_async(look)
-    return await attempt()
-
-
-def _looks(now: float, wait_s: float) -> Iterator[float]:
-    """When to look again, further and further apart; the last time is at the end."""
-    at, pause, end = now, FIRST_LOOK_S, now + wait_s
-    while at < end:
-        at = min(at + pause, end)
-        pause = min(2 * pause, LAST_LOOK_S)
-        yield at

@@ -12,6 +12,7 @@ from attrs import frozen
 from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Halt
+from detent.adapters.drivers.steps import Steps, at_once, begun, in_event_loop
 from detent.adapters.drivers.threads import Inbox
 from detent.adapters.system.threads_and_loops import run_in_a_thread
 from detent.core.chat.replies import StreamingChunk
@@ -38,8 +39,8 @@ class Ended(Generic[S]):
 
 
 Seen: TypeAlias = StreamingChunk | Event | Ended[S]
-Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], RunHandle[S]]
-"""Makes the handle of a run that tells a function what happens."""
+Watch: TypeAlias = Callable[[Callable[[StreamingChunk | Event], object]], Steps[RunHandle[S]]]
+"""Makes, in steps, the handle of a run that tells a function what happens."""
 
 
 def streamed(
@@ -52,13 +53,16 @@ def streamed(
         seen.put(item)
 
     mail: Inbox = SimpleQueue() if inbox is None else inbox
-    return _observations(watch(tell), seen, mail, raises=raises)
+    return _observations(at_once(watch(tell)), seen, mail, raises=raises)
 
 
 def streamed_async(
     watch: Watch[S], inbox: AsyncInbox | None = None, *, raises: bool
 ) -> AsyncGenerator[Observation[S, Any]]:
-    """As `streamed`, in the running event loop."""
+    """As `streamed`, in the running event loop, which waits for no store.
+
+    What can be said without one is said at once: that the request is wrong.
+    """
     loop = asyncio.get_running_loop()
     seen: asyncio.Queue[Seen[S]] = asyncio.Queue()
 
@@ -66,7 +70,8 @@ def streamed_async(
         loop.call_soon_threadsafe(seen.put_nowait, item)
 
     mail: AsyncInbox = asyncio.Queue() if inbox is None else inbox
-    return _observations_async(watch(tell), seen, mail, tell, raises=raises)
+    begin = begun(watch(tell))
+    return _observations_async(begin, seen, mail, tell, raises=raises)
 
 
 def _observations(
@@ -95,13 +100,15 @@ def _observations(
 
 
 async def _observations_async(
-    handle: RunHandle[S],
+    begin: Steps[RunHandle[S]],
     seen: asyncio.Queue[Seen[S]],
     inbox: AsyncInbox,
     tell: Callable[[Seen[S]], None],
     *,
     raises: bool,
 ) -> AsyncGenerator[Observation[S, Any]]:
+    handle = await in_event_loop(begin)
+
     async def go() -> None:
         try:
             tell(Ended(await handle.go_async(inbox, raises=raises)))

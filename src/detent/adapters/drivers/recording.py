@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,7 +22,14 @@ from detent.adapters.drivers.loading import (
     loaded,
     require_position,
 )
-from detent.adapters.drivers.steps import NO_STEPS, Steps, Wait, answer, at_once
+from detent.adapters.drivers.steps import (
+    NO_STEPS,
+    InterruptedStepError,
+    Steps,
+    Wait,
+    answer,
+    at_once,
+)
 from detent.adapters.system.hearing import Ear, announce, listen
 from detent.core.codec.own_values import data_of
 from detent.core.control.breakpoints import describe_effects, place_of
@@ -41,7 +49,9 @@ from detent.ports.journal import (
     Entry,
     Journal,
     JournalConflictError,
+    JournalError,
     JournalUnavailableError,
+    as_kept,
     submit_of,
     with_data,
 )
@@ -62,6 +72,8 @@ RETRY_S = 10.0
 """For how long an append is begun again when the store cannot be reached."""
 FIRST_PAUSE_S = 0.05
 """How long after the first try the next one is; each pause is twice as long as the one before."""
+INTERRUPTIONS = (KeyboardInterrupt, SystemExit, CancelledError, InterruptedStepError)
+"""What ends a store's method and says nothing of the entries, nor of what is at work."""
 BEGIN_NO_WAIT = frozenset({ModelReplied, ToolStarted, ToolReturned})
 """Events with which no wait begins: most turns have no others, and need not be looked at."""
 
@@ -107,6 +119,7 @@ class Recorder:
         self._length = at.length
         self._known = at.known
         self._enough = self._every = ENTRIES if every is None else every
+        self.interruptions: list[BaseException] = []  # to be raised when all is heard out
         self._holds = holds  # the lease: whoever can still write has not dropped the run
         self._quiet = listing
         self._listed: Listing | None = None  # as far as this recorder knows
@@ -253,13 +266,17 @@ class Recorder:
                 self._journal.append(*append)
             except JournalUnavailableError:  # it is tried again
                 return self._write_steps(append, after)
+            except (*INTERRUPTIONS, GeneratorExit) as error:
+                return self._write_steps(append, after, error)
             self._take_in(after)
             announce(run.id, self)
             return NO_STEPS
         return self._write_steps(append, after)
 
-    def _write_steps(self, append: Append, after: _Knowledge) -> Steps[None]:
-        """As `_write`; again, for a while, where the store cannot be reached.
+    def _write_steps(
+        self, append: Append, after: _Knowledge, interruption: BaseException | None = None
+    ) -> Steps[None]:
+        """As `_write`; again, for a while, where the store cannot be reached, or once interrupted.
 
         RULE: what is written twice is written once: the second time it conflicts with itself.
         """
@@ -278,9 +295,16 @@ class Recorder:
                 if is_repeated and (yield from answer(self._journal, partial(self._has, append))):
                     break
                 raise
+            except INTERRUPTIONS as error:
+                if interruption is not None:
+                    raise JournalError(f"the store was interrupted twice: {error!r}") from error
+                interruption, is_repeated = error, True
+                continue
             until, is_repeated = clock.now() + pause_s, True
             yield Wait(partial(clock.wait, until, Flag()), partial(clock.wait_async, until))
             pause_s *= 2
+        if interruption is not None:
+            self.interruptions.append(_shown(interruption))
         self._take_in(after)
         announce(append[0], self)
 
@@ -293,7 +317,17 @@ class Recorder:
         """Whether the journal has these entries at their place."""
         run_id, entries, _ = append
         found = self._journal.read(run_id, entries[0].position)
-        return list(islice(found, len(entries))) == entries
+        return list(islice(found, len(entries))) == list(as_kept(self._journal, entries))
+
+
+def _shown(interruption: BaseException) -> BaseException:
+    """What is raised in the end: nobody has cancelled the run, and no generator is closed."""
+    if isinstance(interruption, KeyboardInterrupt | SystemExit):
+        return interruption
+    name = type(interruption.__cause__ or interruption).__name__
+    shown = JournalError(f"the store raised {name}; what it was given is written, resume the run")
+    shown.__cause__ = interruption
+    return shown
 
 
 def listing_of(spec: AgentSpec[Any], run: Run[Any], quiet: Listing) -> Listing:

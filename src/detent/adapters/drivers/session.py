@@ -229,6 +229,7 @@ class Session(Generic[S]):
 
     def _fresh(self) -> dict[EffectKey, Effect]:
         self._fold.is_behind = False
+        self._raised += self._fold.interruptions()
         owed = {}
         for effect in due(self.spec, self._fold.run):
             owed[effect.key] = effect
@@ -375,6 +376,7 @@ class Session(Generic[S]):
     def close(self) -> Run[S]:
         """End a loop: the run as it is. The first exception that landed is raised."""
         run = self.run
+        self._raised += self._fold.interruptions()
         if self._raised:
             raise self._raised[0]
         return run

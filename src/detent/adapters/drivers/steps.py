@@ -42,6 +42,18 @@ NO_STEPS = _no_steps()
 next(NO_STEPS, None)
 
 
+class InterruptedStepError(Exception):
+    """What was waited for has raised `GeneratorExit`, which would close the steps themselves."""
+
+
+def _told(error: BaseException) -> BaseException:
+    if not isinstance(error, GeneratorExit):
+        return error
+    told = InterruptedStepError("what was waited for has raised GeneratorExit")
+    told.__cause__ = error
+    return told
+
+
 def at_once(steps: Steps[T]) -> T:
     """Take the steps in this thread, which waits as long as they do."""
     try:
@@ -49,6 +61,37 @@ def at_once(steps: Steps[T]) -> T:
         while True:
             try:
                 came = wait.call()
+            except BaseException as error:  # noqa: BLE001 - the steps raise it again
+                wait = steps.throw(_told(error))
+            else:
+                wait = steps.send(came)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def begun(steps: Steps[T]) -> Steps[T]:
+    """The same steps, of which the part before the first wait is done already."""
+    first, ended = list[Wait](), list[T]()
+    try:
+        first.append(next(steps))
+    except StopIteration as end:
+        ended.append(end.value)
+    return _from(first, ended, steps)
+
+
+def _from(first: list[Wait], ended: list[T], steps: Steps[T]) -> Steps[T]:
+    """Steps that wait already, or have ended."""
+    if ended:
+        return ended[0]
+    wait = first[0]
+    try:
+        while True:
+            try:
+                came = yield wait
+            except GeneratorExit:
+                steps.close()
+                raise
             except BaseException as error:  # noqa: BLE001 - the steps raise it again
                 wait = steps.throw(error)
             else:
@@ -79,7 +122,7 @@ async def in_event_loop(steps: Steps[T], *, is_paced: bool = False) -> T:
             try:
                 came = await _came_of(wait, late)
             except BaseException as error:  # noqa: BLE001 - the steps raise it again
-                wait = steps.throw(error)
+                wait = steps.throw(_told(error))
             else:
                 wait = steps.send(came)
     except StopIteration as end:

@@ -18,6 +18,7 @@ from detent.ports.journal import (
     Journal,
     JournalDamagedError,
     Submit,
+    as_kept,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -65,6 +66,10 @@ class AuditedJournal:
         linked, link = self._linked(run_id, entries)
         self.journal.append(run_id, linked, checkpoint)
         self._keep(run_id, link)
+
+    def as_kept(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """As the other store keeps them."""
+        return as_kept(self.journal, entries)
 
     @property
     def notices(self) -> object:

@@ -16,6 +16,7 @@ from detent.ports.journal import (
     Journal,
     JournalDamagedError,
     Submit,
+    as_kept,
     submit_of,
 )
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
@@ -47,6 +48,10 @@ class EncryptedJournal:
     def claims(self) -> Claims | None:
         """Those of the other store: nothing in them is anybody's secret."""
         return claims_of(self.journal)
+
+    def as_kept(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """As the other store keeps them."""
+        return as_kept(self.journal, entries)
 
     @property
     def notices(self) -> object:

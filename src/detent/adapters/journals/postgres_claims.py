@@ -25,7 +25,7 @@ FIND = "SELECT owner, epoch, since FROM detent_claims WHERE run_id = %s"
 FIRST = "INSERT INTO detent_claims VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
 NEXT = """
 UPDATE detent_claims SET owner = %s, epoch = %s, since = %s
-WHERE run_id = %s AND owner = %s AND epoch = %s
+WHERE run_id = %s AND owner = %s AND epoch = %s AND since = %s
 """
 OWNER = "SELECT id, host, pid, started, until FROM detent_owners WHERE id = %s"
 KEEP = """
@@ -55,7 +55,7 @@ class PostgresClaims:
         def swap(db: Connection[Any]) -> int:
             if was is None:
                 return db.execute(FIRST, (run_id, *new)).rowcount
-            return db.execute(NEXT, (*new, run_id, was.owner, was.epoch)).rowcount
+            return db.execute(NEXT, (*new, run_id, was.owner, was.epoch, was.since)).rowcount
 
         return self._pool.do("written", swap) == 1
 

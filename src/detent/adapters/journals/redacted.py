@@ -8,7 +8,7 @@ from typing import Any, cast
 from attrs import evolve, field, frozen
 
 from detent.ports.claims import Claims, claims_of
-from detent.ports.journal import Checkpoint, Entry, Journal, Submit, submit_of
+from detent.ports.journal import Checkpoint, Entry, Journal, Submit, as_kept, submit_of
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.ports.notices import foreign_notices_of
 
@@ -55,10 +55,16 @@ class RedactedJournal:
     def _all_redacted(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> tuple[str, Sequence[Entry], Checkpoint | None]:
-        kept = [evolve(entry, data=self._redacted(entry.data)) for entry in entries]
         if checkpoint is not None:
             checkpoint = evolve(checkpoint, data=self._redacted(checkpoint.data))
-        return run_id, kept, checkpoint
+        return run_id, self._changed(entries), checkpoint
+
+    def as_kept(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Entries as they are read back: by this, what was written and not told is recognised."""
+        return as_kept(self.journal, self._changed(entries))
+
+    def _changed(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        return [evolve(entry, data=self._redacted(entry.data)) for entry in entries]
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
         """As the port says."""

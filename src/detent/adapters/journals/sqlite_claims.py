@@ -22,7 +22,8 @@ Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 FIND = "SELECT owner, epoch, since FROM claims WHERE run_id = ?"
 FIRST = "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)"
 NEXT = """
-UPDATE claims SET owner = ?, epoch = ?, since = ? WHERE run_id = ? AND owner = ? AND epoch = ?
+UPDATE claims SET owner = ?, epoch = ?, since = ?
+WHERE run_id = ? AND owner = ? AND epoch = ? AND since = ?
 """
 OWNER = "SELECT id, host, pid, started, until FROM owners WHERE id = ?"
 KEEP = "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)"
@@ -89,4 +90,4 @@ def _swap(run_id: str, was: Claim | None, now: Claim) -> Statement:
     new = (now.owner, now.epoch, now.since)
     if was is None:
         return FIRST, (run_id, *new)
-    return NEXT, (*new, run_id, was.owner, was.epoch)
+    return NEXT, (*new, run_id, was.owner, was.epoch, was.since)

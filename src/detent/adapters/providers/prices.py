@@ -11,21 +11,37 @@ from detent.core.chat.replies import ChatReply, Usage
 from detent.core.values.frozen import FrozenDict
 
 MILLION = 1_000_000
+NONE: FrozenDict[str, float] = FrozenDict()
+
+
+def _uses(prices: Mapping[str, float]) -> FrozenDict[str, float]:
+    if wrong := [name for name, price in prices.items() if not price >= 0]:
+        raise ValueError(f"what a use of {wrong[0]!r} costs is a number from 0 on")
+    return FrozenDict(prices)
 
 
 @frozen(kw_only=True)
 class Price:
-    """What a million tokens cost, in any currency; `cached` ones cost as much as others without."""
+    """What a million tokens cost, in any currency; `cached` ones cost as much as others without.
+
+    `server_tools` is what one use of each tool that runs at the provider costs, by the names in
+    the `extra["server_tools"]` of replies, such as ``{"web_search": 0.01}``. A tool that is not in
+    it costs as much as the dearest that is.
+    """
 
     input: float = field(validator=ge(0))
     output: float = field(validator=ge(0))
     cached: float | None = field(default=None, validator=optional(ge(0)))
+    server_tools: Mapping[str, float] = field(default=NONE, converter=_uses)
 
-    def of(self, usage: Usage) -> float:
-        """What these tokens cost.
+    def of(self, usage: Usage, server_tools: Mapping[str, float] = NONE) -> float:
+        """What these tokens, and so many uses of each tool of the provider, cost.
 
         >>> Price(input=2, output=8, cached=1).of(Usage(1500, 500, cached_tokens=1000))
         0.006
+        >>> searching = Price(input=2, output=8, server_tools={"web_search": 0.01})
+        >>> searching.of(Usage(), {"web_search": 2})
+        0.02
         """
         cached = self.input if self.cached is None else self.cached
         fresh = usage.input_tokens - usage.cached_tokens
@@ -34,7 +50,11 @@ class Price:
             usage.cached_tokens * cached,
             usage.output_tokens * self.output,
         )
-        return sum(parts) / MILLION
+        dearest = max(self.server_tools.values(), default=0)
+        used = (
+            count * self.server_tools.get(name, dearest) for name, count in server_tools.items()
+        )
+        return sum(parts) / MILLION + sum(used)
 
 
 def _frozen(prices: Mapping[str, Price]) -> Mapping[str, Price]:
@@ -59,7 +79,9 @@ class Prices:
 
     def __call__(self, reply: ChatReply) -> float:
         """What a reply has cost."""
+        told = reply.extra.get("server_tools")
+        uses: Mapping[str, float] = told if isinstance(told, Mapping) else NONE
         named = [name for name in self.by_model if reply.model.startswith(name)]
         if named:
-            return self.by_model[max(named, key=len)].of(reply.usage)
-        return max(price.of(reply.usage) for price in self.by_model.values())
+            return self.by_model[max(named, key=len)].of(reply.usage, uses)
+        return max(price.of(reply.usage, uses) for price in self.by_model.values())

@@ -6,7 +6,13 @@ from typing import Literal, TypeAlias
 
 from attrs import field, frozen
 
-from detent.core.chat.messages import EMPTY, ChatMessage, ToolCallResult, frozen_mapping
+from detent.core.chat.messages import (
+    EMPTY,
+    ChatMessage,
+    Citation,
+    ToolCallResult,
+    frozen_mapping,
+)
 from detent.core.values.fast_values import fast_init
 from detent.core.values.frozen import FrozenDict
 
@@ -138,9 +144,10 @@ class ToolCallDelta:
 class StreamingChunk:
     """A piece of a run, as it happens: for showing, never part of the run itself.
 
-    At most one of `content`, `reasoning`, `tool_calls`, `tool_call_result` and `server_tool`, the
-    name of a tool that the provider itself has begun to run, is set. `start` marks
-    the first piece of a text or of a tool result; `index` says which call or result it belongs to.
+    At most one of `content`, `reasoning`, `tool_calls`, `tool_call_result`, `citations`, and
+    `server_tool`, the name of a tool that the provider itself has begun to run, is set. Citations
+    come as their provider tells them, at the latest before the `finish_reason`. `start` marks the
+    first piece of a text or of a tool result; `index` says which call or result it belongs to.
     The `finish_reason` "tool_call_results" says that all results of a turn were told, "discarded"
     that the answer has broken off and that what was told of it does not count.
     `agents` are the names of the agents around it, the outermost first, where it is of one that
@@ -156,3 +163,4 @@ class StreamingChunk:
     start: bool = False
     agents: tuple[str, ...] = ()
     server_tool: str = ""
+    citations: tuple[Citation, ...] = ()

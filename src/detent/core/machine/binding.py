@@ -30,6 +30,18 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     )
 
 
+def digest_of(run: Run[Any], slot: Slot, bound: Binding, after: str = "") -> str:
+    """What a decision about a call must carry.
+
+    RULE: a yes counts once. Of a call that is asked about again, though nothing has changed (it
+    lapsed, or let no further attempt begin), each question has a digest of its own.
+    """
+    decided = 0
+    if slot.clearance is not None:
+        decided = sum((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
+    return bound.digest(slot.ref, slot.call.id, after, decided)
+
+
 _DIGESTS: dict[tuple[int, int], tuple[ref[ToolCall], ref[Tool], str]] = {}
 
 
@@ -95,7 +107,7 @@ def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> b
         case AwaitingPolicy():
             return True
         case AwaitingDecision():
-            return slot.status.digest != now.digest(slot.ref, slot.call.id, slot.status.after)
+            return slot.status.digest != digest_of(run, slot, now, slot.status.after)
         case Ready(attempt) if slot.clearance is not None:
             is_other = slot.clearance.binding != now or not slot.clearance.covers(attempt)
             return is_other or _is_taken_back(run, slot, now)

@@ -6,7 +6,13 @@ from typing import Any
 
 import attrs
 
-from detent.core.machine.binding import arguments_bound, binding_of, change_in, inputs_in
+from detent.core.machine.binding import (
+    arguments_bound,
+    binding_of,
+    change_in,
+    digest_of,
+    inputs_in,
+)
 from detent.core.run.approval import (
     ANYBODY,
     PLAIN_ASK,
@@ -77,7 +83,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
                 clear = Clearance(now, attempt, ask, grant.expires_at)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
     change = change_in(run, slot, now)
-    question = posed(slot, ask, now, attempt, event.at, (asked.after, asked.trouble), change)
+    question = posed(run, slot, ask, now, attempt, event.at, (asked.after, asked.trouble), change)
     return with_slot(run, moved(slot, question))
 
 
@@ -89,6 +95,7 @@ def _lets_begin(clear: Clearance, now: Binding, ask: Ask, at: float | None) -> b
 
 
 def posed(  # noqa: PLR0917 - the parts of a question
+    run: Run[Any],
     slot: Slot,
     ask: Ask,
     binding: Binding,
@@ -101,7 +108,7 @@ def posed(  # noqa: PLR0917 - the parts of a question
     until = None if ask.expires_s is None or at is None else at + ask.expires_s
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
-    digest = binding.digest(slot.ref, slot.call.id, crash[0])
+    digest = digest_of(run, slot, binding, crash[0])
     reason = "; ".join(filter(None, (crash[1], ask.reason)))
     return AwaitingDecision(digest, reason, attempt, until, ask, binding, *crash, change)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve
 
-from detent.core.machine.binding import binding_of
+from detent.core.machine.binding import binding_of, digest_of
 from detent.core.machine.delegation import inner_name
 from detent.core.machine.questions import posed
 from detent.core.run.approval import Ask
@@ -135,8 +135,8 @@ def _question(  # noqa: PLR0917 - what led to it
     clear = slot.clearance
     if clear is None:
         now = binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-        return posed(slot, Ask(), now, attempt + 1, at, why)
-    return posed(slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)
+        return posed(run, slot, Ask(), now, attempt + 1, at, why)
+    return posed(run, slot, clear.ask or Ask(), clear.binding, attempt + 1, at, why)
 
 
 def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
@@ -168,9 +168,9 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
             names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
             status = Delegated(name, rebound(spec.agents[name], inner, *names))
         case AwaitingDecision(digest, after=after, binding=bound):
-            moves = digest == bound.digest(slot.ref, slot.call.id, after) and bound.run == was
+            moves = digest == digest_of(copy, slot, bound, after) and bound.run == was
             bound = evolve(bound, run=new) if moves else bound
-            digest = bound.digest(slot.ref, slot.call.id, after) if moves else ""
+            digest = digest_of(copy, slot, bound, after) if moves else ""
             status = evolve(status, digest=digest, binding=bound, votes=())
         case _:
             pass

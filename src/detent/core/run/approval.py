@@ -211,12 +211,15 @@ class Binding:
     arguments: str = ""
     labels: str = ""
 
-    def digest(self, ref: CallRef, call_id: str | None, after: str = "") -> str:
-        """What a decision must carry; `after` names the crash that the question came of."""
+    def digest(self, ref: CallRef, call_id: str | None, after: str = "", decided: int = 0) -> str:
+        """What a decision must carry; `after` names the crash that the question came of.
+
+        `decided` is how many decisions about the call have counted before.
+        """
         # By the id alone it would count for other arguments: ids are the model's and come again.
         parts = (self.run, self.tool, self.inputs, self.arguments)
-        # RULE: without a label a digest is what it was before there were any
-        return hashed(*parts, *ref, call_id, after, *filter(None, [self.labels]))
+        # RULE: where there is no label, or no decision yet, the digest is as if there were none
+        return hashed(*parts, *ref, call_id, after, *filter(None, [self.labels, decided]))
 
     def changes(self, now: Binding) -> list[str]:
         """What of it is another now, in words."""

@@ -7,18 +7,18 @@ def test_my_claims(tmp_path):
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Barrier
+from threading import Barrier, get_ident
 
 from attrs import evolve
 
-from detent.core.control.claims import Claim, Owner
+from detent.core.control.claims import Claim, Owner, given_back
 from detent.ports.claims import FORGOTTEN_S, Claims
-from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
+from detent.ports.laws.breaking import PATIENCE_S, expect, in_time, races
 
 MakeClaims = Callable[[], Claims]
 """Opens the store under test: each call a new handle on the same, at first empty, store."""
 
-MINE, THEIRS = Claim("mine", 1, 100.5), Claim("theirs", 2, 101.0)
+MINE, THEIRS = Claim("mine", 2**40, 1.7e9 + 2**-20), Claim("theirs", 2**40 + 1, 1.7e9 + 1)
 OWNER = Owner("mine", "host ü", 42, "7", 1e9)
 ODD = "odd/../id ü%2F"
 
@@ -59,7 +59,8 @@ def what_is_not_there_is_not_replaced(make: MakeClaims, run_id: str) -> None:
     _expect(make().find(run_id) is None, "a refused claim changes nothing")
     make().swap(run_id, None, MINE)
     _expect(not make().swap(run_id, None, THEIRS), "where there is a claim no first one is taken")
-    for other in (evolve(MINE, epoch=0), evolve(MINE, owner="else")):
+    for change in ({"epoch": 0}, {"owner": "else"}, {"owner": ""}, {"since": MINE.since + 1e-6}):
+        other = evolve(MINE, **change)
         _expect(not make().swap(run_id, other, THEIRS), "another claim than said is not replaced")
     _expect(make().find(run_id) == MINE, "a refused claim changes nothing")
 
@@ -87,6 +88,34 @@ def one_of_many_wins(make: MakeClaims, run_id: str) -> None:
         _expect(was == won[0], "the claim that is found is that of the one who has won")
 
 
+def who_races_for_a_claim_wins_alone(make: MakeClaims, run_id: str) -> None:
+    """Of two threads that meet anywhere within a swap exactly one does it."""
+    make().swap(run_id, None, Claim("", 0, 0.0))
+    found = [make().find(run_id)]
+
+    def run(race: int) -> bool:
+        mine, was = Claim(str(get_ident()), race + 1, 1.0), found[race]
+        is_mine = make().swap(run_id, was, mine)
+        if is_mine:
+            found.append(mine)
+        return is_mine
+
+    _expect(set(races(run)) == {1}, "of several who replace one claim exactly one does it")
+
+
+def what_is_given_back_is_remembered(make: MakeClaims, run_id: str) -> None:
+    """A claim without an owner is one like any other: no epoch comes twice."""
+    back = given_back(MINE)
+    make().swap(run_id, None, MINE)
+    _expect(make().swap(run_id, MINE, back), "a claim can be given back")
+    _expect(make().find(run_id) == back, "a claim that was given back is found, with its epoch")
+    _expect(not make().swap(run_id, None, THEIRS), "where there is a claim no first one is taken")
+    _expect(
+        not make().swap(run_id, MINE, THEIRS), "a claim that was given back is replaced as such"
+    )
+    _expect(make().swap(run_id, back, THEIRS), "a claim that was given back can be taken")
+
+
 def owners_are_kept(make: MakeClaims, run_id: str) -> None:
     """What was kept last is found; who has lapsed long ago may be forgotten, nobody else."""
     me = evolve(OWNER, id=run_id)
@@ -98,12 +127,16 @@ def owners_are_kept(make: MakeClaims, run_id: str) -> None:
     _expect(make().owner(me.id) == later, "an owner that is kept anew is found as it is then")
     make().keep(evolve(later, id=f"{run_id} other", until=later.until + FORGOTTEN_S / 2))
     _expect(make().owner(me.id) == later, "an owner that lapsed within the day is not forgotten")
+    _expect(make().owner(f"{run_id} other") is not None, "of several owners each is known")
+    _expect(make().find(me.id) is None, "an owner is no claim")
 
 
 LAWS: tuple[Callable[[MakeClaims, str], None], ...] = (
     a_claim_takes_the_place_of_another,
     what_is_not_there_is_not_replaced,
     one_of_many_wins,
+    who_races_for_a_claim_wins_alone,
+    what_is_given_back_is_remembered,
     owners_are_kept,
 )
 """The laws of the `Claims` port, one by one: each on a run of its own."""

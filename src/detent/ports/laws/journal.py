@@ -18,7 +18,7 @@ from detent.ports.journal import (
     Journal,
     JournalConflictError,
 )
-from detent.ports.laws.breaking import PATIENCE_S, expect, in_time
+from detent.ports.laws.breaking import PATIENCE_S, expect, in_time, races
 from detent.ports.listing import (
     ALL_RUNS,
     NO_LISTING,
@@ -98,6 +98,43 @@ def many_writers_lose_nothing(make: MakeJournal) -> None:
         _expect(in_time(*[write] * 4), "writers at one position come to an end")
         _expect(wins.count(True) == 1, "of several writers at one position exactly one wins")
     _expect(list(make().read("a")) == entries(0, 6), "nothing is lost or doubled between writers")
+
+
+def writers_who_race_lose_nothing(make: MakeJournal) -> None:
+    """Of two threads that meet anywhere within an append exactly one wins."""
+    make().append("a", entries(0, 1))
+    wins = races(lambda race: not refuses(make(), entries(race + 1, 1)))
+    _expect(set(wins) == {1}, "of several writers at one position exactly one wins")
+    kept = list(make().read("a"))
+    _expect(kept == entries(0, len(wins) + 1), "nothing is lost or doubled between writers")
+
+
+def who_is_refused_goes_on_behind_the_other(make: MakeJournal) -> None:
+    """Whoever is refused reads what the other has written, and writes behind it: by one handle."""
+    mine, theirs = make(), make()
+    mine.append("a", entries(0, 2))
+    _expect(list(mine.read("a")) == entries(0, 2), "what was appended is read back, in order")
+    theirs.append("a", entries(2, 1))
+    lost = [Entry(2, 1.0, "Mine", "running", {}), *entries(3, 1)]
+    said = refusal(mine, lost, Checkpoint(4, {}))
+    _expect(said is not None, "an append at any place but the end is refused")
+    _expect(
+        said and (said.run_id, said.expected, said.found) == ("a", 2, 3),
+        "a refusal says where the end is",
+    )
+    _expect(list(mine.read("a", 2)) == entries(2, 1), "who is refused reads what the other wrote")
+    _expect(not list(mine.checkpoints("a")), "a refused append leaves no checkpoint")
+    mine.append("a", entries(3, 1), Checkpoint(4, {"n": 4}))
+    _expect(list(theirs.read("a")) == entries(0, 4), "who was refused writes behind the other")
+    _expect(list(theirs.checkpoints("a")), "who was refused leaves checkpoints behind the other")
+    for journal in (mine, theirs):
+        _expect(refuses(journal, entries(3, 1)), "what is written is refused when it comes again")
+    _expect(
+        list(theirs.read("a")) == entries(0, 4), "what is written is refused when it comes again"
+    )
+    theirs.delete("a")
+    _expect(refuses(mine, entries(4, 1)), "nothing is written behind a run that was deleted")
+    _expect(not list(mine.read("a")), "nothing is written behind a run that was deleted")
 
 
 def any_json_survives(make: MakeJournal) -> None:
@@ -203,8 +240,10 @@ LAWS: tuple[Callable[[MakeJournal], None], ...] = (
     what_was_appended_is_read_back,
     one_of_two_writers_wins,
     many_writers_lose_nothing,
+    writers_who_race_lose_nothing,
     any_json_survives,
     checkpoints_are_kept,
+    who_is_refused_goes_on_behind_the_other,
     runs_are_listed,
     a_page_is_a_part_of_the_list,
     a_listing_is_kept_whole_or_not_at_all,
@@ -245,11 +284,18 @@ class Lingering(Sequence[Entry]):
 
 def refuses(journal: Journal, more: Sequence[Entry], checkpoint: Checkpoint | None = None) -> bool:
     """Whether the journal of run "a" refuses entries because they come from a second writer."""
+    return refusal(journal, more, checkpoint) is not None
+
+
+def refusal(
+    journal: Journal, more: Sequence[Entry], checkpoint: Checkpoint | None = None
+) -> JournalConflictError | None:
+    """What the journal of run "a" says to entries that come from a second writer."""
     try:
         journal.append("a", more, checkpoint)
-    except JournalConflictError:
-        return True
-    return False
+    except JournalConflictError as error:
+        return error
+    return None
 
 
 def _expect(holds: object, law: str) -> None:

@@ -57,6 +57,35 @@ def test_a_stream_is_read_wherever_it_is_cut(
     assert events_of(stream, size=size) == events
 
 
+FORMS = (
+    b"data: %d\n\n",
+    b"event: piece\ndata: %d\n\n",
+    b": waiting\n\ndata: %d\n\n",
+    b"data: %d\r\n\r\n",
+    b"data: %d\r\r",
+    b"event: a\nid: 7\ndata: %d\n\n",
+    b"data: {\ndata: %d}\n\n",
+    b"data:%d\n\n",
+    b"data: \xff%d\n\n",
+    b'error: {"message": "data: %d"}\n\n',
+)
+
+
+@given(st.lists(st.sampled_from(FORMS), min_size=90, max_size=120), st.integers(1025, 3000))
+def test_many_events_at_once_are_read_as_one_by_one(forms: list[bytes], size: int) -> None:
+    """In whatever forms they come, and wherever the large chunks are cut."""
+    stream = b"".join(form % number for number, form in enumerate(forms))
+    assert events_of(stream, size=size) == events_of(stream, size=7)
+
+
+def test_many_events_at_once_may_be_as_large_as_one_by_one() -> None:
+    """The limit is one for each, not for a chunk; and it holds within one."""
+    decoder = SSEDecoder(max_event_bytes=100)
+    assert len(decoder.feed(b"data: 1\n\n" * 1000)) == 1000
+    with pytest.raises(EventTooLargeError):
+        decoder.feed(b"data: 1\n\n" * 200 + b"data: " + b"x" * 100 + b"\n\n" + b"data: 1\n\n")
+
+
 def test_an_event_is_out_as_soon_as_its_last_byte_is_in() -> None:
     """Nothing waits for the next chunk, not even a line that ends in CR."""
     assert SSEDecoder().feed(b"data: a\r\r") == ["a"]

@@ -27,7 +27,7 @@ OWN = {"type": "function_call", "id": "fc_1", "status": "completed"}
 ADD = ToolCall("add", {"a": 1}, "c1", {"openai_responses": OWN})
 ADD_WIRE = {**OWN, "call_id": "c1", "name": "add", "arguments": '{"a":1}'}
 PNG = ImageContent("aGk=", "image/png")
-PNG_WIRE = {"type": "input_image", "image_url": "data:image/png;base64,aGk="}
+PNG_WIRE = {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 TOOL = ToolSpec("add", "Adds.", SCHEMA)
 TOOL_WIRE = {
@@ -104,7 +104,7 @@ ITEMS: dict[str, tuple[ChatMessage, list[Mapping[str, object]]]] = {
         ChatMessage.from_user(
             content_parts=[ImageContent("", meta={"openai_responses": {"file_id": "f"}})]
         ),
-        [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}],
+        [{"role": "user", "content": [{"type": "input_image", "detail": "auto", "file_id": "f"}]}],
     ),
     "file": (
         ChatMessage.from_user(content_parts=[FileContent("aGk=", "application/pdf", "a.pdf")]),

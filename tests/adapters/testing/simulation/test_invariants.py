@@ -8,13 +8,20 @@ import pytest
 from attrs import evolve
 
 from detent import NEVER_RAN, ChatMessage, Confirmed, Limits, Retries, State, Tool, ToolCall
-from detent.adapters.testing.simulation import approval_invariants, call_invariants, invariants
-from detent.adapters.testing.simulation.invariants import INVARIANTS
+from detent.adapters.testing.simulation import (
+    approval_invariants,
+    call_invariants,
+    company_invariants,
+    invariants,
+)
+from detent.adapters.testing.simulation.company_invariants import INVARIANTS_IN_COMPANY
+from detent.adapters.testing.simulation.invariants import INVARIANTS as ALONE
 from detent.adapters.testing.simulation.nested_runs import Invariant
 from detent.adapters.testing.simulation.trace import (
     Broke,
     Folded,
     Happening,
+    Offered,
     Opened,
     Performed,
     Rested,
@@ -23,6 +30,7 @@ from detent.adapters.testing.simulation.trace import (
 )
 from detent.approvals import Allow, Ask
 from detent.core.machine.delegation import wrap_event
+from detent.core.run.events import ToolNeverRan
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -64,6 +72,7 @@ from detent.machine import (
 )
 from detent.models import ChatReply, Usage
 
+INVARIANTS = tuple(dict.fromkeys((*ALONE, *INVARIANTS_IN_COMPANY)))
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 OUT: dict[str, dict[str, object]] = {"log": {}}
 LOOK = Tool("look", "looks", NUMBER, print, outputs_to_state=OUT, retries=Retries(1, backoff_s=0))
@@ -185,6 +194,8 @@ PAYS = Performed(1, effect_of(APPROVED, RunTool, PAID), returned(PAID, "paid"))
 FAILED = Faulted(ToolFault("raised", "no"))
 OTHER = evolve(START, turn=2)
 
+ASKED_AFTER = AwaitingDecision("d", attempt=2, after="p")
+OFFERED = Offered(1, RAN.effect, RAN.came, acting(slot(LOOKED, ASKED_AFTER)))
 USED = ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant("ok"), usage=Usage(10)))
 AT = AgentRef(1, 0, "ask")
 
@@ -237,6 +248,16 @@ BAD: dict[str, list[Happening]] = {
     ],
     "an_end_has_its_reason": [change(START, evolve(START, phase=Done(Finished("text"))))],
     "a_run_ends_or_waits": [Rested(START, due(SPEC, START), ())],
+    "what_is_answered_is_not_repeated": [
+        change(acting(slot(LOOKED, Running())), acting(slot(LOOKED, SEEN))),
+        RAN,
+    ],
+    "no_outcome_is_lost": [OFFERED],
+    "nobody_is_asked_what_is_known": [OFFERED, Rested(OFFERED.run, (), ())],
+    "no_tool_begins_for_a_lost_driver": [
+        evolve(change(START, OTHER, Resumed("p")), process=2),
+        RAN,
+    ],
 }
 
 
@@ -267,6 +288,7 @@ LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
 @pytest.mark.parametrize(
     ("invariant", "trace"),
     [
+        other_trace("no_outcome_is_lost", evolve(OFFERED, run=acting(slot(LOOKED, Running())))),
         other_trace("limits_hold", change(START, acting(*[slot(LOOKED, Running())] * 3))),
         other_trace(
             "what_is_spent_is_spent",
@@ -343,6 +365,37 @@ def test_a_yes_from_before_a_crash_is_none_after_it() -> None:
     trace += [change(running, QUESTION), PAYS]
 
     assert len(faults(approval_invariants.nothing_guarded_runs_unapproved, trace)) == 1
+
+
+def test_who_does_not_know_has_nothing_to_tell() -> None:
+    """A lookup that has failed says nothing of the call; nor does an attempt of another one."""
+    lost = company_invariants.no_outcome_is_lost
+    unknown = ToolRaised(LOOKED, 1, ToolFault("unknown_outcome", "nobody answers"))
+
+    assert not faults(lost, [evolve(OFFERED, came=unknown)])
+    assert not faults(lost, [evolve(OFFERED, run=acting(slot(LOOKED, Running(2))))])
+
+
+def test_a_tool_that_may_run_again_has_begun_when_its_call_is_answered() -> None:
+    """By a driver that had lost the run; without company that cannot be."""
+    settled = BAD["what_is_answered_is_not_repeated"][0]
+    again = evolve(RAN, effect=evolve(RAN.effect, tool=evolve(LOOK, on_unknown="rerun")))
+
+    assert not faults(company_invariants.what_is_answered_is_not_repeated, [settled, again])
+    assert faults(call_invariants.settled_work_is_not_repeated, [settled, again])
+
+
+def test_an_attempt_that_never_ran_leaves_what_was_said_before() -> None:
+    """The question that a crash has left goes away, and with it nothing that a human has said."""
+    asked = effect_of(QUESTION, AskHuman, PAID)
+    running, begun = acting(slot(PAID, Running())), acting(slot(PAID, Ready(2)))
+    crash = acting(slot(PAID, AwaitingDecision("d2", attempt=2, after="p2")))
+    trace: list[Happening] = [HEARD, Said(asked, Confirmed()), change(running, crash)]
+    again = evolve(PAYS, effect=evolve(PAYS.effect, attempt=2))
+
+    invariant = approval_invariants.nothing_guarded_runs_unapproved
+    assert faults(invariant, [*trace, change(crash, begun), again])
+    assert not faults(invariant, [*trace, change(crash, begun, ToolNeverRan(PAID, 1)), again])
 
 
 def test_a_run_may_wait_for_a_human() -> None:

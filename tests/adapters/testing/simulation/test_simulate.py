@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,8 +33,14 @@ from detent.adapters.testing.simulation.shared_stores import (
     memory_store,
     sqlite_store,
 )
-from detent.adapters.testing.simulation.simulate import STRANGERS, Case, main
-from detent.adapters.testing.simulation.trace import Folded, Performed, Trace, lines
+from detent.adapters.testing.simulation.simulate import COMPANY, STRANGERS, Case, main
+from detent.adapters.testing.simulation.trace import (
+    Folded,
+    Happened,
+    Performed,
+    Trace,
+    lines,
+)
 from detent.core.run.refs import Path
 from detent.journals import Entry
 from detent.machine import AgentSpec, CallRef, FunctionToolExecutor
@@ -41,13 +48,15 @@ from detent.ports.journal import JournalDamagedError
 from detent.testing import InvariantBroken, ScriptedChatGenerator, simulate
 
 SEEDS = 2400
+COMPANY_SEEDS = 480
 PIECES = 6
 
 PRINT_WORLDS = """
-from detent.adapters.testing.simulation.simulate import STRANGERS, Case, moves_of
+from detent.adapters.testing.simulation.simulate import COMPANY, STRANGERS, Case
 from detent.adapters.testing.simulation.trace import lines
 for seed in range(40):
-    print(*lines(STRANGERS.trace(Case(seed, moves_of(seed)))), sep="\\n")
+    for world in (STRANGERS, COMPANY):
+        print(*lines(world.trace(Case(seed, world.moves(seed)))), sep="\\n")
 """
 
 
@@ -86,6 +95,26 @@ def test_the_invariants_hold(piece: int) -> None:
     assert "runs per second" in str(report)
 
 
+@pytest.mark.parametrize("piece", range(2))
+def test_the_invariants_hold_in_company(piece: int) -> None:
+    """Also where several processes live, and stand still, and people speak elsewhere."""
+    heard = Counter[str]()
+
+    def listen(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
+        heard.update(type(one.event).__name__ for one in trace if isinstance(one, Folded))
+        heard.update(one.what for one in trace if isinstance(one, Happened))
+        yield from ()
+
+    invariants = [*COMPANY.invariants, listen]
+    report = evolve(COMPANY, invariants=invariants).run(range(piece, COMPANY_SEEDS, 2))
+
+    assert report.runs == COMPANY_SEEDS // 2
+    assert set(report.ends) == {"Finished", "Exhausted", "Failed", "Cancelled", "Acting"}
+    assert heard["somebody says elsewhere:"] > 20
+    assert sum(heard[one] for one in heard if one.endswith("JournalConflictError")) > 20
+    assert heard["ToolNeverRan"] > 5
+
+
 KINDS: tuple[Kind, ...] = (
     *("land", "land", "land", "refuse", "land", "land", "land", "land", "land", "copy", "rival"),
 )
@@ -122,7 +151,7 @@ def test_the_same_seed_is_the_same_world() -> None:
     ]
 
     assert printed[0] == printed[1]
-    assert printed[0].count(b"process 1 opens the run") == 40
+    assert printed[0].count(b"process 1 opens the run") == 80
 
 
 def a_tool_runs(spec: AgentSpec[Any], trace: Trace) -> Iterator[str]:
@@ -253,6 +282,8 @@ def test_it_can_be_run_from_a_shell(
 ) -> None:
     """The report is printed, or the failure."""
     assert main(["--seeds", "5", "--first", "100"]) == 0
+    assert "5 runs" in capsys.readouterr().out
+    assert main(["--seeds", "5", "--company"]) == 0
     assert "5 runs" in capsys.readouterr().out
 
     monkeypatch.setattr("detent.adapters.testing.simulation.simulate.STRANGERS", broken_strangers())

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.adapters.providers.anthropic.encode import PROVIDER
+from detent.adapters.providers.meaning.citations import cited
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
 from detent.adapters.providers.meaning.server_tools import begun
 from detent.adapters.providers.meaning.wire import read_arguments
@@ -49,10 +50,11 @@ class Block:
 
         A text goes on with the member of its name, so that kinds that are not known yet grow, too.
         """
+        if "citation" in delta:
+            self.citations.append(delta["citation"])
+            return cited(delta["citation"])
         for name, more in delta.items():
-            if name == "citation":
-                self.citations.append(more)
-            elif name != "type" and isinstance(more, str):
+            if name != "type" and isinstance(more, str):
                 self.texts.setdefault(name, []).append(more)
         return self._pieces(delta)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Unpack
 
@@ -17,7 +18,14 @@ from detent.adapters.providers.http.adapter import (
 )
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.counting import counted_members
-from detent.adapters.providers.meaning.server_tools import CodeExecution, for_claude
+from detent.adapters.providers.http.listing import ModelList
+from detent.adapters.providers.meaning.server_tools import (
+    CodeExecution,
+    ComputerUse,
+    ServerTool,
+    computer_version,
+    for_claude,
+)
 
 ENDPOINT = Endpoint(
     "https://api.anthropic.com",
@@ -35,6 +43,13 @@ Source: https://docs.claude.com/en/docs/build-with-claude/structured-outputs
 """
 
 
+def _betas(model: str, tools: Iterable[ServerTool]) -> Iterator[str]:
+    """The betas that these tools are."""
+    kinds = {type(tool) for tool in tools}
+    yield from (CODE_EXECUTION,) if CodeExecution in kinds else ()
+    yield from (computer_version(model)[1],) if ComputerUse in kinds else ()
+
+
 class AnthropicChatGenerator(HttpChatGenerator):
     """Answers conversations through Anthropic's Messages API, blocking or as a coroutine.
 
@@ -50,7 +65,8 @@ class AnthropicChatGenerator(HttpChatGenerator):
             them (`max_tokens`, 8192 by default, `thinking`, `temperature` …) or, where they mean
             the same, Chat Completions does (`stop`, `tool_choice`, `response_format` …). `tools`
             are tools that run at Anthropic. Betas are asked for by
-            ``headers={"anthropic-beta": …}``; that of `CodeExecution` is asked for where none is.
+            ``headers={"anthropic-beta": …}``; those of `CodeExecution` and
+            `ComputerUse` are asked for where none is.
 
     Raises:
         ValueError: `api_base_url` is no HTTP URL.
@@ -66,8 +82,8 @@ class AnthropicChatGenerator(HttpChatGenerator):
         **options: Unpack[HttpOptions],
     ) -> None:
         headers = {"anthropic-version": VERSION, **(options.get("headers") or {})}
-        if any(isinstance(one, CodeExecution) for one in options.get("server_tools", ())):
-            headers.setdefault("anthropic-beta", CODE_EXECUTION)
+        if betas := ",".join(_betas(model, options.get("server_tools", ()))):
+            headers.setdefault("anthropic-beta", betas)
         options["headers"] = headers
         api = HttpApi(
             ENDPOINT,
@@ -75,7 +91,8 @@ class AnthropicChatGenerator(HttpChatGenerator):
             partial(request_body, prompt_cache=prompt_cache),
             lambda _: MessageFold(),
             count=TokenCount("/v1/messages/count_tokens", COUNTED, "input_tokens"),
-            server_tool=for_claude,
+            server_tool=partial(for_claude, model=model),
+            listing=ModelList("/v1/models", query="limit=1000"),
             schema_mode="never" if BEFORE_SCHEMAS.match(model) else "always",
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

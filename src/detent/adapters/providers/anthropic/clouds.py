@@ -20,6 +20,7 @@ from detent.adapters.providers.anthropic.decode import MessageFold
 from detent.adapters.providers.anthropic.encode import CacheTime, request_body
 from detent.adapters.providers.bedrock.chat import AccessKey, BedrockChatGenerator
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
+from detent.adapters.providers.bedrock.profiles import AwsProfile
 from detent.adapters.providers.gemini.chat import vertex
 from detent.adapters.providers.http.adapter import (
     ChatRequest,
@@ -105,7 +106,7 @@ class BedrockAnthropicChatGenerator(BedrockChatGenerator):
         model: str,
         *,
         region: str | None = None,
-        access_key: AccessKey | None = None,
+        access_key: AccessKey | AwsProfile | None = None,
         api_key: str | Secret | None = None,
         api_base_url: str | None = None,
         prompt_cache: CacheTime | None = None,

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from detent.adapters.providers.bedrock.encode import PROVIDER
+from detent.adapters.providers.meaning.citations import cited
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, without
 from detent.adapters.providers.meaning.wire import read_arguments
 from detent.core.chat.messages import ReasoningContent, ToolCall
@@ -78,6 +79,7 @@ class Block:
                 return self._piece(members.get("text") or "", thought=True)
             case {"citation": citation}:
                 self.listed.append(citation)
+                return cited(citation)
             case {"toolResult": list(results)}:
                 self.listed += results
             case _:

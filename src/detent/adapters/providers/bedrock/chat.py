@@ -13,6 +13,7 @@ from attrs import field, frozen
 from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.bedrock.encode import CacheTime, request_body
 from detent.adapters.providers.bedrock.payloads import ConversePayloads
+from detent.adapters.providers.bedrock.profiles import AwsProfile
 from detent.adapters.providers.bedrock.signing import Credentials, Scope, signed_headers
 from detent.adapters.providers.http.adapter import (
     Endpoint,
@@ -62,13 +63,14 @@ class AccessKey:
 class BedrockChatGenerator(HttpChatGenerator):
     """Answers conversations through Amazon Bedrock, blocking or as a coroutine.
 
-    Requests are signed with an access key, or carry an API key of Bedrock. Profiles and roles of
-    the AWS command line are not read.
+    Requests are signed with an access key, or carry an API key of Bedrock.
 
     Args:
         model: the id or ARN of a model or an inference profile.
-        region: by default the environment's AWS_REGION or AWS_DEFAULT_REGION.
-        access_key: signs the requests. By default the environment's, looked up at each call.
+        region: by default the environment's AWS_REGION or AWS_DEFAULT_REGION, then the profile's.
+        access_key: signs the requests: an `AccessKey`, or an `AwsProfile` for the profiles, roles
+            and single sign-on of the AWS command line. By default the environment's key, looked up
+            at each call.
         api_key: an API key of Bedrock, sent in place of a signature. By default the environment's
             AWS_BEARER_TOKEN_BEDROCK if it is set and no `access_key` is given.
         api_base_url: where ``/model`` is. By default the environment's
@@ -82,6 +84,7 @@ class BedrockChatGenerator(HttpChatGenerator):
 
     Raises:
         ValueError: no region is given, or `api_base_url` is no HTTP URL.
+        SecretError: there is no such profile.
     """
 
     def __init__(
@@ -89,13 +92,15 @@ class BedrockChatGenerator(HttpChatGenerator):
         model: str,
         *,
         region: str | None = None,
-        access_key: AccessKey | None = None,
+        access_key: AccessKey | AwsProfile | None = None,
         api_key: str | Secret | None = None,
         api_base_url: str | None = None,
         prompt_cache: CacheTime | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
         self._region = region or next(filter(None, map(os.environ.get, REGION_VARS)), None)
+        if not self._region and isinstance(access_key, AwsProfile):
+            self._region = access_key.region
         if not self._region:
             raise ValueError("Bedrock needs a region: set AWS_REGION, or pass region='us-east-1'")
         endpoint = Endpoint(
@@ -116,6 +121,12 @@ class BedrockChatGenerator(HttpChatGenerator):
 
     def _url(self, *, stream: bool) -> str:
         return below(self._base_url, self.api.path + ("-stream" if stream else ""))
+
+    async def _get_ready(self) -> None:
+        if isinstance(self._access_key, AwsProfile) and self._key is None:
+            import asyncio  # most of the time of importing a provider, and blocking calls need none
+
+            await asyncio.to_thread(self._access_key.revealed)  # it may ask a server for new ones
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         headers, secrets = super()._signed_headers(url, body)

@@ -13,6 +13,7 @@ from detent.adapters.providers.http.adapter import (
     HttpOptions,
     Secret,
 )
+from detent.adapters.providers.http.listing import ModelList
 
 COHERE = HttpApi(
     Endpoint("https://api.cohere.com/v2", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
@@ -20,6 +21,7 @@ COHERE = HttpApi(
     request_body,
     lambda _: ChatFold(),
     schema_mode="without_tools",
+    listing=ModelList(query="page_size=1000", version="v1"),
 )
 
 

@@ -111,7 +111,10 @@ class ChatFold:
             deltas = [self._call(wire, index) for wire in _listed(calls)]
             pieces += [StreamingChunk(tool_calls=(delta,)) for delta in deltas]
         if citations := message.get("citations"):
-            self._citations += _listed(citations)
+            told = _listed(citations)
+            self._citations += told
+            named = tuple(one for raw in told for one in _cited(raw))
+            pieces.append(StreamingChunk(citations=named))
         if plan := message.get("tool_plan"):
             self._plan.append(plan)
         return pieces

@@ -22,6 +22,7 @@ from detent.adapters.providers.http.adapter import (
 )
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.counting import counted_members
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.meaning.server_tools import for_gemini
 
 AI_STUDIO = Endpoint(
@@ -75,7 +76,8 @@ class GeminiChatGenerator(HttpChatGenerator):
         count = TokenCount(
             f"/{path}:countTokens", ON_VERTEX if project else _wrapped(path), "totalTokens"
         )
-        api = evolve(api, count=count, server_tool=for_gemini)
+        listing = None if project else ModelList(query="pageSize=1000", before_name="models/")
+        api = evolve(api, count=count, server_tool=for_gemini, listing=listing)
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)
 
     def _url(self, *, stream: bool) -> str:

@@ -6,11 +6,11 @@ is a `Fold` over the JSON values of the answer. What goes wrong is a value, too:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVarTuple
 
 from attrs import evolve
-from returns.result import Failure, Result
+from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.failures import (
     failure_of_status,
@@ -19,6 +19,7 @@ from detent.adapters.providers.http.failures import (
     unfinished,
 )
 from detent.adapters.providers.http.payloads import CutAnswerError, PayloadDecoder
+from detent.core.chat.messages import Citation
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk
 
 MAX_ERROR_BYTES = 1024 * 1024
@@ -32,6 +33,7 @@ BEGINNING_BYTES = 16 * 1024
 SUCCESS = range(200, 300)
 NO_END = frozenset({"cut_stream", "bad_response"})
 
+Data = TypeVarTuple("Data")
 Json: TypeAlias = Mapping[str, Any]
 Ending: TypeAlias = tuple[Sequence[StreamingChunk], ChatReply]
 """The last pieces of an answer, and the whole reply."""
@@ -100,6 +102,7 @@ class Answer:
         self._error_body = bytearray()
         self._size = 0
         self._beginning = b""
+        self._cited: set[Citation] = set()
         self._failure: ModelFailure | None = None
         self._broken: ModelFailure | None = None
 
@@ -122,22 +125,22 @@ class Answer:
         self._status = status
         self._headers = headers
 
-    def feed(self, data: bytes) -> Iterator[StreamingChunk]:
-        """Take in the next bytes; give the pieces that they complete, all of which must be taken.
+    def feed(self, data: bytes) -> Sequence[StreamingChunk]:
+        """Take in the next bytes; give the pieces that they complete.
 
         The pieces end early where the provider sends an error, or what is no answer.
         """
         if self._status not in SUCCESS:
             self._error_body += data[: MAX_ERROR_BYTES - len(self._error_body)]
-            return iter(())
+            return ()
         if len(self._beginning) < BEGINNING_BYTES:
             self._beginning += data[: BEGINNING_BYTES - len(self._beginning)]
         self._size += len(data)
         if self._size > MAX_ANSWER_BYTES:
             text = f"the answer is larger than {MAX_ANSWER_BYTES} bytes"
             self._failure = ModelFailure("bad_response", text)
-            return iter(())
-        return self._pieces(lambda: self._payloads.feed(data))
+            return ()
+        return self._pieces(self._payloads.feed, data)
 
     def break_off(self, failure: ModelFailure) -> None:
         """No more bytes come, because of `failure`; it does no harm after the end of the answer."""
@@ -150,19 +153,37 @@ class Answer:
             return Failure(self._signed(failure_of_status(self._status, self._headers, body)))
         if self._failure is not None:
             return Failure(self._signed(self._failure))
-        pieces = [*self._pieces(self._payloads.close)]
-        return self._reply().alt(self._cause).map(lambda reply: _ending(pieces, reply))
+        pieces = self._pieces(self._payloads.close)
+        result = self._reply()
+        if isinstance(result, Failure):
+            return result.alt(self._cause)
+        return Success(self._ending(pieces, result.unwrap()))
 
-    def _pieces(self, values: Callable[[], Iterable[Json]]) -> Iterator[StreamingChunk]:
+    def _pieces(
+        self, values: Callable[[*Data], Iterable[Json]], *data: *Data
+    ) -> Sequence[StreamingChunk]:
+        """What can be shown of the next values: those before a bad one, too."""
+        shown: list[StreamingChunk] = []
+        add = self._fold.add
         try:
-            for value in values():
-                pieces = self._fold.add(value)
+            for value in values(*data):
+                pieces = add(value)
                 if isinstance(pieces, ModelFailure):
                     self._failure = pieces
-                    return
-                yield from pieces
+                    break
+                shown += pieces
         except MALFORMED as error:
             self._failure = self._malformed(error)
+        for piece in shown:
+            if piece.citations:
+                self._cited.update(piece.citations)
+        return shown
+
+    def _ending(self, pieces: Sequence[StreamingChunk], reply: ChatReply) -> Ending:
+        """Sources that no piece has told yet, as many providers name them at the end, come last."""
+        untold = tuple(cited for cited in reply.message.citations if cited not in self._cited)
+        last = [StreamingChunk(citations=untold)] if untold else []
+        return [*pieces, *last, StreamingChunk(finish_reason=reply.finish_reason)], reply
 
     def _reply(self) -> Result[ChatReply, ModelFailure]:
         if self._failure is not None:
@@ -194,7 +215,3 @@ class Answer:
             status=failure.status or self._status,
             request_id=self._redact(failure.request_id or request_id(self._headers) or "") or None,
         )
-
-
-def _ending(pieces: Sequence[StreamingChunk], reply: ChatReply) -> Ending:
-    return [*pieces, StreamingChunk(finish_reason=reply.finish_reason)], reply

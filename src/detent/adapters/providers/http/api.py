@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from detent.adapters.providers.http.answers import Fold, Payloads
 from detent.adapters.providers.http.endpoints import Endpoint
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.http.payloads import PayloadDecoder
 from detent.adapters.providers.meaning.server_tools import ServerToolMember
 from detent.adapters.providers.meaning.thinking import ThinkingLevel
@@ -71,7 +72,8 @@ class HttpApi:
         under_way: where the answer is to be had that the server is still making, as the last of
             the messages says; None where it is to be asked for.
         count: how it counts tokens, if it does.
-        server_tool: writes a tool that runs at the provider, if it has portable ones.
+        server_tool: writes a tool that the provider knows, if it has portable ones.
+        listing: where it lists its models, if it does.
     """
 
     endpoint: Endpoint
@@ -83,3 +85,4 @@ class HttpApi:
     under_way: Callable[[Sequence[ChatMessage]], str | None] = nowhere
     count: TokenCount | None = None
     server_tool: ServerToolMember | None = None
+    listing: ModelList | None = None

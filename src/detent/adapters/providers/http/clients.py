@@ -94,10 +94,10 @@ class Clients:
         if self._user_client is not None:
             yield self._user_client
             return
-        import httpx
+        from detent.adapters.providers.http.cookies import BlockingClient
 
         idle = self._idle
-        line = idle.take() or Line(httpx.Client(limits=_limits(), verify=_certificates()))
+        line = idle.take() or Line(BlockingClient(limits=_limits(), verify=_certificates()))
         try:
             with when_stopped(line.cut), DEADLINES.at(until, line.cut):
                 yield line.client
@@ -111,10 +111,10 @@ class Clients:
         if self._user_async_client is not None:
             yield self._user_async_client
             return
-        import httpx
+        from detent.adapters.providers.http.cookies import AsyncClient
 
         idle = await self._idle_in_running_loop()
-        client = idle.take() or httpx.AsyncClient(limits=_limits(), verify=_certificates())
+        client = idle.take() or AsyncClient(limits=_limits(), verify=_certificates())
         try:
             yield client
         finally:

@@ -18,9 +18,12 @@ from detent.adapters.providers.http.caller import (
 from detent.adapters.providers.http.clients import Clients
 from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
+from detent.adapters.providers.http.listing import NamesFold, names_in
 from detent.adapters.providers.http.secrets import Secret, SecretError, redacted
 from detent.adapters.providers.meaning.estimates import counted
 from detent.adapters.providers.meaning.server_tools import (
+    COMPUTER,
+    ComputerUse,
     ServerTool,
     require_server_tools,
     server_tool_data,
@@ -55,7 +58,8 @@ class HttpOptions(TypedDict, total=False):
             or at most so many tokens; in the words of the provider, as near as it has them. What
             `generation_kwargs` says in the provider's own words wins. By default the model's own.
         server_tools: what the provider runs itself while the model answers: `WebSearch`,
-            `CodeExecution`, `FileSearch`. One that it has not is refused before anything is sent.
+            `CodeExecution`, `FileSearch`; and `ComputerUse`, which the agent's tool ``computer``
+            runs. One that the provider has not is refused before anything is sent.
         timeout: seconds for a whole call, or `Timeouts`.
         headers: further request headers; a `Secret` among them never prints.
         http_client: sends the blocking calls, for proxies, certificates and tests; it stays yours.
@@ -196,6 +200,7 @@ class HttpChatGenerator:
         asked = self._asked(messages, tools, generation_kwargs, streaming_callback)
         until = time.monotonic() + self._timeouts.total_s
         while True:
+            await self._ready()
             request, answer = self._prepared(asked)
             reply = await self._caller.call_async(request, answer, streaming_callback)
             if not self._is_awaited(request, reply, until):
@@ -227,9 +232,33 @@ class HttpChatGenerator:
     ) -> int:
         """As `count_tokens`."""
         asked = self._asked(messages, tools, generation_kwargs, None)
+        await self._ready()
         request, answer = self._counting(asked)
         reply = await self._caller.call_async(request, answer, None)
         return reply.usage.input_tokens
+
+    def list_models(self) -> list[str]:
+        """The names of the models that the server has, in its order. Blocks.
+
+        Raises:
+            ChatGeneratorError: there is no list, or the provider's API has none.
+        """
+        listing = self.api.listing
+        if listing is None:
+            raise cannot_send(host_of(self._base_url), "request for a list of models")
+        url = below(listing.base_of(self._base_url), listing.path, listing.query)
+        request, answer = self._sending(url, b"", NamesFold(listing), method="GET")
+        return names_in(self._caller.call(request, answer, None))
+
+    async def _ready(self) -> None:
+        """Let what a request needs be got without holding the event loop."""
+        try:
+            await self._get_ready()
+        except SecretError as error:
+            raise self._no_key(self._base_url, error) from error
+
+    async def _get_ready(self) -> None:
+        """Get what may take a while. Raises SecretError: there is none."""
 
     def _counting(self, asked: ChatRequest) -> tuple[Request, Answer]:
         count = self.api.count
@@ -249,8 +278,19 @@ class HttpChatGenerator:
         if self._server_tools:
             own: Any = options.get("tools") or ()
             options["tools"] = [*self._server_tool_members(), *own]
+            tools = self._functions(tools)
         stream, thinking = callback is not None, self._thinking
         return ChatRequest(self.model, messages, tools, options, stream=stream, thinking=thinking)
+
+    def _functions(self, tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
+        """The tools that the model is told of as functions: it knows a computer by itself."""
+        if not any(isinstance(tool, ComputerUse) for tool in self._server_tools):
+            return tools
+        functions = [tool for tool in tools if tool.name != COMPUTER]
+        if len(functions) == len(tools):
+            what = f"ComputerUse without a tool named {COMPUTER!r}, which does what the model asks"
+            raise cannot_send(host_of(self._base_url), what)
+        return functions
 
     def _server_tool_members(self) -> Iterator[dict[str, Any]]:
         write = self.api.server_tool
@@ -287,8 +327,7 @@ class HttpChatGenerator:
         try:
             headers, secrets = self._signed_headers(url, body)
         except SecretError as error:
-            text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
-            raise ChatGeneratorError(ModelFailure("authentication", text)) from error
+            raise self._no_key(url, error) from error
         answer = Answer(
             fold,
             host_of(url),
@@ -296,6 +335,11 @@ class HttpChatGenerator:
             payloads=payloads,
         )
         return Request(url, headers, body, method), answer
+
+    @staticmethod
+    def _no_key(url: str, error: SecretError) -> ChatGeneratorError:
+        text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
+        return ChatGeneratorError(ModelFailure("authentication", text))
 
     def _signed_headers(self, url: str, body: bytes) -> tuple[dict[str, str], list[str]]:
         """The headers of a request, and the secrets in them.

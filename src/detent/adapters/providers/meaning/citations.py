@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from detent.adapters.providers.meaning.parts import Part, Said
 from detent.core.chat.messages import Citation
+from detent.core.chat.replies import StreamingChunk
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -37,6 +38,13 @@ def with_citations(parts: Iterable[Part]) -> Iterator[Part]:
         yield part
         if isinstance(part, Said):
             yield from map(citation, part.extra.get("citations") or ())
+
+
+def cited(told: object) -> tuple[StreamingChunk, ...]:
+    """The piece that tells of one source; none where nothing is told."""
+    if not isinstance(told, Mapping) or not told:
+        return ()
+    return (StreamingChunk(citations=(citation(told),)),)
 
 
 def _first(members: Json, *names: str) -> str | None:

@@ -1,10 +1,11 @@
-"""Tools that run at the provider: one way to ask for them, in the words of those who have them."""
+"""Tools that providers know: one way to ask for them, in the words of those who have them."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from attrs import asdict, field, frozen
 
@@ -51,14 +52,39 @@ class FileSearch:
     stores: tuple[str, ...] = field(converter=_strings)
 
 
-ServerTool: TypeAlias = WebSearch | CodeExecution | FileSearch
-"""A tool that runs at the provider."""
+Environment: TypeAlias = Literal["browser", "linux", "mac", "windows"]
+
+
+@frozen(kw_only=True)
+class ComputerUse:
+    """The model operates a computer of yours: it sees its screen, and says what to do.
+
+    Nothing runs at the provider. The agent needs a tool named ``computer``, which does what the
+    model asks for, in the words of the provider, and gives back a picture of the screen.
+
+    Attributes:
+        width: of the screen, in pixels.
+        height: of the screen, in pixels.
+        environment: what is on the screen.
+    """
+
+    kind: ClassVar = "computer_use"
+    width: int
+    height: int
+    environment: Environment = "browser"
+
+
+ServerTool: TypeAlias = WebSearch | CodeExecution | FileSearch | ComputerUse
+"""A tool that providers know: all but `ComputerUse` run there."""
+
+COMPUTER = "computer"
+"""The agent's tool that operates the computer, as both APIs call it."""
 
 ServerToolMember: TypeAlias = Callable[[ServerTool], dict[str, Any]]
 """Writes one as an entry of `tools` in a request."""
 
 KINDS: Mapping[str, type[ServerTool]] = {
-    kind.kind: kind for kind in (WebSearch, CodeExecution, FileSearch)
+    kind.kind: kind for kind in (WebSearch, CodeExecution, FileSearch, ComputerUse)
 }
 
 
@@ -88,7 +114,24 @@ def server_tool_data(tool: ServerTool) -> dict[str, Any]:
     return {"kind": tool.kind} | {name: said for name, said in asdict(tool).items() if said}
 
 
-def for_claude(tool: ServerTool) -> dict[str, Any]:
+BEFORE_ZOOM = re.compile(r"claude-(3-7|haiku-4-5|sonnet-4-5|(opus|sonnet)-4(-0|-1|-2025|$))")
+"""The models that know the first form of a computer."""
+
+
+def computer_version(model: str) -> tuple[str, str]:
+    """The type of the computer that a model of Anthropic knows, and the beta that allows it.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool
+
+    >>> computer_version("claude-sonnet-4-5"), computer_version("claude-opus-4-6")[0]
+    (('computer_20250124', 'computer-use-2025-01-24'), 'computer_20251124')
+    """
+    is_first = BEFORE_ZOOM.match(model) is not None
+    date = "2025-01-24" if is_first else "2025-11-24"
+    return f"computer_{date.replace('-', '')}", f"computer-use-{date}"
+
+
+def for_claude(tool: ServerTool, *, model: str = "") -> dict[str, Any]:
     """For Anthropic's Messages API.
 
     Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
@@ -101,16 +144,19 @@ def for_claude(tool: ServerTool) -> dict[str, Any]:
             return {"type": "code_execution_20250825", "name": "code_execution"}
         case FileSearch():
             raise cannot_send("the Messages API", "FileSearch")
+        case ComputerUse(width=width, height=height):
+            size = {"display_width_px": width, "display_height_px": height}
+            return {"type": computer_version(model)[0], "name": COMPUTER, **size}
 
 
 def for_claude_on_vertex(tool: ServerTool) -> dict[str, Any]:
     """For Claude on Vertex AI, which searches the web, and no more."""
-    if isinstance(tool, CodeExecution):
-        raise cannot_send("Claude on Vertex AI", "CodeExecution")
+    if isinstance(tool, CodeExecution | ComputerUse):
+        raise cannot_send("Claude on Vertex AI", type(tool).__name__)
     return for_claude(tool)
 
 
-def for_responses(tool: ServerTool) -> dict[str, Any]:
+def for_responses(tool: ServerTool, *, model: str = "") -> dict[str, Any]:
     """For OpenAI's Responses API.
 
     Source: https://platform.openai.com/docs/guides/tools
@@ -126,6 +172,11 @@ def for_responses(tool: ServerTool) -> dict[str, Any]:
             return {"type": "code_interpreter", "container": {"type": "auto"}}
         case FileSearch(stores):
             return {"type": "file_search", "vector_store_ids": stores}
+        case ComputerUse() if not model.startswith("computer-use-preview"):
+            return {"type": COMPUTER}  # it takes the size from the first picture
+        case ComputerUse(width=width, height=height, environment=environment):
+            size = {"display_width": width, "display_height": height}
+            return {"type": "computer_use_preview", "environment": environment, **size}
 
 
 def for_gemini(tool: ServerTool) -> dict[str, Any]:
@@ -142,6 +193,9 @@ def for_gemini(tool: ServerTool) -> dict[str, Any]:
             return {"codeExecution": {}}
         case FileSearch(stores):
             return {"fileSearch": {"fileSearchStoreNames": stores}}
+        case ComputerUse():
+            what = "ComputerUse: its actions are functions of Google's own names"
+            raise cannot_send("generateContent", what)
 
 
 def _given(members: Mapping[str, object]) -> dict[str, Any]:

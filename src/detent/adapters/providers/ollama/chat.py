@@ -12,6 +12,7 @@ from detent.adapters.providers.http.adapter import (
     HttpOptions,
     Secret,
 )
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.ollama.decode import ChatFold
 from detent.adapters.providers.ollama.encode import request_body
 
@@ -48,6 +49,11 @@ class OllamaChatGenerator(HttpChatGenerator):
         base_url = host if "://" in host else f"http://{host}"
         endpoint = Endpoint(base_url, ("OLLAMA_API_KEY",), needs_key=False)
         api = HttpApi(
-            endpoint, "/api/chat", request_body, lambda _: ChatFold(), schema_mode="without_tools"
+            endpoint,
+            "/api/chat",
+            request_body,
+            lambda _: ChatFold(),
+            schema_mode="without_tools",
+            listing=ModelList("/api/tags"),
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -14,6 +14,7 @@ from detent.adapters.providers.http.adapter import (
     Secret,
 )
 from detent.adapters.providers.http.endpoints import is_at
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai.encode import request_body
 from detent.adapters.providers.openai.profiles import COMPATIBLE, OPENAI, Profile
@@ -65,5 +66,11 @@ def _fold(request: ChatRequest) -> ChatFold:
 def api_of(profile: Profile) -> HttpApi:
     """Chat Completions as a server of this profile speaks them."""
     encode = partial(request_body, profile=profile)
-    mode = profile.schema_mode
-    return HttpApi(profile.endpoint, "/chat/completions", encode, _fold, schema_mode=mode)
+    return HttpApi(
+        profile.endpoint,
+        "/chat/completions",
+        encode,
+        _fold,
+        schema_mode=profile.schema_mode,
+        listing=ModelList() if profile.lists_models else None,
+    )

@@ -169,7 +169,9 @@ class ChatFold:
 
     def _further(self, delta: Json) -> Iterator[StreamingChunk]:
         """What few answers have: sources, images, and sound, whose text is what was said."""
-        self._annotations += delta.get("annotations") or ()
+        if annotations := delta.get("annotations"):
+            self._annotations += annotations
+            yield StreamingChunk(citations=tuple(map(citation, annotations)))
         self._images += [one["image_url"]["url"] for one in delta.get("images") or ()]
         self._extra_content.update(delta.get("extra_content") or {})  # Gemini's signature of it
         if audio := delta.get("audio"):

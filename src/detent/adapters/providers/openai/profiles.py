@@ -40,6 +40,7 @@ class Profile:
         rewrites: what has to be done to the messages.
         schema_mode: when it holds answers to the JSON Schema of a `response_format`.
         thinking: how it is told how much a model shall think.
+        lists_models: whether it lists its models below its address.
     """
 
     endpoint: Endpoint
@@ -48,6 +49,7 @@ class Profile:
     rewrites: tuple[Rewrite, ...] = ()
     schema_mode: SchemaMode = "never"
     thinking: ThinkingMembers = as_effort
+    lists_models: bool = field(default=True, kw_only=True)
 
     def rewritten(self, messages: Iterable[Message]) -> Iterable[Message]:
         """The messages as this server wants them."""
@@ -194,6 +196,7 @@ PERPLEXITY = Profile(
     renamed={"max_completion_tokens": "max_tokens"},
     replays=frozenset(),
     schema_mode="without_tools",
+    lists_models=False,
 )
 CEREBRAS = Profile(
     Endpoint("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
@@ -230,6 +233,7 @@ GITHUB = Profile(
     replays=frozenset(),
     rewrites=(refusing("file"),),
     schema_mode="always",
+    lists_models=False,
 )
 LITELLM = Profile(
     Endpoint(
@@ -256,6 +260,7 @@ def snowflake(account: str) -> Profile:
         replays=frozenset({"reasoning_details"}),
         rewrites=(refusing("file"),),
         schema_mode="without_tools",
+        lists_models=False,
     )
 
 
@@ -284,4 +289,5 @@ def azure(endpoint: str, deployment: str, api_version: str = "", *, token: bool 
         renamed={} if "" < api_version < LONGER_NAMES else OPENAI.renamed,
         replays=frozenset(),
         schema_mode="always",
+        lists_models=False,  # but those that could be deployed
     )

@@ -15,7 +15,9 @@ from detent.adapters.providers.http.adapter import (
 from detent.adapters.providers.http.api import TokenCount
 from detent.adapters.providers.http.calls import custom_tools
 from detent.adapters.providers.http.counting import counted_members
+from detent.adapters.providers.http.listing import ModelList
 from detent.adapters.providers.meaning.server_tools import for_responses
+from detent.adapters.providers.openai_responses.computer import has_computer
 from detent.adapters.providers.openai_responses.decode import ResponseFold
 from detent.adapters.providers.openai_responses.encode import request_body, under_way
 
@@ -65,10 +67,13 @@ class OpenAIResponsesChatGenerator(HttpChatGenerator):
             ENDPOINT,
             "/responses",
             encode,
-            lambda request: ResponseFold(custom_tools(request.options)),
+            lambda request: ResponseFold(
+                custom_tools(request.options), computer=has_computer(request.options)
+            ),
             schema_mode="always",
             under_way=under_way,
             count=TokenCount("/responses/input_tokens", COUNTED, "input_tokens"),
-            server_tool=for_responses,
+            server_tool=partial(for_responses, model=model),
+            listing=ModelList(),
         )
         super().__init__(model, api, api_base_url=api_base_url, api_key=api_key, **options)

@@ -5,6 +5,7 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -12,12 +13,19 @@ from returns.result import Failure, Result, Success
 
 from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, unfinished
-from detent.adapters.providers.meaning.citations import citation
+from detent.adapters.providers.meaning.citations import citation, cited
 from detent.adapters.providers.meaning.logprobs import logprobs
 from detent.adapters.providers.meaning.neutral import decided_reason
 from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistant_message, without
-from detent.adapters.providers.meaning.server_tools import begun, uses
+from detent.adapters.providers.meaning.server_tools import COMPUTER, begun, uses
 from detent.adapters.providers.meaning.wire import first_count, read_arguments
+from detent.adapters.providers.openai_responses.computer import (
+    ARGUMENTS as OF_COMPUTER,
+)
+from detent.adapters.providers.openai_responses.computer import (
+    COMPUTER_CALL,
+    arguments_of_item,
+)
 from detent.adapters.providers.openai_responses.encode import CUSTOM_CALL, PROVIDER
 from detent.core.chat.messages import ImageContent, ReasoningContent, ToolCall
 from detent.core.chat.replies import (
@@ -55,11 +63,13 @@ class ResponseFold:
     """Folds the events of one answer. A whole answer is like the last event of a stream.
 
     `custom` are the names of our tools that take free text: xAI's own search calls such tools, too,
-    and runs them. None says that all are ours.
+    and runs them. None says that all are ours. `computer` says that the application has one, which
+    its tool of that name operates.
     """
 
-    def __init__(self, custom: Container[str] | None = None) -> None:
+    def __init__(self, custom: Container[str] | None = None, *, computer: bool = False) -> None:
         self._custom = custom
+        self._computer = computer
         self._response: Json = {}  # as the last event that held all of it said
         self._items: dict[int, Json] = {}
         self._places: dict[int, int] = {}  # the number of each call among the calls
@@ -78,6 +88,8 @@ class ResponseFold:
                 return self._open(self._index(value, len(self._items)), item)
             case {"type": "response.output_item.done", "item": Mapping() as item}:
                 return self._close(self._index(value), item)
+            case {"type": "response.output_text.annotation.added"}:
+                return cited(value.get("annotation"))
             case {"response": Mapping() as response}:
                 return self._tell(response)
             case {"output": _} | {"object": "response"}:
@@ -173,7 +185,7 @@ class ResponseFold:
         if not self._is_call(item) or index in self._places:
             return ()
         place = self._places[index] = len(self._places)
-        delta = ToolCallDelta(place, item.get("name"), "", _call_id(item))
+        delta = ToolCallDelta(place, _called(item), "", _call_id(item))
         return (StreamingChunk(tool_calls=(delta,)),)
 
     def _close(self, index: int, item: Json) -> Sequence[StreamingChunk]:
@@ -203,6 +215,8 @@ class ResponseFold:
         """Whether it calls a tool of ours."""
         kind = item.get("type")
         is_ours = self._custom is None or str(item.get("name")) in self._custom
+        if kind == COMPUTER_CALL:
+            return self._computer
         return kind == "function_call" or (kind == CUSTOM_CALL and is_ours)
 
     def _runs_at_server(self, item: Json) -> bool:
@@ -252,10 +266,10 @@ def _call(item: Json, *, cut: bool) -> ToolCall:
     else:
         read = read_arguments(written, cut=cut)
     return ToolCall(
-        str(item.get("name") or ""),
+        str(_called(item) or ""),
         read or {},
         _call_id(item),
-        {PROVIDER: without(item, "arguments", "call_id", "input", "name")},
+        {PROVIDER: without(item, "arguments", "call_id", "input", "name", *OF_COMPUTER)},
         written if read is None else None,
     )
 
@@ -270,7 +284,14 @@ def _call_id(call: Json) -> str | None:
     return call.get("call_id") or call.get("id")
 
 
+def _called(call: Json) -> str | None:
+    """The name of our tool that is called."""
+    return COMPUTER if call.get("type") == COMPUTER_CALL else call.get("name")
+
+
 def _written(call: Json) -> str:
+    if call.get("type") == COMPUTER_CALL:
+        return json.dumps(arguments_of_item(call))
     return str(call.get("arguments") or call.get("input") or "")
 
 

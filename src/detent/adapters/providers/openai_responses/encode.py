@@ -21,9 +21,21 @@ from detent.adapters.providers.http.calls import (
 )
 from detent.adapters.providers.meaning.media import made_by_model
 from detent.adapters.providers.meaning.neutral import named_tool, sent, wanted_schema
-from detent.adapters.providers.meaning.parts import Opaque, Part, Said, own_data, parts_of
+from detent.adapters.providers.meaning.parts import (
+    Opaque,
+    Part,
+    Said,
+    own_data,
+    parts_of,
+    without,
+)
 from detent.adapters.providers.meaning.thinking import openai_effort
 from detent.adapters.providers.meaning.wire import cannot_send, json_text
+from detent.adapters.providers.openai_responses.computer import (
+    COMPUTER_CALL,
+    item_of_arguments,
+    results,
+)
 from detent.core.chat.messages import (
     ChatMessage,
     ChatRole,
@@ -100,7 +112,8 @@ def wire_items(messages: Iterable[ChatMessage]) -> Iterator[Json]:
             case ChatRole.ASSISTANT:
                 yield from _assistant(message)
             case ChatRole.TOOL:
-                yield from map(_result, message.tool_call_results)
+                for result in message.tool_call_results:
+                    yield from _results(result)
 
 
 def _content(message: ChatMessage) -> object:
@@ -115,7 +128,7 @@ def _part(part: object) -> Json:
             return {"type": "input_text", "text": text}
         case ImageContent(data, mime_type, detail, meta):
             image = {"image_url": f"data:{mime_type};base64,{data}"} if data else {}
-            shown = {"detail": detail} if detail else {}
+            shown = {"detail": detail or "auto"}  # the API's schema demands it
             return {"type": "input_image", **image, **shown, **own_data(PROVIDER, meta)}
         case FileContent(data, mime_type, name, extra):
             name = name or f"file{mimetypes.guess_extension(mime_type) or ''}"
@@ -177,9 +190,19 @@ def _call(call: ToolCall) -> Json:
         "name": call.tool_name,
         **own,
     }
+    if wire["type"] == COMPUTER_CALL:
+        return without(wire, "name") | item_of_arguments(arguments_of(call))
     if wire["type"] == CUSTOM_CALL:
         return wire | {"input": free_text_of(call)}
     return wire | {"arguments": json_text(arguments_of(call), API)}
+
+
+def _results(result: ToolCallResult) -> Iterator[Json]:
+    own = own_data(PROVIDER, result.origin.extra)
+    if own.get("type") == COMPUTER_CALL:
+        yield from results(result, id_of(result.origin, API))
+    else:
+        yield _result(result)
 
 
 def _result(result: ToolCallResult) -> Json:

@@ -26,7 +26,7 @@ from detent.adapters.testing.simulation.trace import (
 )
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import SCOPES, Allow, Ask, Confirmed, Deny, Modified, Scope
-from detent.core.run.events import Event, GrantRevoked
+from detent.core.run.events import Event, GrantRevoked, ToolNeverRan
 from detent.core.run.refs import CallRef, Path
 from detent.core.run.run import AwaitingDecision, Delegated, Run, Slot
 from detent.core.run.spec import AgentSpec
@@ -55,11 +55,15 @@ def nothing_guarded_runs_unapproved(spec: AgentSpec[Any], trace: Trace) -> Itera
                 said.take(happening)
 
 
+_Word: TypeAlias = tuple[Ruled | None, AwaitingDecision | None, list[Said]]
+
+
 @define
 class _Call:
     """What is known of a call: what its policy said last, what is asked, and what was said of it.
 
-    `began` is when its last attempt did, `revoked` what had been taken back until then.
+    `began` is when its last attempt did, `revoked` what had been taken back until then. `former` is
+    what had been said before it was asked what a crash has left.
     """
 
     ruled: Ruled | None = None
@@ -69,6 +73,7 @@ class _Call:
     began: float | None = None
     revoked: frozenset[Place] = frozenset()
     attempt: int = 1
+    former: _Word | None = None
 
 
 class _Approvals:
@@ -108,7 +113,16 @@ class _Approvals:
         if isinstance(inner := innermost(event), GrantRevoked):
             self._revoked |= {(path_of(event), inner.ref)}
         self.ask(before)  # which may be as another process has left it
+        if isinstance(inner, ToolNeverRan):
+            self._take_back((path_of(event), inner.ref))
         self.ask(after)
+
+    def _take_back(self, place: Place) -> None:
+        """A question that a crash has left is none: an attempt that never ran has ended nothing."""
+        known = self.call(place)
+        if known.is_open and known.former is not None:
+            known.ruled, known.question, known.words = known.former
+            known.former, known.is_open = None, False
 
     def begin(self, entries: Sequence[Entry]) -> None:
         """When attempts began, as it was stored first."""
@@ -129,6 +143,8 @@ class _Approvals:
                 continue
             was = None if known.question is None else known.question.digest
             if not known.is_open or status.digest != was:
+                if status.after and not known.is_open:
+                    known.former = known.ruled, known.question, known.words
                 known.question, known.words = status, []
                 if status.after:
                     known.ruled = None  # no policy has said anything of what is to come

@@ -23,6 +23,13 @@ Kind: TypeAlias = Literal[
     "damage",  # what is stored is changed: by the disk, or by somebody
     "revoke",  # somebody takes back what was confirmed for further calls
     "fork",  # the run goes on as a fork of itself, or of how it once stood
+    # In company, see `moves_in_company`:
+    "join",  # another process wants to drive the run, and mostly may not while one does
+    "freeze",  # a process stands still, or goes on again
+    "pass",  # time passes, which may be longer than a claim holds
+    "speak",  # somebody decides about a call, in a process that does not drive the run
+    "hear",  # a process is told that others have written
+    "hiccup",  # the store is away for a moment, before the next append or behind it
 ]
 
 WEIGHTS: dict[Kind, int] = {
@@ -40,6 +47,27 @@ WEIGHTS: dict[Kind, int] = {
     "damage": 0,  # at most once, see below
     "revoke": 0,
     "fork": 0,
+    "join": 0,
+    "freeze": 0,
+    "pass": 0,
+    "speak": 0,
+    "hear": 0,
+    "hiccup": 0,
+}
+IN_COMPANY: dict[Kind, int] = {
+    "land": 30,
+    "work": 12,
+    "die": 3,
+    "die_writing": 4,
+    "refuse": 2,
+    "cancel": 1,
+    "revoke": 1,
+    "join": 9,
+    "freeze": 10,
+    "pass": 10,
+    "speak": 8,
+    "hear": 4,
+    "hiccup": 3,
 }
 DAMAGED = 0.5
 """How often, from 0 to 1, something damages the store."""
@@ -69,3 +97,10 @@ def moves_of(seed: int) -> tuple[Move, ...]:
         for _ in range(times):
             moves.insert(rare.randrange(len(moves)), Move(kind, rare.randrange(100)))
     return tuple(moves)
+
+
+def moves_in_company(seed: int) -> tuple[Move, ...]:
+    """The moves of a seed where several processes live."""
+    rng = dice(seed, "company")
+    kinds = rng.choices([*IN_COMPANY], [*IN_COMPANY.values()], k=rng.randint(3, LONGEST))
+    return tuple(Move(kind, rng.randrange(100)) for kind in kinds)

@@ -16,12 +16,19 @@ from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.memory import MemoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
 from detent.adapters.testing.simulation.damage import damage
-from detent.ports.journal import Checkpoint, Entry, Journal, JournalError
+from detent.ports.journal import (
+    Checkpoint,
+    Entry,
+    Journal,
+    JournalError,
+    JournalUnavailableError,
+)
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 
-Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused"]
+Fate: TypeAlias = Literal["before", "torn", "half", "after", "refused", "away", "unheard"]
 """What befalls an append: the process dies before it, in it, before the checkpoint that goes with
-it, or before it hears that all is safe; or the store refuses it."""
+it, or before it hears that all is safe; or the store refuses it, is away for a moment, or goes away
+before it has said that all is safe."""
 
 
 QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder of its own in it
@@ -112,14 +119,18 @@ class ShakyJournal:
         fate = self.fate()
         if fate == "refused":
             raise DiskFullError("the disk is full")
+        if fate == "away":
+            raise JournalUnavailableError("the store is away")
         if fate == "before" or (fate == "torn" and self.store.tear is None):
             raise Died
         torn = self.store.tear() if fate == "torn" and self.store.tear else nullcontext()
         with torn:
             self.journal.append(run_id, entries, None if fate in ("half", "torn") else checkpoint)
-        if fate is not None:
+        if fate not in (None, "unheard"):
             raise Died
         self.wrote(entries)
+        if fate == "unheard":
+            raise JournalUnavailableError("the store has gone away")
 
     def read(self, run_id: str, start: int = 0) -> Iterable[Entry]:
         """As the port says."""

@@ -9,10 +9,11 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve, field, frozen
 
+from detent.adapters.testing.simulation.company_invariants import INVARIANTS_IN_COMPANY
 from detent.adapters.testing.simulation.diagram import Edge, edges_of, phase_of
 from detent.adapters.testing.simulation.generated_agents import (
     require_tools,
@@ -22,7 +23,7 @@ from detent.adapters.testing.simulation.generated_agents import (
 )
 from detent.adapters.testing.simulation.invariants import INVARIANTS
 from detent.adapters.testing.simulation.model_actors import Players, Results
-from detent.adapters.testing.simulation.moves import Move, moves_of
+from detent.adapters.testing.simulation.moves import Move, moves_in_company, moves_of
 from detent.adapters.testing.simulation.nested_runs import Invariant, faults
 from detent.adapters.testing.simulation.shared_stores import (
     OpenStore,
@@ -31,7 +32,15 @@ from detent.adapters.testing.simulation.shared_stores import (
     sqlite_store,
 )
 from detent.adapters.testing.simulation.shrinking import fewest
-from detent.adapters.testing.simulation.trace import Folded, Opened, Rested, Trace, lines
+from detent.adapters.testing.simulation.trace import (
+    Folded,
+    Happening,
+    Opened,
+    Rested,
+    Trace,
+    lines,
+)
+from detent.adapters.testing.simulation.worlds.company import CompanyWorld
 from detent.adapters.testing.simulation.worlds.stage import Stage
 from detent.adapters.testing.simulation.worlds.world import World
 from detent.core.chat.messages import ChatMessage
@@ -98,9 +107,20 @@ class Report:
         )
 
 
+class Plays(Protocol):
+    """A world: what happens in it can be played."""
+
+    def play(self) -> list[Happening]:
+        """The trace of the whole run."""
+        ...
+
+
 @frozen
 class Simulation:
-    """What is simulated: for each seed an agent, what its tools give, and a store."""
+    """What is simulated: for each seed an agent, what its tools give, a store, and what befalls it.
+
+    `world` plays a stage and moves, and gives the trace.
+    """
 
     agent: Callable[[int], AgentSpec[Any]]
     results: Callable[[AgentSpec[Any], int], Mapping[str, Results]]
@@ -108,6 +128,8 @@ class Simulation:
     messages: Sequence[ChatMessage] = HELLO
     executor: ToolExecutor | None = None
     invariants: Sequence[Invariant] = INVARIANTS
+    moves: Callable[[int], tuple[Move, ...]] = moves_of
+    world: Callable[[Stage, Sequence[Move]], Plays] = World
 
     def trace(self, case: Case) -> Trace:
         """What happens in a case."""
@@ -129,7 +151,7 @@ class Simulation:
         ends: Counter[str] = Counter()
         edges: set[Edge] = set()
         for seed in seeds:
-            case = Case(seed, moves_of(seed))
+            case = Case(seed, self.moves(seed))
             spec, trace = self._played(case)
             if broken := self._judged(case, spec, trace):
                 raise InvariantBroken(self.smallest(broken))
@@ -166,7 +188,7 @@ class Simulation:
         with self.store(case.seed)() as store:
             is_attended = case.seed % 5 != 0
             stage = Stage(spec, players, store, self.messages, self.executor, is_attended)
-            return spec, World(stage, case.moves).play()
+            return spec, self.world(stage, case.moves).play()
 
     def _judged(self, case: Case, spec: AgentSpec[Any], trace: Trace) -> Broken | None:
         for name, sentence in faults(self.invariants, spec, trace):
@@ -232,6 +254,10 @@ def _store_of(seed: int) -> OpenStore:
 
 STRANGERS = Simulation(stranger, results_of, _store_of)
 """The simulation with agents that dice make up: what our own tests run."""
+COMPANY = evolve(
+    STRANGERS, invariants=INVARIANTS_IN_COMPANY, moves=moves_in_company, world=CompanyWorld
+)
+"""The same where several processes live, and people speak elsewhere."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -239,9 +265,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--seeds", type=int, default=10_000, help="how many worlds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument(
+        "--company", action="store_true", help="several processes live, and people speak elsewhere"
+    )
     chosen = parser.parse_args(arguments)
+    simulation = COMPANY if chosen.company else STRANGERS
     try:
-        report = STRANGERS.run(range(chosen.first, chosen.first + chosen.seeds))
+        report = simulation.run(range(chosen.first, chosen.first + chosen.seeds))
     except InvariantBroken as broken:
         print(broken)
         return 1

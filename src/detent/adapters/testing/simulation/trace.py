@@ -79,6 +79,16 @@ class Ruled:
 
 
 @frozen
+class Offered:
+    """A process has offered to the run what it knows of a call. `run` is the run behind that."""
+
+    process: int
+    effect: RunTool
+    came: Event
+    run: Run[Any]
+
+
+@frozen
 class Forked:
     """The run is left as it is, and a copy of how it once stood, `run`, goes on under a new id."""
 
@@ -124,6 +134,7 @@ Happening: TypeAlias = (
     | Performed
     | Said
     | Ruled
+    | Offered
     | Forked
     | Happened
     | Broke
@@ -208,7 +219,7 @@ def _line(happening: Happening) -> str:
             return f"the damage is found: {type(error).__name__}"  # it says where: nowhere lasting
         case Rested(run):
             return f"at rest: {progress_mark(run)} {run.outcome or ''}".rstrip()
-        case Wrote():
+        case Wrote() | Offered():
             return ""
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Event as Flag
 from typing import Any
 
 from attrs import define, frozen
 
+from detent.adapters.drivers.leases import Keeper, Lease
 from detent.adapters.drivers.session import Session
+from detent.adapters.journals.memory import MemoryClaims
 from detent.adapters.testing.simulation.model_actors import Players
 from detent.adapters.testing.simulation.shared_stores import SharedStore
 from detent.core.chat.messages import ChatMessage
 from detent.core.run.effects import Effect
 from detent.core.run.events import Event
 from detent.core.run.spec import AgentSpec
+from detent.ports.clock import Clock
 from detent.ports.tool_execution import ToolExecutor
 
 
@@ -49,3 +53,45 @@ class Process:
 
     number: int
     session: Session[Any]
+
+
+@frozen
+class OwnClock:
+    """A process's clock, which is a little ahead of others: no two write at one instant."""
+
+    clock: Clock
+    ahead_s: float
+
+    def now(self) -> float:
+        """What it shows."""
+        return self.clock.now() + self.ahead_s
+
+    def wait(self, until: float, dropped: Flag) -> None:
+        """As the port says."""
+        self.clock.wait(until - self.ahead_s, dropped)
+
+    async def wait_async(self, until: float) -> None:
+        """As the port says."""
+        await self.clock.wait_async(until - self.ahead_s)
+
+
+class SharedClaims(MemoryClaims):
+    """The claims of a store that other processes see."""
+
+    is_shared = True
+
+
+@define(eq=False)
+class Driver(Process):
+    """A process that drives the run, or has once done so and has not heard that it does not."""
+
+    keeper: Keeper
+    lease: Lease
+    clock: Clock
+    is_frozen: bool = False
+
+
+def driver_of(flight: Flight) -> Driver:
+    """The process that has it under way."""
+    assert isinstance(flight.process, Driver)  # noqa: S101 - this world has no others
+    return flight.process

@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import evolve, fields, frozen
 
+from detent.adapters.drivers.leases import Lease
 from detent.adapters.drivers.performer import EffectPerformer
 from detent.adapters.testing.simulation.model_actors import Players
 from detent.core.chat.messages import ChatMessage
@@ -41,9 +42,13 @@ class Outside:
         self._done: dict[str, object] = {}
 
     def perform(
-        self, effect: Effect, clock: Clock, price: Callable[[ChatReply], float] | None
+        self,
+        effect: Effect,
+        clock: Clock,
+        price: Callable[[ChatReply], float] | None,
+        lease: Lease | None = None,
     ) -> Event | Exception | None:
-        """What comes of an effect: a case for each kind."""
+        """What comes of an effect: a case for each kind. Before a tool, `lease` is made sure of."""
         payer = Payer(self, effect)
         uis = {}
         match effect:
@@ -57,7 +62,7 @@ class Outside:
                 pass
         try:
             performer = EffectPerformer(
-                payer, payer, uis, clock=clock, chance=lambda: 0.5, price=price
+                payer, payer, uis, clock=clock, chance=lambda: 0.5, price=price, lease=lease
             )
             return performer.perform(effect)
         except Exception as error:  # noqa: BLE001 - as the drivers do

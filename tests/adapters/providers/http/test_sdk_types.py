@@ -1,0 +1,86 @@
+"""Any conversation is a request as OpenAI's own SDK types it, after its published schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+from pydantic import TypeAdapter, ValidationError
+
+from detent.core.chat.messages import ChatMessage
+from detent.core.chat.replies import ChatReply
+from tests.adapters.providers.http.generators import READERS
+from tests.adapters.providers.http.recorded import decoded, needs_records, records
+from tests.adapters.providers.http.test_switching import (
+    SHORTENED,
+    conversations,
+    results_of,
+    written,
+)
+
+TYPES: Mapping[str, type[Any]] = {
+    "openai_chat": CompletionCreateParamsNonStreaming,
+    "openai_responses": ResponseCreateParamsNonStreaming,
+}
+
+
+@cache
+def adapter(name: str) -> TypeAdapter[Any]:
+    """Holds requests to the types of the SDK."""
+    return TypeAdapter(TYPES[name])
+
+
+def read(value: object) -> object:
+    """A value to its depths: pydantic looks into what is iterable only as it is read."""
+    if isinstance(value, Mapping):
+        return {name: read(inner) for name, inner in value.items()}
+    if isinstance(value, list | Iterator) or type(value).__name__ == "ValidatorIterator":
+        return [read(inner) for inner in value]  # type: ignore[attr-defined]  # it is one
+    return value
+
+
+def held(name: str, body: Mapping[str, Any]) -> None:
+    """Raise where a request is not of the types."""
+    read(adapter(name).validate_python(body))
+
+
+@pytest.mark.parametrize("name", TYPES)
+@settings(max_examples=60, deadline=None)
+@given(messages=conversations())
+def test_any_conversation_is_of_the_types_of_the_sdk(
+    name: str, messages: list[ChatMessage]
+) -> None:
+    """Texts, pictures, thoughts, calls and results."""
+    held(name, written(name, messages))
+
+
+@needs_records
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("source", READERS)
+def test_what_any_provider_has_answered_is_of_the_types_of_the_sdk(source: str, name: str) -> None:
+    """When the conversation goes on with OpenAI."""
+    for record in records(source):
+        reply = decoded(record, READERS[source])[1]
+        if not isinstance(reply, ChatReply) or record["id"] == SHORTENED:
+            continue
+        calls = [call for call in reply.message.tool_calls if call.id and not call.unreadable]
+        if len(calls) < len(reply.message.tool_calls):
+            continue
+        ask = ChatMessage.from_user("Go on")
+        if READERS[source] is not READERS[name]:  # what it said itself it gets back as it came
+            held(name, written(name, [ask, reply.message, *results_of(calls), ask]))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_types_refuse_what_is_none(name: str) -> None:
+    """They would else prove nothing."""
+    body = written(name, [ChatMessage.from_user("Hi")])
+    member = "input" if name == "openai_responses" else "messages"
+    for wrong in ([{"role": "user", "content": 7}], [{"role": "nobody", "content": "Hi"}]):
+        with pytest.raises(ValidationError):
+            held(name, {**body, member: wrong})
