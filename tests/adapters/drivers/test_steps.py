@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import wraps
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -15,7 +17,14 @@ import pytest
 from detent import Agent, ChatMessage, ScriptedChatGenerator, State, ToolCall, tool
 from detent.adapters.drivers.steps import Steps, Wait, answer, at_once, begun, in_event_loop
 from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
-from detent.journals import Entry, JournalError, JournalUnavailableError, MemoryJournal
+from detent.journals import (
+    Entry,
+    Journal,
+    JournalError,
+    JournalUnavailableError,
+    MemoryJournal,
+    SQLiteJournal,
+)
 from detent.ports.journal import Checkpoint
 from detent.ports.laws.breaking import PATIENCE_S
 from detent.testing import JumpingClock
@@ -96,7 +105,7 @@ class FlakySubmittingJournal(FlakyJournal):
         return future
 
 
-def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
+def agent_with(journal: Journal, calls: list[int]) -> Agent[State, None]:
     @tool
     async def pay(amount: int) -> str:
         """Pay."""
@@ -105,8 +114,12 @@ def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
         return "paid"
 
     call = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 5})])
-    chat = ScriptedChatGenerator(call, "Done.")
+    chat = ScriptedChatGenerator(call, "Done.", call, "Done.")
     return Agent(chat_generator=chat, tools=[pay], journal=journal, clock=JumpingClock())
+
+
+FROZEN_S = 2.0
+"""An event loop that waited for the lock would be late by much more: as long as it is held."""
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -393,3 +406,29 @@ def test_what_is_begun_may_have_ended_or_is_closed() -> None:
     next(waiting)
     waiting.close()
     assert seen == ["closed"]
+
+
+def test_an_event_loop_goes_on_while_others_hold_a_file(tmp_path: Path) -> None:
+    """Whoever has SQLite's lock in another process holds up the run alone."""
+    asyncio.run(assert_the_loop_goes_on(tmp_path / "runs.db"))
+
+
+async def assert_the_loop_goes_on(path: Path) -> None:
+    calls = list[int]()
+    journal = SQLiteJournal(path)
+    agent = agent_with(journal, calls)
+    await agent.run_async("Pay Ann.", run_id="first")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        run = asyncio.create_task(agent.run_async("Pay Ann.", run_id="second"))
+        longest, last = 0.0, monotonic()
+        for _ in range(400):
+            await asyncio.sleep(0.001)
+            longest, last = max(longest, monotonic() - last), monotonic()
+        is_held = not run.done()
+        other.execute("COMMIT")
+
+    assert (await run).text == "Done."
+    assert is_held
+    assert calls == [5, 5]
+    assert longest < FROZEN_S
