@@ -40,6 +40,8 @@ from tests.adapters.web.browsers import CHROMIUM, FLAGS, Site
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 COMMANDS = ("list", "show order-4711", "pending")
+PAGES = {"inbox": ("/", 620), "run": ("/run/order-4711", 1240), "overview": ("/overview", 620)}
+"""Where each is, and how many of its pixels are shown from the top."""
 COLUMNS = 100
 ORDERS = {
     "order-4711": ("The lamp came broken, and I want my 340 euros back.", 340.0),
@@ -82,8 +84,12 @@ def make_clerk() -> Agent[Any, Any]:
     for order, (text, euros) in ORDERS.items():
         asked = ToolCall("research", {"task": f"What is known of order {order}?"}, f"q{order}")
         call = ToolCall("refund", {"order": order, "euros": euros}, f"r{order}")
-        for length, line in enumerate((asked, call, f"Your {euros:.0f} euros are on their way.")):
-            script.append(When(partial(is_at, text, 2 * length + 1), line))
+        lines: tuple[ToolCall | str, ...] = (
+            asked,
+            call,
+            f"Your {euros:.0f} euros are on their way.",
+        )
+        script += [When(partial(is_at, text, 2 * n + 1), line) for n, line in enumerate(lines)]
     research = AgentTool(researcher, name="research", description="Look into an order.")
     return Agent(
         name="clerk",
@@ -118,8 +124,10 @@ def browse(site: Site) -> None:
     """Take the pictures of the pages."""
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        wide = browser.new_page(viewport={"width": 1080, "height": 720}, color_scheme="light")
-        for name, path in {"inbox": "/", "run": "/run/order-4711", "overview": "/overview"}.items():
+        for name, (path, height) in PAGES.items():
+            wide = browser.new_page(
+                viewport={"width": 1000, "height": height}, color_scheme="light"
+            )
             wide.goto(site.url + path)
             photograph(wide, name)
         narrow = browser.new_page(

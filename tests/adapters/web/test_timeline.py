@@ -62,6 +62,28 @@ def test_an_agent_inside_has_lanes_of_its_own() -> None:
     ]
 
 
+def test_the_model_waits_for_an_agent_inside() -> None:
+    """Its second answer takes from when the agent has ended, which the marks of the entries say."""
+    inner = {"$type": "ModelReplied", **replied(1), "mark": "1 Done 2"}
+    run = entries(
+        (0.0, "Started", {}),
+        (1.0, "ModelReplied", {**replied(1, "helper"), "mark": "1 Acting 1 Ready"}),
+        (1.0, "ToolStarted", {"ref": [1, 0]}),
+        (
+            5.0,
+            "HappenedInside",
+            {"ref": [1, 0], "tool_name": "helper", "event": inner, "mark": "2 Thinking 3"},
+        ),
+        (6.0, "ModelReplied", {**replied(2), "mark": "2 Done 4"}),
+    )
+    assert [(bar.lane, bar.begin, bar.end) for bar in bars_of(run)] == [
+        ("model", 0.0, 1.0),
+        ("helper", 1.0, 5.0),
+        ("helper / model", 1.0, 5.0),
+        ("model", 5.0, 6.0),
+    ]
+
+
 def test_a_picture_is_to_scale_and_says_what_goes_on() -> None:
     """What has not ended lasts until now."""
     picture = picture_of(RUN, now=30.0)

@@ -325,7 +325,7 @@ def _mark(story: Story, at: float, mark: str) -> None:
             if inner and call.inside is not None:
                 _mark(call.inside, at, inner[:-1])
         return
-    for call in story.calls:  # the turn is over: each has its answer
+    for call in story.turns[-1].calls if story.turns else ():  # the turn is over: all have answers
         call.status = call.status if call.status in SETTLED else "done"
         _end(call, at)
     if phase != "Done":
@@ -369,8 +369,8 @@ def _call_of(turn: Turn, place: int, data: Json) -> Call:
 def _call(story: Story, ref: object) -> Call | None:
     match ref:
         case [int(number), int(place)]:
-            calls = [one for one in story.turns if one.number == number]
-            found = calls[-1].calls if calls else []
+            turn = next((one for one in reversed(story.turns) if one.number == number), None)
+            found = turn.calls if turn else []
             return found[place] if 0 <= place < len(found) else None
         case _:
             return None

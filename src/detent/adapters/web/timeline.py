@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from attrs import evolve, frozen
 
+from detent.adapters.stories.story import Call, Story, Turn, story_of
 from detent.ports.journal import Entry
 
 Sort: TypeAlias = Literal["model", "tool", "wait"]
@@ -37,22 +38,38 @@ class Bar:
     label: str = ""
 
 
-def bars_of(entries: Iterable[Entry]) -> list[Bar]:
+def bars_of(entries: Sequence[Entry]) -> list[Bar]:
     """What took time in a run, by its entries, in the order in which it began."""
-    drawn = _Drawing()
+    story = story_of("", entries)
+    turns = dict(_turns_in(story)) if story else {}
+    drawn = _Drawing(turns)
     for entry in entries:
         drawn.see(entry)
+    for (lane, number), turn in turns.items():
+        for call in turn.calls:
+            drawn.end_of_agent(lane, number, call)
     return drawn.bars
+
+
+def _turns_in(story: Story, lane: str = "") -> Iterator[tuple[tuple[str, object], Turn]]:
+    """The turns, and those of the agents inside, by the beginning of the names of their lanes."""
+    for turn in story.turns:
+        yield (lane, turn.number), turn
+        for call in turn.calls:
+            if call.inside is not None:
+                yield from _turns_in(call.inside, f"{lane}{call.tool} / ")
 
 
 class _Drawing:
     """The bars so far, and which of them are open.
 
-    The model is at work from what came before its answer on: when it was asked is not recorded.
+    The model is at work from the beginning of its turn on, or from what came before its answer:
+    when it was asked is not recorded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, turns: Mapping[tuple[str, object], Turn]) -> None:
         self.bars: list[Bar] = []
+        self._turns = turns
         self._open: dict[tuple[object, ...], int] = {}
         self._tools: dict[tuple[object, ...], str] = {}
         self._since: dict[str, float] = {}
@@ -70,7 +87,9 @@ class _Drawing:
         ref = tuple(data.get("ref", ()))
         match kind:
             case "ModelReplied" | "ModelFailed":
-                since = self._since.get(lane, at)
+                turn = self._turns.get((lane, data.get("turn")))
+                known = (self._since.get(lane), turn.began_at if turn else None)
+                since = max((time for time in known if time is not None), default=at)
                 name = f"turn {data.get('turn', '')}"
                 failed = kind == "ModelFailed"
                 self.bars.append(Bar(f"{lane}model", "model", since, at, failed, name))
@@ -88,6 +107,11 @@ class _Drawing:
                 self._end((lane, "tool", ref), at, failed=failed)
             case _:
                 pass
+
+    def end_of_agent(self, lane: str, turn: object, call: Call) -> None:
+        """Close the bar of a call that an agent has worked on: no event of its own says so."""
+        if call.inside is not None and call.ended_at is not None:
+            self._end((lane, "tool", (turn, call.place)), call.ended_at)
 
     def _note_calls(self, lane: str, data: Mapping[str, Any]) -> None:
         content = data.get("reply", {}).get("message", {}).get("content", ())
@@ -140,7 +164,7 @@ class Picture:
     left_out: int = 0
 
 
-def picture_of(entries: Iterable[Entry], now: float) -> Picture | None:
+def picture_of(entries: Sequence[Entry], now: float) -> Picture | None:
     """The timeline of a run, `now` in seconds since 1970; None where nothing took time yet."""
     bars = bars_of(entries)
     if not bars:

@@ -46,9 +46,10 @@ class _Filling:
                     parted = [one for one in parted if self._fits(value, one)]
                 return self.filled(value, parted[0]) if parted else value
             case {"properties": Mapping() as parts}, dict():
-                left = {n: thaw(p["default"]) for n, p in parts.items() if "default" in p}
                 rest = schema.get("additionalProperties")
-                return left | {n: self.filled(x, parts.get(n, rest)) for n, x in value.items()}
+                said = {n: self.filled(x, parts.get(n, rest)) for n, x in value.items()}
+                left = (n for n, part in parts.items() if "default" in part and n not in said)
+                return said | {n: thaw(parts[n]["default"]) for n in left}
             case {"additionalProperties": part}, dict():
                 return {n: self.filled(item, part) for n, item in value.items()}
             case {"items": part}, list():
