@@ -18,7 +18,7 @@ from detent.journals import Checkpoint, Entry, Journal, JournalError, MemoryJour
 from detent.ports.laws.breaking import PATIENCE_S
 
 RUN = "r"
-RAISED = {
+RAISED: dict[type[BaseException], type[BaseException]] = {
     KeyboardInterrupt: KeyboardInterrupt,
     SystemExit: SystemExit,
     GeneratorExit: JournalError,

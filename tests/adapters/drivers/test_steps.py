@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import wraps
+from itertools import pairwise
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -15,7 +18,13 @@ import pytest
 from detent import Agent, ChatMessage, ScriptedChatGenerator, State, ToolCall, tool
 from detent.adapters.drivers.steps import Steps, Wait, answer, at_once, begun, in_event_loop
 from detent.adapters.system.wakes import AT_ONCE, own_turn, woken_by
-from detent.journals import Entry, JournalError, JournalUnavailableError, MemoryJournal
+from detent.journals import (
+    Entry,
+    JournalError,
+    JournalUnavailableError,
+    MemoryJournal,
+    SQLiteJournal,
+)
 from detent.ports.journal import Checkpoint
 from detent.ports.laws.breaking import PATIENCE_S
 from detent.testing import JumpingClock
@@ -107,6 +116,10 @@ def agent_with(journal: MemoryJournal, calls: list[int]) -> Agent[State, None]:
     call = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 5})])
     chat = ScriptedChatGenerator(call, "Done.")
     return Agent(chat_generator=chat, tools=[pay], journal=journal, clock=JumpingClock())
+
+
+FROZEN_S = 2.0
+"""An event loop that waited for the lock would be late by much more: as long as it is held."""
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -393,3 +406,38 @@ def test_what_is_begun_may_have_ended_or_is_closed() -> None:
     next(waiting)
     waiting.close()
     assert seen == ["closed"]
+
+
+def test_an_event_loop_goes_on_while_others_hold_a_file(tmp_path: Path) -> None:
+    """Whoever has SQLite's lock in another process holds up the run alone."""
+    asyncio.run(assert_the_loop_goes_on(tmp_path / "runs.db"))
+
+
+async def assert_the_loop_goes_on(path: Path) -> None:
+    journal = SQLiteJournal(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        held, beats = asyncio.Event(), list[float]()
+
+        @tool
+        async def hold() -> str:
+            """Take the lock."""
+            await asyncio.sleep(0)
+            other.execute("BEGIN IMMEDIATE")
+            beats.append(monotonic())
+            held.set()
+            return "held"
+
+        call = ChatMessage.from_assistant(tool_calls=[ToolCall("hold", {})])
+        chat = ScriptedChatGenerator(call, "Done.")
+        agent: Agent[Any] = Agent(chat_generator=chat, tools=[hold], journal=journal)
+        run = asyncio.create_task(agent.run_async("Hold it.", run_id="r"))
+        await held.wait()
+        for _ in range(400):
+            await asyncio.sleep(0.001)
+            beats.append(monotonic())
+        is_held = not run.done()
+        other.execute("COMMIT")
+
+    assert (await run).text == "Done."
+    assert is_held
+    assert max(later - sooner for sooner, later in pairwise(beats)) < FROZEN_S

@@ -23,6 +23,8 @@ from detent.models import ChatReply
 from detent.web import Person
 from tests.adapters.faces.peers import PEOPLE
 
+ROOT = Path(__file__).parents[3]
+
 
 class Clerk:
     """A model whose next reply follows from the conversation: it goes on in any process."""
@@ -76,6 +78,19 @@ def host_of(folder: Path) -> LocalHost:
     return LocalHost({"clerk": clerk(folder)}, journal, look_s=0.05, claim_s=1.0)
 
 
+def smallest_page(host: LocalHost) -> Any:
+    """The page of the documentation, with AG-UI behind it."""
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse
+    from starlette.routing import Mount, Route
+
+    from detent.faces import agui_app
+
+    text = (ROOT / "docs/how-to/agui.md").read_text(encoding="utf-8")
+    page = HTMLResponse(text.partition("```html\n")[2].partition("```")[0])
+    return Starlette(routes=[Route("/", lambda _: page), Mount("/agui", agui_app(host))])
+
+
 async def main(face: str, folder: Path) -> None:
     """Serve until killed."""
     import uvicorn
@@ -91,7 +106,7 @@ async def main(face: str, folder: Path) -> None:
     async with host_of(folder) as host:
         a2a = partial(a2a_app, url=url)
         apps: dict[str, Any] = {"a2a": a2a, "agui": agui_app, "openai": openai_app}
-        app = apps[face](host, sign_in=PEOPLE)
+        app = smallest_page(host) if face == "page" else apps[face](host, sign_in=PEOPLE)
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
         config = uvicorn.Config(app, log_config=None, access_log=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -13,6 +15,7 @@ import pytest
 from detent.adapters.journals.lines import line_of
 from detent.adapters.journals.run_index import RunIndex
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.journals.sqlite_tables import listed_runs
 from detent.journals import DirectoryJournal, Listing, PostgresJournal, RunQuery, StoredRun
 from detent.ports.journal import Entry, Journal, JournalDamagedError, JournalError
 from detent.ports.laws.journal import entries
@@ -200,3 +203,32 @@ def test_a_listing_in_a_directory_that_is_none_is_damage(listing: str, tmp_path:
     assert [run.status for run in journal.runs()] == ["damaged"]
     with pytest.raises(JournalDamagedError, match="what it says for lists is no listing"):
         list(journal.read("a"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        RunQuery(limit=5),
+        RunQuery("waiting", limit=5),
+        RunQuery(agent="a1", limit=5),
+        RunQuery(thread_id="t1", limit=5),
+        RunQuery("waiting", before=(40.0, "x"), limit=5),
+    ],
+    ids=str,
+)
+def test_a_page_takes_as_long_with_many_runs_as_with_few(query: RunQuery, tmp_path: Path) -> None:
+    """Counted in steps of SQLite's machine: nobody looks at all runs."""
+    steps: list[int] = []
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    for last in (50, 500):
+        for number in range(len(journal.runs()), last):
+            listing = Listing(f"a{number % 3}", f"t{number % 3}")
+            status = ("waiting", "running", "done")[number % 3]
+            journal.append(f"{number}", [Entry(0, float(number), "Started", status, {}, listing)])
+        ticks: list[int] = []
+        with closing(sqlite3.connect(tmp_path / "runs.db")) as db:
+            db.set_progress_handler(partial(ticks.append, 1), 10)
+            assert len(listed_runs(db, query)) == 5
+        steps.append(sum(ticks))
+
+    assert steps[1] < 2 * steps[0]

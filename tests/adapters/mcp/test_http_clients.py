@@ -117,7 +117,8 @@ ANN = {**JSON, "authorization": "Bearer token-of-ann"}
         (b'"' + b"x" * 5_000_000 + b'"', ANN, 413),
     ],
     ids=str.split(
-        "none guessed elsewhere basic host origin version session type half deep number params large"
+        "none guessed elsewhere basic host origin version session type half deep number params "
+        "large"
     ),
 )
 def test_what_is_no_call_begins_nothing(

@@ -102,5 +102,7 @@ def moves_of(seed: int) -> tuple[Move, ...]:
 def moves_in_company(seed: int) -> tuple[Move, ...]:
     """The moves of a seed where several processes live."""
     rng = dice(seed, "company")
-    kinds = rng.choices([*IN_COMPANY], [*IN_COMPANY.values()], k=rng.randint(3, LONGEST))
+    kinds: list[Kind] = rng.choices(
+        list(IN_COMPANY), list(IN_COMPANY.values()), k=rng.randint(3, LONGEST)
+    )
     return tuple(Move(kind, rng.randrange(100)) for kind in kinds)
