@@ -3,12 +3,16 @@
 A run is found where it is owed something and nobody drives it: its driver has died, somebody has
 decided, or what it waits for is over. Waiting runs cost nothing here but those that wait for a
 time, of which two numbers are kept.
+
+RULE: no look takes longer because more runs wait. All of them are read at the beginning and each
+ten minutes, but a part at a time, so that a wait which ends meanwhile is not late.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from heapq import heappop, heappush
+from itertools import chain, islice
 
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.drivers.steps import at_once
@@ -17,7 +21,10 @@ from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
 
-PAGE = 500
+PAGES = (20, 500)
+"""How many runs the first page of a look has, and each one behind: mostly there is little news."""
+PART = 5000
+"""How many of the runs that wait one look reads at most, of those that nobody has written to."""
 BUSY_S = 2.0
 """How long a run that another process drives is left alone before its claim is looked at again."""
 SLACK_S = 15.0
@@ -39,7 +46,9 @@ class Finder:
         self._busy: dict[str, float] = {}
         self._wakes: list[tuple[float, str]] = []
         self._known: dict[str, float] = {}  # by run, the wake that counts
-        self._whole_at = self._seen_at = float("-inf")
+        self._whole: Iterator[StoredRun] | None = None  # what is left of a look at all that wait
+        self._whole_at = float("-inf")
+        self._seen_at = clock.now()
         self.next_at = float("inf")
         """When the next wait that is known is over."""
 
@@ -64,12 +73,13 @@ class Finder:
         """The runs of these agents, the one last written to first, as far as they are as new."""
         agent = next(iter(self._agents)) if len(self._agents) == 1 else None
         before: StoredRun | None = None
+        limit, later = PAGES
         while True:
-            page = self._journal.runs(RunQuery(status, agent, before=before, limit=PAGE))
+            page = self._journal.runs(RunQuery(status, agent, before=before, limit=limit))
             yield from (run for run in page if run.agent in self._agents and run.at >= since)
-            if len(page) < PAGE or page[-1].at < since:
+            if len(page) < limit or page[-1].at < since:
                 return
-            before = page[-1]
+            before, limit = page[-1], later
 
     def _is_owed(self, run: StoredRun, now: float, here: Collection[str]) -> bool:
         """Whether something is owed to a run that is "running", now."""
@@ -80,15 +90,30 @@ class Finder:
 
     def _look_at_waits(self, now: float) -> None:
         """Take in the times that runs which wait for a human wait for as well."""
-        is_whole = now >= self._whole_at + WHOLE_S
-        for run in self._runs("waiting", float("-inf") if is_whole else self._seen_at - SLACK_S):
+        news = self._runs("waiting", self._seen_at - SLACK_S)
+        for run in chain(news, self._part_of_all(now)):
             if run.wake_at is not None and run.wake_at > now:
                 self._keep(run.run_id, run.wake_at)
             elif run.wake_at is not None and run.run_id not in self._known:
                 self._keep(run.run_id, now)
         self._seen_at = now
-        if is_whole:
-            self._whole_at = now
+
+    def _part_of_all(self, now: float) -> list[StoredRun]:
+        """The next part of all the runs that wait, when it is time to look at them."""
+        if self._whole is None and now < self._whole_at + WHOLE_S:
+            return []
+        if self._whole is None:
+            self._whole, self._whole_at = self._runs("waiting"), now
+        try:
+            part = list(islice(self._whole, PART))
+        except BaseException:
+            self._whole, self._whole_at = None, float("-inf")  # from the front, next time
+            raise
+        if len(part) < PART:
+            self._whole = None
+        else:
+            self.next_at = now
+        return part
 
     def _over(self, now: float) -> Iterator[StoredRun]:
         """The runs whose wait is over, as they are now."""

@@ -30,7 +30,7 @@ class EngineOptions(TypedDict, total=False):
         running: how many runs go on in this process at once; 256 by default.
         look_s: how often a worker looks in the store for runs that nobody drives: those of which
             the engine was never told, because a process died in between, or somebody decided at
-            the command line. 5 seconds by default.
+            the command line. 4 seconds by default.
         drain_s: how long what is at work is waited for when the host ends; 30 by default.
         claim_s: how long a run stays with a process that falls silent; 15 by default.
         clock: the time.
@@ -63,7 +63,7 @@ class EngineHost(StoredHost):
         *,
         works: bool = True,
         running: int = 256,
-        look_s: float = 5.0,
+        look_s: float = 4.0,
         drain_s: float = 30.0,
         claim_s: float = CLAIM_S,
         clock: Clock | None = None,

@@ -49,7 +49,7 @@ class TemporalHost(EngineHost):
         *,
         client: Client | str = "localhost:7233",
         queue: str = "detent",
-        beat_s: float = 5.0,
+        beat_s: float = 3.0,
         **options: Unpack[EngineOptions],
     ) -> None:
         super().__init__(agents, journal, **options)

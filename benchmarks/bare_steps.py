@@ -1,0 +1,98 @@
+"""The same steps on an engine alone: two of them a turn, and no agent. See `hosts.py`."""
+# ruff: noqa: INP001  # a part of a script
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+from temporalio import activity, workflow
+
+Play: TypeAlias = Callable[[int, int], Awaitable[object]]
+"""Have so many turns played, whose tool gives so many characters."""
+TIMES: list[float] = []
+"""When a tool was called, in this process."""
+
+
+def step(kind: str, size: int) -> str:
+    """What a step does: nothing, for the model's; the tool's gives something."""
+    if kind == "model":
+        return "go on"
+    TIMES.append(time.perf_counter())
+    return "x" * size
+
+
+@asynccontextmanager
+async def dbos_steps(folder: Path) -> AsyncGenerator[Play]:
+    """Steps of DBOS, in SQLite."""
+    from dbos import DBOS
+
+    config: Any = {
+        "name": "bare",
+        "system_database_url": f"sqlite:///{folder / 'queue.db'}",
+        "log_level": "WARNING",
+    }
+    DBOS(config=config)
+
+    @DBOS.step()
+    async def bare_step(kind: str, size: int) -> str:
+        return step(kind, size)
+
+    @DBOS.workflow()
+    async def bare_run(turns: int, size: int) -> None:
+        for _ in range(turns):
+            await bare_step("model", size)
+            await bare_step("tool", size)
+
+    async def play(turns: int, size: int) -> None:
+        handle = await DBOS.start_workflow_async(bare_run, turns, size)
+        await handle.get_result(polling_interval_sec=0.01)
+
+    DBOS.launch()
+    try:
+        yield play
+    finally:
+        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+
+
+@activity.defn(name="bare_step")
+async def bare_activity(kind: str, size: int) -> str:
+    """A step."""
+    return step(kind, size)
+
+
+@workflow.defn(name="bare_run", sandboxed=False)
+class BareRun:
+    """Turns of two activities each."""
+
+    @workflow.run
+    async def run(self, turns: int, size: int) -> None:
+        """Play them."""
+        for _ in range(turns):
+            for kind in ("model", "tool"):
+                await workflow.execute_activity(
+                    "bare_step", args=[kind, size], start_to_close_timeout=timedelta(seconds=60)
+                )
+
+
+@asynccontextmanager
+async def temporal_steps(address: str) -> AsyncGenerator[Play]:
+    """Activities of Temporal."""
+    from temporalio.client import Client
+    from temporalio.worker import Worker
+
+    client = await Client.connect(address)
+
+    async def play(turns: int, size: int) -> None:
+        run_id = f"bare-{uuid4().hex}"
+        queue = "bare"
+        await client.execute_workflow(BareRun.run, args=[turns, size], id=run_id, task_queue=queue)
+
+    async with Worker(client, task_queue="bare", workflows=[BareRun], activities=[bare_activity]):
+        yield play

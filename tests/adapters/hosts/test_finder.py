@@ -1,0 +1,100 @@
+"""The finder: what it reads of a store in which very many runs wait, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from detent.adapters.drivers.leases import Keeper
+from detent.adapters.hosts.finder import PAGES, PART, WHOLE_S, Finder
+from detent.journals import Entry, JournalError, Listing, MemoryJournal, RunQuery, StoredRun
+from detent.testing import ManualClock
+
+NOW = 1000.0
+RUNS = 2 * PART + 100
+SOON = 60.0
+
+
+class Counted(MemoryJournal):
+    """Counts the runs that were read, and is away when it is told."""
+
+    count = 0
+    away_at: int | None = None
+
+    def runs(self, query: RunQuery = RunQuery()) -> Sequence[StoredRun]:  # noqa: B008 - a value
+        """A page."""
+        if self.away_at is not None and self.count >= self.away_at:
+            self.away_at = None
+            raise JournalError("away")
+        page = super().runs(query)
+        self.count += len(page)
+        return page
+
+
+def waits(journal: MemoryJournal, run_id: str, at: float, wake_at: float | None) -> None:
+    """A run that waits."""
+    journal.append(run_id, [Entry(0, at, "Asked", "waiting", {}, Listing("clerk", "", wake_at))])
+
+
+def filled() -> tuple[Counted, Finder, ManualClock]:
+    """Many runs that wait for a human; the oldest one, which is read last, for a time."""
+    journal, clock = Counted(), ManualClock(NOW)
+    waits(journal, "oldest", 1.0, NOW + SOON)
+    for number in range(RUNS):
+        waits(journal, f"{number:06}", 2.0 + number / RUNS, None)
+    return journal, Finder(journal, Keeper(journal.claims, clock=clock), {"clerk"}, clock), clock
+
+
+def whole(journal: Counted, finder: Finder, clock: ManualClock) -> list[int]:
+    """How many runs are read by each look, until all have been seen."""
+    read: list[int] = []
+    while not read or finder.next_at <= clock.now():
+        journal.count = 0
+        assert not finder.look(())
+        read.append(journal.count)
+    return read
+
+
+def test_all_that_wait_are_read_in_parts() -> None:
+    """At the beginning, and again after some time."""
+    journal, finder, clock = filled()
+    for _ in range(2):
+        read = whole(journal, finder, clock)
+        assert len(read) == 3
+        assert max(read) <= PART + sum(PAGES)
+        assert sum(read) >= RUNS
+        clock.advance(SOON / 2)
+        assert finder.next_at == NOW + SOON
+        finder._whole_at -= WHOLE_S
+
+
+def test_a_wait_that_ends_while_all_are_read_is_not_late() -> None:
+    """It is found by the next look, and not behind a million others."""
+    journal, finder, clock = filled()
+    waits(journal, "news", NOW, NOW + 1)
+    assert not finder.look(())
+    assert finder.next_at == NOW  # there is more to read
+    clock.advance(1)
+    assert [run.run_id for run in finder.look(())] == ["news"]
+
+
+def test_a_look_without_news_reads_little() -> None:
+    """Not a page of runs that it knows."""
+    journal, finder, clock = filled()
+    whole(journal, finder, clock)
+    clock.advance(20)
+    journal.count = 0
+    assert not finder.look(())
+    assert journal.count <= 20
+
+
+def test_a_store_that_was_away_is_read_from_the_front() -> None:
+    """Else a run that waits for a time could be forgotten."""
+    journal, finder, clock = filled()
+    journal.count, journal.away_at = 0, PART + 200
+    assert not finder.look(())
+    with pytest.raises(JournalError):
+        finder.look(())
+    assert len(whole(journal, finder, clock)) == 3
+    assert finder.next_at == NOW + SOON
