@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -107,19 +108,35 @@ def test_an_agui_run_outlives_its_process(tmp_path: Path) -> None:
     assert (tmp_path / "paid").read_text() == "Cy 900\n"
 
 
-def test_an_answer_of_the_openai_face_outlives_its_process(tmp_path: Path) -> None:
+Ask = Callable[[openai.AsyncOpenAI], Coroutine[Any, Any, str]]
+
+
+async def chat(client: openai.AsyncOpenAI) -> str:
+    """Ask by chat completions, as a stream."""
+    stream = await client.chat.completions.create(
+        model="clerk",
+        messages=[{"role": "user", "content": "Pay Cy."}],
+        stream=True,
+        extra_headers={"X-Thread-Id": "chat"},
+    )
+    return "".join([one.choices[0].delta.content or "" async for one in stream])
+
+
+async def response(client: openai.AsyncOpenAI) -> str:
+    """Ask by responses, as a stream; a key says that it is the same message."""
+    stream = await client.responses.create(
+        model="clerk", input="Pay Cy.", stream=True, extra_headers={"Idempotency-Key": "one"}
+    )
+    return "".join([one.delta async for one in stream if one.type == "response.output_text.delta"])
+
+
+@pytest.mark.parametrize("way", [chat, response])
+def test_an_answer_of_the_openai_face_outlives_its_process(way: Ask, tmp_path: Path) -> None:
     """Killed in a stream; the same message is the same run, which is told once it was decided."""
 
     async def ask(url: str) -> str:
-        headers = {"X-Thread-Id": "chat"}
         async with openai.AsyncOpenAI(api_key=ANN, base_url=f"{url}/v1", max_retries=0) as client:
-            stream = await client.chat.completions.create(
-                model="clerk",
-                messages=[{"role": "user", "content": "Pay Cy."}],
-                stream=True,
-                extra_headers=headers,
-            )
-            return "".join([one.choices[0].delta.content or "" async for one in stream])
+            return await way(client)
 
     async def cut_off() -> None:
         with serving("openai", tmp_path) as url:
