@@ -143,7 +143,12 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         generator = type(self.chat_generator).__name__
         return f"<Agent: {generator}, tools: {list(self.spec.tools)}>"
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # a checker names an attribute that there is not by itself
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if not name.startswith("_"):
+                raise AttributeError(f"an agent stays as it is made: make another, with {name}=…")
+            super().__setattr__(name, value)
 
         def __class_getitem__(cls, types: object) -> object:
             """`T` has a default, as it has for type checkers."""
