@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -33,14 +34,24 @@ from detent import (
     chat_generator,
     tool,
 )
-from detent.hosts import HostRefusal, LocalHost, UnknownAgentError
-from detent.journals import RunNotFoundError
+from detent.hosts import (
+    DBOSHost,
+    HostRefusal,
+    LocalHost,
+    RestateHost,
+    TemporalHost,
+    UnknownAgentError,
+)
+from detent.journals import PostgresJournal, RunNotFoundError
 from detent.models import ChatGenerator
 from detent.testing import When
 from detent.web import Tokens, web_app
 
+AnyHost: TypeAlias = LocalHost | DBOSHost | TemporalHost | RestateHost
+"""The service is the same on each."""
 ASKED_ABOVE = 50.0
 """Euros: what costs more is decided by a person."""
+TOKEN = "a-token-of-32-characters-or-more"  # noqa: S105 - for a first look; set DESK_TOKEN
 PROMPT = (
     "You work at a refund desk. The customer writes what is wrong with an order and what it cost. "
     "Refund that amount by the tool, once, and say in one sentence what you have done."
@@ -98,16 +109,14 @@ def make_clerk(ledger: Ledger, model: ChatGenerator) -> Agent[State, None]:
     )
 
 
-def make_app(folder: Path, model: ChatGenerator, tokens: Mapping[str, str]) -> Starlette:
+def make_app(host: AnyHost, tokens: Mapping[str, str], secret: str | None = None) -> Starlette:
     """The service: orders come in by JSON, people decide at `/desk`.
 
     Args:
-        folder: where the runs and the ledger are kept.
-        model: who answers the customers.
+        host: where the runs of the clerk live.
         tokens: who may decide: a name for each token.
+        secret: what sessions are signed with; several processes need the same.
     """
-    clerk = make_clerk(Ledger(folder / "ledger.db"), model)
-    host = LocalHost({"clerk": clerk}, SQLiteJournal(folder / "runs.db"))
 
     @asynccontextmanager
     async def opened(_: Starlette) -> AsyncGenerator[None]:
@@ -136,7 +145,7 @@ def make_app(folder: Path, model: ChatGenerator, tokens: Mapping[str, str]) -> S
         routes=[
             Route("/refunds", begin, methods=["POST"]),
             Route("/refunds/{order}", tell),
-            Mount("/desk", web_app(host, sign_in=Tokens(tokens))),
+            Mount("/desk", web_app(host, sign_in=Tokens(tokens), secret=secret)),
         ],
         lifespan=opened,
     )
@@ -157,17 +166,32 @@ def scripted() -> ScriptedChatGenerator:
     return ScriptedChatGenerator(When(lambda _: True, answer))
 
 
+def make_host(folder: Path, model: str = "", store: str = "") -> LocalHost:
+    """A host in this process: runs and ledger are in a folder, or the runs in PostgreSQL."""
+    answers = chat_generator(model) if model else scripted()
+    clerk = make_clerk(Ledger(folder / "ledger.db"), answers)
+    journal = PostgresJournal(store) if store else SQLiteJournal(folder / "runs.db")
+    return LocalHost({"clerk": clerk}, journal)
+
+
+def served() -> Starlette:
+    """The service as each of several workers makes it, by what the environment says."""
+    said = os.environ.get
+    host = make_host(Path(said("DESK_FOLDER", ".")), said("DESK_MODEL", ""), said("DESK_STORE", ""))
+    return make_app(host, {said("DESK_TOKEN", TOKEN): "ada"}, said("DESK_SECRET"))
+
+
 def main() -> None:
     """Serve the desk on this machine."""
     import uvicorn
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="'local', 'openai:NAME' and so on; a script without it")
+    parser.add_argument("--model", default="", help="'local', 'openai:NAME'; a script without it")
     parser.add_argument("--folder", type=Path, default=Path())
     options = parser.parse_args()
-    model = chat_generator(options.model) if options.model else scripted()
-    tokens = {os.environ.get("DESK_TOKEN", "a-token-of-32-characters-or-more"): "ada"}
-    uvicorn.run(make_app(options.folder, model, tokens), host="127.0.0.1", port=8000)
+    host = make_host(options.folder, options.model)
+    app = make_app(host, {os.environ.get("DESK_TOKEN", TOKEN): "ada"})
+    uvicorn.run(app, host="127.0.0.1", port=8000)
 
 
 if __name__ == "__main__":

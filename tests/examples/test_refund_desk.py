@@ -19,7 +19,7 @@ desk = example("refund_desk/desk.py")
 @asynccontextmanager
 async def customers(folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
     """The service with a client, from its start to its end."""
-    app = desk.make_app(folder, desk.scripted(), {TOKEN: "ada"})
+    app = desk.make_app(desk.make_host(folder), {TOKEN: "ada"})
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),

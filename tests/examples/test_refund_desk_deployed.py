@@ -1,0 +1,129 @@
+"""The refund desk as people deploy it: several processes on PostgreSQL, or an engine's host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from detent import SQLiteJournal
+from detent.journals import PostgresJournal
+from tests.adapters.hosts.engines.servers import free_ports, wait_for
+from tests.adapters.hosts.engines.sites import Site, site_of
+from tests.adapters.hosts.engines.worker import host_on
+from tests.examples.loading import EXAMPLES, ROOT
+from tests.examples.test_refund_desk import TOKEN, decide, desk, paid, sent, told
+
+WORKERS = 4
+PATIENCE_S = 60.0
+
+
+@contextmanager
+def serving(folder: Path, store: str) -> Generator[tuple[str, int]]:
+    """The service by uvicorn's own command: its address, and the process of its workers."""
+    (port,) = free_ports(1)
+    paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH", ""))))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "DESK_FOLDER": str(folder),
+        "DESK_STORE": store,
+        "DESK_TOKEN": TOKEN,
+        "DESK_SECRET": "one for all of the workers, for this test",
+    }
+    how = ("--factory", "desk:served", "--workers", str(WORKERS), "--port", str(port))
+    command = [sys.executable, "-m", "uvicorn", *how, "--log-level", "warning"]
+    service = subprocess.Popen(command, cwd=EXAMPLES / "refund_desk", env=environment)
+    try:
+        wait_for(port)
+        yield f"http://127.0.0.1:{port}", service.pid
+    finally:
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(PATIENCE_S) is not None
+
+
+def workers_of(service: int) -> list[int]:
+    """The processes that answer; not the one of Python that counts what they share."""
+    found = Path(f"/proc/{service}/task/{service}/children").read_text().split()
+    return [int(one) for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who is whose child is read from /proc")
+def test_four_workers_share_the_runs_of_one_store(tmp_path: Path, postgres_url: str) -> None:
+    """Whoever is asked by whichever of them: each refund is paid once, though one is killed."""
+    journal = PostgresJournal(postgres_url)
+    for run in journal.runs():
+        journal.delete(run.run_id)
+    orders = [str(number) for number in range(6)]
+
+    async def visit(url: str, service: int) -> list[object]:
+        async with asyncio.timeout(PATIENCE_S), httpx.AsyncClient(base_url=url) as client:
+            for order in orders:
+                assert await sent(client, order, "a table, 300 euros") == 202
+            for order in orders:
+                waiting = await told(client, order)
+                assert waiting == {"status": "waiting", "answer": None}
+            os.kill(workers_of(service)[0], signal.SIGKILL)
+            for _ in orders:
+                await decided(client)
+            for order in orders:
+                await told(client, order, unlike="waiting")
+            return [await told(client, order) for order in orders]
+
+    with serving(tmp_path, postgres_url) as (url, service):
+        assert len(workers_of(service)) == WORKERS
+        done = asyncio.run(visit(url, service))
+    assert done == [{"status": "done", "answer": "Done: 300.0 refunded."}] * len(orders)
+    assert sorted(paid(tmp_path)) == [[order, 300.0] for order in orders]
+
+
+async def decided(client: httpx.AsyncClient) -> None:
+    """Confirm the first question of the page; a request to the killed worker is made again."""
+    while True:
+        try:
+            return await decide(client, "confirm")
+        except httpx.TransportError:
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture(scope="module", params=["dbos", "temporal", "restate"])
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """An engine with its server."""
+    with site_of(request.param, tmp_path_factory.mktemp(request.param)) as found:
+        yield found
+
+
+def test_it_is_the_same_on_every_engine(site: Site, tmp_path: Path) -> None:
+    """The agent and the service do not know where the runs live."""
+    clerk = desk.make_clerk(desk.Ledger(tmp_path / "ledger.db"), desk.scripted())
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    host = host_on(site.told(), {"clerk": clerk}, journal, look_s=0.5, drain_s=5)
+    app = desk.make_app(host, {TOKEN: "ada"})
+
+    @asynccontextmanager
+    async def customers() -> Any:
+        web = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://desk.example")
+        async with app.router.lifespan_context(app), web as client, asyncio.timeout(PATIENCE_S):
+            yield client
+
+    async def visit() -> object:
+        async with customers() as client:
+            assert await sent(client, "8", "a table, 300 euros") == 202
+            assert await told(client, "8") == {"status": "waiting", "answer": None}
+            await decide(client, "confirm")
+            await told(client, "8", unlike="waiting")
+            return await told(client, "8")
+
+    assert asyncio.run(visit()) == {"status": "done", "answer": "Done: 300.0 refunded."}
+    assert paid(tmp_path) == [["8", 300.0]]
