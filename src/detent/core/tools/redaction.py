@@ -27,6 +27,10 @@ LONG = 24
 MANY = 16
 """More texts than these are looked for together."""
 
+PROBES = (8, SHORT, 2, 1)
+"""Of a text that is looked for together with others, so many first characters are looked for first:
+the more, the fewer places there are to look closer."""
+
 
 Span: TypeAlias = tuple[int, int]
 
@@ -76,33 +80,39 @@ def _found(value: object, text: str) -> Iterator[Span]:
 
 
 def _found_together(parts: Iterable[Part], text: str) -> Iterator[Span]:
-    """Where many parts stand: the text is read once for each length, not once for each part.
+    """Where many parts stand: the text is read once for each probe, not once for each part.
 
     A long one is then looked for around where it begins or ends alone.
     """
-    by_key: dict[int, dict[str, list[Part]]] = {}
+    by_probe: dict[int, dict[str, dict[int, dict[str, list[Part]]]]] = {}
     for part in parts:
         for key in {part.text} if _is_whole(part) else {part.text[:LONG], part.text[-LONG:]}:
-            by_key.setdefault(len(key), {}).setdefault(key, []).append(part)
-    for size, wanted in by_key.items():
+            probe = next(size for size in PROBES if size <= len(key))
+            by_size = by_probe.setdefault(probe, {}).setdefault(key[:probe], {})
+            by_size.setdefault(len(key), {}).setdefault(key, []).append(part)
+    for probe, wanted in by_probe.items():
         windows: dict[Part, list[Span]] = {}
-        starts = range(len(text) - size + 1)
-        keys = map(text.__getitem__, map(slice, starts, range(size, len(text) + 1)))
+        starts = range(len(text) - probe + 1)
+        keys = map(text.__getitem__, map(slice, starts, range(probe, len(text) + 1)))
         for start in compress(starts, map(wanted.__contains__, keys)):
-            for part in wanted[text[start : start + size]]:
-                reach = len(part.text)
-                span = max(start + size - reach, 0), start + reach
-                near = windows.setdefault(part, [])
-                if near and span[0] < near[-1][1]:
-                    near[-1] = near[-1][0], span[1]
-                else:
-                    near.append(span)
+            for size, alike in wanted[text[start : start + probe]].items():
+                for part in alike.get(text[start : start + size], ()):
+                    _note(windows.setdefault(part, []), start, size, len(part.text))
         for part, near in windows.items():
             for first, last in near:
                 # with the characters around it, by which one is told that stands alone
                 begin = max(first - 1, 0)
                 around = text[begin : last + 1]
                 yield from ((begin + a, begin + b) for a, b in _spans(part, around))
+
+
+def _note(near: list[Span], start: int, size: int, reach: int) -> None:
+    """Add where a part of length `reach` may stand, of which so much stands at `start`."""
+    span = max(start + size - reach, 0), start + reach
+    if near and span[0] < near[-1][1]:
+        near[-1] = near[-1][0], span[1]
+    else:
+        near.append(span)
 
 
 def _is_whole(part: Part) -> bool:
