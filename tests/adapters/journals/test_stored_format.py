@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from detent import (
     Reply,
     Runs,
     ScriptedChatGenerator,
+    SQLiteJournal,
     StoredDataError,
     ToolCall,
     create_tool_from_function,
@@ -33,10 +35,12 @@ from detent import (
     save_snapshot,
 )
 from detent.adapters.drivers import recording
-from detent.journals import Checkpoint, DirectoryJournal
+from detent.journals import Checkpoint, DirectoryJournal, Journal
 from detent.machine import Effect, Event, Run, ToolStarted, Write
 
 STORED = Path(__file__).parent / "stored"
+DATABASE = "runs.db"
+"""Of which only is asked that it can be read: its bytes are SQLite's."""
 
 
 class Colour(Enum):
@@ -98,13 +102,13 @@ def answer(messages: Sequence[ChatMessage]) -> ChatMessage | str:
     return ChatMessage.from_assistant("let me see", tool_calls=calls, reasoning="hm")
 
 
-def agent_of(folder: Path | None = None, **options: Any) -> Agent[Any]:
+def agent_of(journal: Journal | None = None, **options: Any) -> Agent[Any]:
     return Agent(
         chat_generator=ScriptedChatGenerator(*[answer] * 9),
         tools=[create_tool_from_function(one, on_unknown="rerun") for one in (look, slow)],
         state_schema=SCHEMA,
         parallel_tool_calls=1,
-        journal=None if folder is None else DirectoryJournal(folder),
+        journal=journal,
         **options,
     )
 
@@ -117,8 +121,13 @@ def last_call(run: Run[Any], effect: Effect) -> bool:
 def store_in(folder: Path) -> None:
     """A run that was cut off while a call was under way, and one that has stopped."""
     usual, recording.ENTRIES = recording.ENTRIES, 4
-    with suppress(Killed):
-        agent_of(folder, observers=[kill_in_last_call]).run("go", run_id="r")
+    with TemporaryDirectory() as other:
+        database = SQLiteJournal(Path(other) / "runs.db")
+        for journal in (DirectoryJournal(folder), database):
+            with suppress(Killed):
+                agent_of(journal, observers=[kill_in_last_call]).run("go", run_id="r")
+        (folder / DATABASE).unlink(missing_ok=True)
+        database.backup(folder / DATABASE)
     recording.ENTRIES = usual
     stopped = agent_of().run("go", break_point=last_call, raise_at_break_point=False)
     save_snapshot(stopped.snapshot, folder).rename(folder / "stopped.json")
@@ -148,7 +157,7 @@ VARYING = frozenset({"at", "crc32", "after", "offset", "end", "id", "nonce"})
 
 def lines_of(folder: Path) -> Iterator[tuple[str, Any]]:
     """What stands in the files, line by line, without what differs each time."""
-    for path in sorted(folder.glob("*.*")):
+    for path in sorted(one for one in folder.glob("*.*") if one.name != DATABASE):
         for line in path.read_text().splitlines():
             yield path.name, without(json.loads(line), VARYING)
 
@@ -172,11 +181,12 @@ def test_a_stored_run_goes_on(tmp_path: Path) -> None:
     """It gets entries behind those that are there, and is read again as a whole."""
     folder = shutil.copytree(STORED, tmp_path / "runs")
 
-    assert_whole(agent_of(folder).resume("r"))
-    assert_whole(agent_of(folder).resume("r"))
+    for journal in (DirectoryJournal(folder), SQLiteJournal(folder / DATABASE)):
+        assert_whole(agent_of(journal).resume("r"))
+        assert_whole(agent_of(journal).resume("r"))
 
-    runs = Runs(DirectoryJournal(folder), agent_of().spec)
-    assert runs.replay("r") == runs.at("r")
+        runs = Runs(journal, agent_of().spec)
+        assert runs.replay("r") == runs.at("r")
 
 
 def test_a_stored_snapshot_goes_on() -> None:
