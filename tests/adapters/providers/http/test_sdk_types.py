@@ -1,4 +1,4 @@
-"""Any conversation is a request as OpenAI's own SDK types it, after its published schema."""
+"""Any conversation is a request as the providers' own SDKs type it, after published schemas."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from hypothesis import given, settings
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
@@ -24,6 +25,7 @@ from tests.adapters.providers.http.test_switching import (
 )
 
 TYPES: Mapping[str, type[Any]] = {
+    "anthropic": MessageCreateParamsNonStreaming,
     "openai_chat": CompletionCreateParamsNonStreaming,
     "openai_responses": ResponseCreateParamsNonStreaming,
 }
@@ -63,7 +65,7 @@ def test_any_conversation_is_of_the_types_of_the_sdk(
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("source", READERS)
 def test_what_any_provider_has_answered_is_of_the_types_of_the_sdk(source: str, name: str) -> None:
-    """When the conversation goes on with OpenAI."""
+    """When the conversation goes on with another provider."""
     for record in records(source):
         reply = decoded(record, READERS[source])[1]
         if not isinstance(reply, ChatReply) or record["id"] == SHORTENED:
