@@ -7,10 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -112,7 +111,7 @@ def test_it_is_the_same_on_every_engine(site: Site, tmp_path: Path) -> None:
     app = desk.make_app(host, {TOKEN: "ada"})
 
     @asynccontextmanager
-    async def customers() -> Any:
+    async def customers() -> AsyncGenerator[httpx.AsyncClient]:
         web = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://desk.example")
         async with app.router.lifespan_context(app), web as client, asyncio.timeout(PATIENCE_S):
             yield client
