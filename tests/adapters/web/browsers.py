@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from detent.hosts import Host
-from detent.web import web_app
+from detent.web import SignIn, web_app
 from tests.adapters.web.pages import Paid, hosted
 
 CHROMIUM = os.environ.get("DETENT_CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
@@ -38,8 +38,15 @@ ANN, BOB = {"to": "Ann", "amount": 100}, {"to": "Bob", "amount": 2}
 class Site:
     """A server with a host whose runs wait, in a thread of its own."""
 
-    def __init__(self, hosting: Hosting | None = None, **agents: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        hosting: Hosting | None = None,
+        *,
+        sign_in: SignIn | None = None,
+        **agents: dict[str, Any],
+    ) -> None:
         self.paid: Paid = []
+        self._sign_in = sign_in
         self._hosting = hosting or (lambda: hosted(self.paid, **agents))
         self._open: list[asyncio.StreamWriter] = []
         self._passing: list[asyncio.Task[Any]] = []
@@ -51,7 +58,7 @@ class Site:
     async def _serve(self) -> None:
         async with self._hosting() as host:
             self.loop, self.host = asyncio.get_running_loop(), host
-            config = uvicorn.Config(web_app(host), port=0, log_level="error")
+            config = uvicorn.Config(web_app(host, sign_in=self._sign_in), port=0, log_level="error")
             self._server = uvicorn.Server(config)
             serving = asyncio.create_task(self._server.serve())
             while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from detent.web import Tokens
 from tests.adapters.web.browsers import ANN, BOB, NEEDS_BROWSER, Site
 
 AXE = find_spec("axe_playwright_python")
@@ -38,24 +39,48 @@ def both() -> Iterator[Site]:
     found.close()
 
 
+@pytest.fixture(scope="module")
+def closed() -> Iterator[Site]:
+    """A server where one must sign in."""
+    found = Site(sign_in=Tokens({"a-token-of-32-characters-for-test": "ann"}), one=ANN)
+    yield found
+    found.close()
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    """What axe-core says of a page, by all rules that are on as it comes."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.evaluate(axe)
+    return [
+        f"{page.url}: {one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
+        for one in page.evaluate("axe.run()")["violations"]
+    ]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1920])
-def test_axe_finds_nothing(both: Site, browser: Any, axe: str, width: int, scheme: str) -> None:
-    """By all rules that are on as it comes, with what is folded up unfolded."""
+def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures
+    both: Site, closed: Site, browser: Any, axe: str, width: int, scheme: str
+) -> None:
+    """On any page, with what is folded up unfolded."""
     size = {"width": width, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=scheme)
     page = context.new_page()
     page.goto(both.url)
     digest = page.locator("input[name=digest]").first.input_value()
     run_id = page.locator("input[name=run_id]").first.input_value()
-    paths = ("/", f"/question/{digest}/{run_id}", "/runs", "/run/one", "/moment/one?at=1")
+    question = f"{both.url}/question/{digest}/{run_id}"
+    paths = ("/", "/runs", "/run/one", "/moment/one?at=1", "/proof/one", "/compare?a=one&b=two")
     found = list[str]()
-    for path in (*paths, "/proof/one", "/compare?a=one&b=two", "/overview", "/run/nobody"):
-        page.goto(both.url + path)
-        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-        page.evaluate(axe)
-        for one in page.evaluate("axe.run()")["violations"]:
-            places = [node["html"][:120] for node in one["nodes"]]
-            found.append(f"{path}: {one['id']}: {one['help']}: {places}")
+    for url in (
+        *(both.url + path for path in (*paths, "/overview", "/run/nobody")),
+        f"{closed.url}/sign-in",
+        question,
+    ):
+        page.goto(url)
+        found += violations(page, axe)
+    page.get_by_role("button", name="Look at the change").click()
+    page.wait_for_load_state("load")
+    found += violations(page, axe)
     context.close()
     assert found == []
