@@ -39,8 +39,8 @@ from detent.journals import Checkpoint, DirectoryJournal, Journal
 from detent.machine import Effect, Event, Run, ToolStarted, Write
 
 STORED = Path(__file__).parent / "stored"
-DATABASE = "runs.db"
-"""Of which only is asked that it can be read: its bytes are SQLite's."""
+DATABASE = STORED.with_suffix(".db")
+"""The same run in SQLite, of which only is asked that it can be read: its bytes are SQLite's."""
 
 
 class Colour(Enum):
@@ -126,8 +126,9 @@ def store_in(folder: Path) -> None:
         for journal in (DirectoryJournal(folder), database):
             with suppress(Killed):
                 agent_of(journal, observers=[kill_in_last_call]).run("go", run_id="r")
-        (folder / DATABASE).unlink(missing_ok=True)
-        database.backup(folder / DATABASE)
+        if folder == STORED:
+            DATABASE.unlink(missing_ok=True)
+            database.backup(DATABASE)
     recording.ENTRIES = usual
     stopped = agent_of().run("go", break_point=last_call, raise_at_break_point=False)
     save_snapshot(stopped.snapshot, folder).rename(folder / "stopped.json")
@@ -157,7 +158,7 @@ VARYING = frozenset({"at", "crc32", "after", "offset", "end", "id", "nonce"})
 
 def lines_of(folder: Path) -> Iterator[tuple[str, Any]]:
     """What stands in the files, line by line, without what differs each time."""
-    for path in sorted(one for one in folder.glob("*.*") if one.name != DATABASE):
+    for path in sorted(folder.glob("*.*")):
         for line in path.read_text().splitlines():
             yield path.name, without(json.loads(line), VARYING)
 
@@ -181,7 +182,9 @@ def test_a_stored_run_goes_on(tmp_path: Path) -> None:
     """It gets entries behind those that are there, and is read again as a whole."""
     folder = shutil.copytree(STORED, tmp_path / "runs")
 
-    for journal in (DirectoryJournal(folder), SQLiteJournal(folder / DATABASE)):
+    database = shutil.copy(DATABASE, tmp_path)
+
+    for journal in (DirectoryJournal(folder), SQLiteJournal(database)):
         assert_whole(agent_of(journal).resume("r"))
         assert_whole(agent_of(journal).resume("r"))
 

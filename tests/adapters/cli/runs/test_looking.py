@@ -23,6 +23,7 @@ from detent import (
     ScriptedChatGenerator,
     SQLiteJournal,
     ToolCall,
+    tool,
 )
 from detent.journals import DirectoryJournal, EncryptedJournal, PostgresJournal, Runs
 from detent.models import ChatReply, ModelFailure, Usage
@@ -36,6 +37,27 @@ from tests.adapters.cli.runs.clerks import (
     look,
     said,
 )
+
+
+def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
+    """While its tool is at work a process drives it; once that has ended, nobody does."""
+    path = tmp_path / "left.db"
+    listed: list[str] = []
+
+    @tool
+    def bake(loaves: int) -> str:
+        """Bake bread."""
+        listed.append(call("list", "--store", str(path)).stdout)
+        raise KeyboardInterrupt
+
+    script = ScriptedChatGenerator(ToolCall("bake", {"loaves": 3}))
+    baker = Agent(chat_generator=script, tools=[bake], journal=SQLiteJournal(path))
+    with pytest.raises(KeyboardInterrupt):
+        baker.run("Bake.", run_id="bread")
+
+    listed.append(call("list", "--store", str(path)).stdout)
+    assert ["running" in one for one in listed] == [True, True]
+    assert ["somebody to resume it" in one for one in listed] == [False, True]
 
 
 def test_list_says_what_there_is(path: str) -> None:

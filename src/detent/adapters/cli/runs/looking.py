@@ -23,7 +23,7 @@ from detent.adapters.cli.runs.printing import (
     say,
     table,
 )
-from detent.adapters.cli.runs.stores import every_run, run_named
+from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
@@ -32,6 +32,8 @@ from detent.ports.journal import Journal
 from detent.ports.listing import RunQuery, StoredRun
 
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
+NOBODY = "somebody to resume it"
+"""What a run waits for whose process has ended in the middle of it."""
 VIEWS = ("tree", "timeline", "cost", "entries")
 
 
@@ -65,13 +67,15 @@ def list_runs(
         return
     console = Console()
     names = ("RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR")
-    put_lines(table(names, [_row(run) for run in runs], console), console)
+    put_lines(table(names, [_row(run, store) for run in runs], console), console)
     if following is not None:
         say(f"There may be more: --limit {10 * limit}, or --after '{json.dumps(following)}'")
 
 
-def _row(run: StoredRun) -> list[str]:
+def _row(run: StoredRun, store: Journal) -> list[str]:
     waits = ", ".join(run.pending)
+    if run.status == "running" and not is_driven(store, run.run_id):
+        waits = ", ".join(filter(None, (waits, NOBODY)))
     if run.wake_at is not None:
         waits = ", ".join(filter(None, (waits, f"until {moment(run.wake_at)}")))
     last = age(run.at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,10 @@ from detent.adapters.cli.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.apps import agents_at
 from detent.adapters.journals.directory import DirectoryJournal
 from detent.adapters.journals.sqlite import SQLiteJournal
-from detent.ports.journal import Journal
+from detent.adapters.system.processes import has_ended
+from detent.core.control.claims import is_held
+from detent.ports.claims import claims_of
+from detent.ports.journal import Journal, JournalError
 from detent.ports.listing import RunQuery, StoredRun
 
 FORMS = "runs.db, sqlite:PATH, dir:FOLDER, postgresql://… or app:MODULE:NAME"
@@ -101,3 +105,16 @@ def every_run(store: Journal, query: RunQuery | None = None) -> Iterator[StoredR
         if len(page) < PAGE:
             return
         before = page[-1].cursor
+
+
+def is_driven(store: Journal, run_id: str) -> bool:
+    """Whether a process is at work on a run, as far as its store and this machine know."""
+    claims = claims_of(store)
+    if claims is None:
+        return True  # nobody can tell
+    try:
+        claim = claims.find(run_id)
+        owner = None if claim is None else claims.owner(claim.owner)
+    except JournalError:
+        return True
+    return owner is not None and is_held(claim, owner, time.time()) and not has_ended(owner)

@@ -279,7 +279,7 @@ def _text(parts: list[Part]) -> str:
             case "text":
                 texts.append(part.text)
             case "data":
-                texts.append(f"\n{json.dumps(MessageToDict(part.data))}\n")
+                texts.append(f"\n{json.dumps(MessageToDict(part.data), sort_keys=True)}\n")
             case "url":
                 texts.append(f"\n{part.url}\n")
             case _:
