@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 
 from detent.adapters.drivers.leases import Keeper
 from detent.adapters.hosts.finder import PAGES, PART, WHOLE_S, Finder
+from detent.adapters.hosts.looks import Looks
 from detent.journals import Entry, JournalError, Listing, MemoryJournal, RunQuery, StoredRun
 from detent.testing import ManualClock
 
@@ -98,3 +100,18 @@ def test_a_store_that_was_away_is_read_from_the_front() -> None:
         finder.look(())
     assert len(whole(journal, finder, clock)) == 3
     assert finder.next_at == NOW + SOON
+
+
+def test_a_run_that_comes_while_the_store_is_looked_at_is_no_find() -> None:
+    """It is here by then, or is to be left alone."""
+    journal, clock = MemoryJournal(), ManualClock(NOW)
+    journal.append("r", [Entry(0, NOW, "Started", "running", {}, Listing("clerk"))])
+    finder = Finder(journal, Keeper(journal.claims, clock=clock), {"clerk"}, clock)
+    looks = Looks(finder, clock, 1.0)
+
+    def found(*here: set[str]) -> list[str]:
+        known = iter(here)
+        return [run.run_id for run in asyncio.run(looks.found(lambda: next(known)))]
+
+    assert found(set(), set()) == ["r"]
+    assert found(set(), {"r"}) == []

@@ -177,7 +177,7 @@ class Driving:
 
     async def look(self) -> None:
         """Look once."""
-        found = await self.looks.found(self._here.keys() | self.faults.resting())
+        found = await self.looks.found(lambda: self._here.keys() | self.faults.resting())
         for run in found:
             if self.places.waiting >= self.places.limits.waiting:
                 break  # they are in the store, and found again

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
 
@@ -28,11 +29,12 @@ class Looks:
         self._is_ended = False
         self._looked_at = float("-inf")
 
-    async def found(self, here: Collection[str]) -> list[StoredRun]:
-        """The runs to go on with, but for those that are here."""
-        found = await asked(partial(self._finder.look, here))
+    async def found(self, here: Callable[[], AbstractSet[str]]) -> list[StoredRun]:
+        """The runs to go on with, but for those that are here, or have come while it was looked."""
+        found = await asked(partial(self._finder.look, here()))
         self._looked_at = self._clock.now()
-        return found
+        known = here()
+        return [run for run in found if run.run_id not in known]
 
     async def for_ever(self, look: Callable[[], Awaitable[object]]) -> None:
         """Look, again and again."""

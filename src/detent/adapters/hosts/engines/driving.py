@@ -103,7 +103,7 @@ class EngineDriving:
 
     async def look(self) -> None:
         """Look once for runs that nobody drives."""
-        for run in await self.looks.found(self._here.keys() | self.faults.resting()):
+        for run in await self.looks.found(lambda: self._here.keys() | self.faults.resting()):
             await self.go_on(run, each_s=SAME_S)
 
     async def leg(self, run_id: str) -> float | None:
