@@ -52,6 +52,7 @@ class Wire(NamedTuple):
     first: tuple[Mapping[str, Any], ...]
     last: tuple[Mapping[str, Any], ...]
     body: Mapping[str, Any]
+    headers: Mapping[str, str]
 
     def stream(self) -> bytes:
         """The whole of a stream."""
@@ -72,6 +73,7 @@ def choice(**members: Any) -> dict[str, Any]:
 
 OPENAI_USAGE = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
 MESSAGES = [{"role": "user", "content": QUESTION}]
+BLOCKS = [{"role": "user", "content": [{"type": "text", "text": QUESTION}]}]
 MESSAGE = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": None}
 MESSAGE |= {"stop_sequence": None, "usage": {"input_tokens": 9, "output_tokens": 9}}
 WIRES: Mapping[str, Wire] = {
@@ -83,6 +85,7 @@ WIRES: Mapping[str, Wire] = {
         (),
         (choice(delta={}, finish_reason="stop"),),
         {"model": "m", "messages": MESSAGES},
+        {"authorization": "Bearer k"},
     ),
     "anthropic": Wire(
         "/v1/messages",
@@ -109,7 +112,8 @@ WIRES: Mapping[str, Wire] = {
             },
             {"type": "message_stop"},
         ),
-        {"model": "m", "max_tokens": 100, "messages": MESSAGES},
+        {"model": "m", "max_tokens": 8192, "messages": BLOCKS},
+        {"x-api-key": "k", "anthropic-version": "2023-06-01"},
     ),
     "gemini": Wire(
         "/v1beta/models/m:generateContent",
@@ -126,6 +130,7 @@ WIRES: Mapping[str, Wire] = {
         (),
         ({"candidates": [{"finishReason": "STOP"}]},),
         {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]},
+        {"x-goog-api-key": "k"},
     ),
 }
 
@@ -189,9 +194,11 @@ def bare(api: str, url: str) -> Client:
     import httpx
 
     wire = WIRES[api]
-    streamed = json.dumps({**wire.body, "stream": True}).encode()
-    whole = json.dumps(wire.body).encode()
-    headers = {"content-type": "application/json", "authorization": "Bearer k"}
+    streamed, whole = (
+        json.dumps(body, separators=(",", ":")).encode()
+        for body in ({**wire.body, "stream": True}, wire.body)
+    )
+    headers = {"content-type": "application/json", "user-agent": "bare", **wire.headers}
     client = httpx.Client()
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
     async_client = httpx.AsyncClient(limits=limits)

@@ -5,7 +5,7 @@ Source: https://platform.claude.com/docs/en/build-with-claude/streaming
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from returns.result import Failure, Result, Success
@@ -81,9 +81,11 @@ class MessageFold:
         cut = reason in BROKEN_OFF
         parts = [block.part(cut=cut and block is blocks[-1]) for block in blocks]
         reason = decided_reason(reason, calls=any(isinstance(part, ToolCall) for part in parts))
-        return Success(self._reply(parts, reason))
+        return Success(self._reply(parts, reason, uses(_server_tools(blocks))))
 
-    def _reply(self, parts: Sequence[Part], reason: FinishReason) -> ChatReply:
+    def _reply(
+        self, parts: Sequence[Part], reason: FinishReason, used: Mapping[str, object]
+    ) -> ChatReply:
         container = (self._about.get("container") or {}).get("id")
         about = self._about | {"usage": self._usage}
         return ChatReply(
@@ -95,12 +97,8 @@ class MessageFold:
             model=str(about.get("model") or ""),
             raw_finish_reason=str(about.get("stop_reason") or ""),
             extra={name: said for name, said in about.items() if said and name not in NOT_EXTRA}
-            | uses(self._server_tools()),
+            | used,
         )
-
-    def _server_tools(self) -> list[object]:
-        blocks = (block for _, block in sorted(self._blocks.items()))
-        return [block.start.get("name") for block in blocks if block.kind == "server_tool_use"]
 
     def _begin(self, message: Json) -> list[StreamingChunk]:
         self._tell(message)
@@ -126,6 +124,10 @@ class MessageFold:
             self._open(index, {"type": str(delta.get("type")).removesuffix("_delta")})
             block = self._blocks[max(at, 0)]
         return block.grown(delta)
+
+
+def _server_tools(blocks: Iterable[Block]) -> list[object]:
+    return [block.start.get("name") for block in blocks if block.kind == "server_tool_use"]
 
 
 def _usage(usage: Json) -> Usage:

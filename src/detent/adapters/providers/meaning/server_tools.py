@@ -226,5 +226,5 @@ def uses(names: Iterable[object]) -> dict[str, dict[str, int]]:
     >>> uses([])
     {}
     """
-    counts = Counter(NAMES.get(str(name), str(name)) for name in names)
-    return {"server_tools": dict(counts)} if counts else {}
+    used = [NAMES.get(str(name), str(name)) for name in names]
+    return {"server_tools": dict(Counter(used))} if used else {}
