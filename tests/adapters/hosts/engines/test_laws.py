@@ -13,7 +13,14 @@ import pytest
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import EngineHost
-from detent.hosts import Accepted, DBOSHost, HostRefusal, RestateHost, TemporalHost
+from detent.hosts import (
+    Accepted,
+    DBOSHost,
+    EngineUnavailableError,
+    HostRefusal,
+    RestateHost,
+    TemporalHost,
+)
 from detent.journals import MemoryJournal, PostgresJournal
 from detent.testing import check_host, host_agents
 from tests.adapters.hosts.engines.sites import Site, site_of
@@ -50,6 +57,28 @@ def test_dbos_keeps_its_queue_in_postgresql(postgres_url: str) -> None:
     worker = DBOSHost(host_agents(), journal, url=postgres_url, poll_s=0.05, drain_s=5)
     asker = DBOSHost(host_agents(), journal, url=postgres_url, works=False)
     decided_elsewhere(worker, asker)
+
+
+@pytest.mark.parametrize("engine", ["dbos", "temporal", "restate"])
+def test_an_engine_that_is_not_there_is_one_clear_error(engine: str, tmp_path: Path) -> None:
+    """It says which, where, and what to do; a password in the place is not repeated."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    nowhere: dict[str, EngineHost] = {
+        "dbos": DBOSHost(host_agents(), journal, url="postgresql://u:pw12345@127.0.0.1:9/none"),
+        "temporal": TemporalHost(host_agents(), journal, client="127.0.0.1:9"),
+        "restate": RestateHost(
+            host_agents(), journal, admin="http://u:pw12345@127.0.0.1:9", listen="127.0.0.1:0"
+        ),
+    }
+
+    async def main() -> None:
+        async with nowhere[engine]:
+            pass
+
+    with pytest.raises(EngineUnavailableError, match=r"cannot be reached.*start it") as caught:
+        asyncio.run(main())
+    assert "pw12345" not in str(caught.value)
+    assert caught.value.__cause__ is not None
 
 
 def decided_elsewhere(worker: EngineHost, asker: EngineHost) -> None:

@@ -13,7 +13,12 @@ from uuid import uuid4
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.driving import Wake
-from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Leg
+from detent.adapters.hosts.engines.host import (
+    EngineHost,
+    EngineOptions,
+    EngineUnavailableError,
+    Leg,
+)
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -70,11 +75,16 @@ class DBOSHost(EngineHost):
             import dbos
         except ModuleNotFoundError as error:
             raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error
-        if leg is not None:
-            await asyncio.to_thread(self._launch, dbos.DBOS, asyncio.get_running_loop())
-        self._client = await asyncio.to_thread(
-            lambda: dbos.DBOSClient(system_database_url=self._url)
-        )
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            if leg is not None:
+                await asyncio.to_thread(self._launch, dbos.DBOS, asyncio.get_running_loop())
+            self._client = await asyncio.to_thread(
+                lambda: dbos.DBOSClient(system_database_url=self._url)
+            )
+        except SQLAlchemyError as error:
+            raise EngineUnavailableError("the database of DBOS", "", error) from error
 
     def _launch(self, dbos: Any, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to take legs from the queue, each of which is driven in the event loop of ours."""
