@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal
+from detent.adapters.hosts.engines.dbos import sqlite_fault
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import EngineHost
 from detent.hosts import (
@@ -49,6 +50,24 @@ def test_what_one_process_begins_another_one_does(site: Site, tmp_path: Path) ->
     decided_elsewhere(worker, host_on(site.told(works=False), host_agents(), journal, works=False))
 
 
+@pytest.mark.parametrize(
+    ("url", "python", "sqlite", "is_refused"),
+    [
+        ("sqlite:///q.db", (3, 12, 1), (3, 40, 1), True),
+        ("sqlite:///q.db", (3, 12, 1), (3, 42, 0), False),
+        ("sqlite:///q.db", (3, 11, 7), (3, 40, 1), False),
+        ("postgresql://db/q", (3, 12, 1), (3, 40, 1), False),
+    ],
+)
+def test_dbos_is_refused_a_sqlite_that_is_too_old_for_it(
+    url: str, python: tuple[int, ...], sqlite: tuple[int, ...], *, is_refused: bool
+) -> None:
+    """DBOS itself fails at its first write, by a constraint that says nothing of versions."""
+    fault = sqlite_fault(url, python, sqlite)
+    assert (fault is not None) is is_refused
+    assert fault is None or "needs SQLite 3.42" in fault
+
+
 def test_dbos_keeps_its_queue_in_postgresql(postgres_url: str) -> None:
     """Beside the runs, in one database."""
     journal = PostgresJournal(postgres_url)
@@ -75,8 +94,9 @@ def test_an_engine_that_is_not_there_is_one_clear_error(engine: str, tmp_path: P
         async with nowhere[engine]:
             pass
 
-    with pytest.raises(EngineUnavailableError, match=r"cannot be reached.*start it") as caught:
-        asyncio.run(main())
+    for _ in range(2):  # the first leaves nothing behind that would be in the way
+        with pytest.raises(EngineUnavailableError, match=r"cannot be reached.*start it") as caught:
+            asyncio.run(main())
     assert "pw12345" not in str(caught.value)
     assert caught.value.__cause__ is not None
 
