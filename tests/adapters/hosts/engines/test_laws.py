@@ -154,7 +154,7 @@ def test_an_engine_that_is_away_loses_no_run(caplog: pytest.LogCaptureFixture) -
     """It is stored, and told of again; whoever begins it hears nothing of that."""
 
     async def main() -> None:
-        host = Away(host_agents(), MemoryJournal(), url="sqlite://", look_s=0.01)
+        host = Away(host_agents(), MemoryJournal(), url="", look_s=0.01)
         async with host, asyncio.timeout(10):
             begun = await host.start("echo", "hi", run_id="r")
             assert begun == Accepted("r", is_new=True)
