@@ -11,6 +11,7 @@ python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do 
 python3 dev.py docs                            build the documentation into site/
 python3 dev.py packages [extras]               try the wheel in clean environments, each extra alone
 python3 dev.py versions [options]              test on every Python and range of versions here
+python3 dev.py release VERSION                 write the version and the changelog; commits nothing
 python3 dev.py setup                           only set up .venv, for an editor
 """
 # The syntax is that of Python 3.8: an older Python must get as far as saying that it is too old.
@@ -184,6 +185,13 @@ def versions(arguments: list[str]) -> str:
     return "the tests pass with all of them"
 
 
+def release(arguments: list[str]) -> str:
+    """Write the version into every place that says it, and the changelog of all fragments."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "cut_release.py"), *arguments], ROOT)
+    return "nothing is committed yet"
+
+
 def setup(_: list[str]) -> str:
     """Only set up."""
     set_up(FOR_WORK)
@@ -200,6 +208,7 @@ COMMANDS = {
     "docs": docs,
     "packages": packages,
     "versions": versions,
+    "release": release,
     "setup": setup,
 }
 
