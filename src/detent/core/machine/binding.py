@@ -9,7 +9,17 @@ from weakref import ref
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
 from detent.core.run.approval import Binding, FormerDecision, Grant, Modified
-from detent.core.run.run import AwaitingDecision, AwaitingPolicy, Ready, Run, Slot
+from detent.core.run.run import (
+    AwaitingDecision,
+    AwaitingPolicy,
+    Delegated,
+    Ready,
+    Run,
+    Slot,
+    charged,
+    moved,
+    with_slot,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
 from detent.core.tools.defaults import with_defaults
@@ -99,6 +109,21 @@ def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]
             now = binding_of(run, slot.call, tool)
             if is_unfit(spec, run, slot, now):
                 yield slot, now
+
+
+def unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
+    """The run as a policy sees it: no call that is to be judged was before, however deep it is."""
+    for slot, _ in unfit(spec, run):
+        blank = Slot(slot.ref, slot.call, AwaitingPolicy())
+        run = run if slot == blank else with_slot(run, blank)
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            name, was = slot.status.tool_name, slot.status.run
+            now = unjudged(spec.agents[name], was)
+            if now is not was:
+                run = with_slot(run, moved(slot, Delegated(name, now)))
+                run = charged(run, was.spent, now.spent)
+    return run
 
 
 def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> bool:

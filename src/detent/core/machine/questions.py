@@ -15,6 +15,7 @@ from detent.core.machine.binding import (
 )
 from detent.core.run.approval import (
     ANYBODY,
+    NOTHING,
     PLAIN_ASK,
     SCOPES,
     Allow,
@@ -36,7 +37,6 @@ from detent.core.run.approval import (
 )
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.run import (
-    Acting,
     AnsweredByHuman,
     AwaitingDecision,
     AwaitingPolicy,
@@ -46,9 +46,11 @@ from detent.core.run.run import (
     Run,
     Slot,
     Status,
+    charged,
     evolve,
     moved,
-    replaced,
+    stopped,
+    with_slot,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -65,8 +67,10 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
     asked = before if isinstance(before, AwaitingDecision) else AwaitingDecision("")
-    attempt = attempt_in(slot)
-    match event.verdict:
+    attempt, said = attempt_in(slot), event.verdict
+    spends = NOTHING if isinstance(said, Deny) else said.spends
+    slot = Slot(slot.ref, slot.call, before, slot.clearance, spends)
+    match said:
         case Deny(reason):
             return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
         case Allow() if not asked.after:
@@ -122,14 +126,8 @@ def attempt_in(slot: Slot) -> int:
 def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
     """The slot with a status and with what has led to it; what the model is told is kept."""
     note = None if slot.clearance is None else slot.clearance.note
-    return Slot(slot.ref, slot.call, status, attrs.evolve(clearance, note=clearance.note or note))
-
-
-def with_slot(run: Run[Any], slot: Slot) -> Run[Any]:
-    """The run, which acts, with one of its slots as it is now."""
-    phase = run.phase
-    assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
+    clear = attrs.evolve(clearance, note=clearance.note or note)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
@@ -138,8 +136,14 @@ def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) ->
     record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
-    run = evolve(run, decisions=(*run.decisions, record))
-    return with_slot(run, moved(slot, Refused(say(name, reason))))
+    run = evolve(_sunk(run, slot), decisions=(*run.decisions, record))
+    return with_slot(run, stopped(slot, Refused(say(name, reason))))
+
+
+def _sunk(run: Run[Any], slot: Slot) -> Run[Any]:
+    """The run, which goes on counting what a call takes that is stopped, and may have been begun."""
+    was_begun = isinstance(slot.status, AwaitingDecision) and slot.status.after
+    return charged(run, NOTHING, slot.spends) if was_begun else run
 
 
 def expired(run: Run[Any], at: float | None) -> Run[Any]:
@@ -179,7 +183,7 @@ def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDeci
     status = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
     done, ask = _recorded(spec, run, slot, event), status.ask
     if not isinstance(said, Confirmed):
-        return evolve(run, decisions=(*run.decisions, done))
+        return evolve(_sunk(run, slot), decisions=(*run.decisions, done))
     said_yes = (*status.votes, done)
     run = evolve(run, decisions=(*run.decisions, *said_yes))
     scopes = [_scope(ask, vote.decision) for vote in said_yes]
@@ -245,10 +249,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             clear = attrs.evolve(clear, binding=bound, note=note)
             # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
             if name not in spec.guards:
-                return Slot(slot.ref, call, Ready(asked.attempt), clear)
+                return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)
             clear = attrs.evolve(clear, is_unjudged=True)
             return Slot(slot.ref, call, AwaitingPolicy(), clear)
         case Rejected(feedback):
-            return moved(slot, Refused(templates.rejected(name, feedback)))
+            return stopped(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
-            return moved(slot, AnsweredByHuman(text))
+            return stopped(slot, AnsweredByHuman(text))

@@ -153,7 +153,7 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
             return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False)
-            return Slot(slot.ref, slot.call, slot.status, clear)
+            return Slot(slot.ref, slot.call, slot.status, clear, slot.spends)
         case _:
             return slot
 
@@ -174,7 +174,7 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
             status = evolve(status, digest=digest, binding=bound, votes=())
         case _:
             pass
-    return Slot(slot.ref, slot.call, status, clear)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def _unknown(  # noqa: PLR0917 - as below

@@ -32,7 +32,6 @@ from detent.core.machine.questions import (
     revoked,
     rewritten,
     voted,
-    with_slot,
 )
 from detent.core.machine.recovery import (
     after_lookup,
@@ -95,10 +94,11 @@ from detent.core.run.run import (
     Thinking,
     Unknown,
     are_settled,
+    charged,
     evolve,
     labelled,
     moved,
-    replaced,
+    with_slot,
 )
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.keys import Write
@@ -271,16 +271,16 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     if isinstance(run.phase, Pausing):
         pause = pause_after(spec, run, run.phase, event)
         return run if pause == run.phase else evolve(run, phase=pause)
-    run = settled_turn(spec, expired(run, event.at))
-    return with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
-
-
-def _recovered(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Resumed) -> Slot:
-    if not isinstance(slot.status, Delegated):
-        return recovered(spec, run, slot, event)
-    was = slot.status.run
-    now = step(spec.agents[slot.status.tool_name], was, event)
-    return slot if now is was else moved(slot, came_of(spec, run, slot, now))
+    run, slots = settled_turn(spec, expired(run, event.at)), list[Slot]()
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            was = slot.status.run
+            now = step(spec.agents[slot.status.tool_name], was, event)
+            run = charged(run, was.spent, now.spent)
+            slots.append(slot if now is was else moved(slot, came_of(spec, run, slot, now)))
+        else:
+            slots.append(recovered(spec, run, slot, event))
+    return with_slots(spec, run, tuple(slots))
 
 
 def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
@@ -316,7 +316,7 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
     usage, cost = after.usage - before.usage, after.cost - before.cost
     calls = run.calls_inside + after.calls - before.calls
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
-    run = labelled(run, after.labels)
+    run = labelled(charged(run, before.spent, after.spent), after.labels)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
@@ -363,9 +363,9 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
         return run
     if (vote := voted(spec, run, slot, event)) is not None:
         return with_slot(run, vote)
-    knowing = remembered(spec, run, slot, event)
-    slots = replaced(run.slots, decided(spec, slot, event.decision))
-    return with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))
+    knowing = with_slot(remembered(spec, run, slot, event), decided(spec, slot, event.decision))
+    slots = tuple(released(knowing, one, event.at) for one in knowing.slots)
+    return settled_turn(spec, with_slots(spec, knowing, slots))
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:

@@ -16,9 +16,16 @@ from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import FrozenDict
 
 
+Amounts: TypeAlias = FrozenDict[str, float]
+"""How much of each budget, by its name; a budget has no amount below zero."""
+NOTHING: Amounts = FrozenDict()
+
+
 @frozen
 class Allow:
-    """The call may run."""
+    """The call may run; `spends` is what that takes of budgets."""
+
+    spends: Amounts = NOTHING
 
 
 Scope: TypeAlias = Literal["call", "arguments", "tool"]
@@ -140,6 +147,7 @@ class Ask:
         answers: which answers count.
         attempts: how many attempts one yes lets begin; None is all that the tool's `retries` allow.
         approvers: who may answer.
+        spends: what the call takes of budgets if it runs.
     """
 
     # it may quote arguments that are secret, of which only the tool knows
@@ -150,6 +158,7 @@ class Ask:
     answers: Answers = ALL_ANSWERS
     attempts: int | None = field(default=None, validator=optional(_is_count))
     approvers: Approvers = ANYBODY
+    spends: Amounts = NOTHING
 
 
 PLAIN_ASK = Ask()
