@@ -38,7 +38,19 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
     """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
+    What was asked and said goes by the rules of that process: those of today are asked once more.
     """
+    slot = _left(spec, run, slot, event)
+    status, clear = slot.status, slot.clearance
+    if isinstance(status, AwaitingDecision):
+        status = evolve(status, is_stale=True)
+    if clear is not None and isinstance(status, Ready | BackingOff | Unknown | AwaitingDecision):
+        clear = evolve(clear, is_stale=True)
+    new = Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return slot if new == slot else new
+
+
+def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     match slot.status:
         case Running(attempt):
             again, why = _again(slot, attempt), (event.by, wording.PROCESS_ENDED)
@@ -167,10 +179,10 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
         case Delegated(name, inner):
             names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
             status = Delegated(name, rebound(spec.agents[name], inner, *names))
-        case AwaitingDecision(digest, after=after, binding=bound):
-            moves = digest == digest_of(copy, slot, bound, after) and bound.run == was
+        case AwaitingDecision(digest, after=after, binding=bound, again=again):
+            moves = digest == digest_of(copy, slot, bound, after, again) and bound.run == was
             bound = evolve(bound, run=new) if moves else bound
-            digest = digest_of(copy, slot, bound, after) if moves else ""
+            digest = digest_of(copy, slot, bound, after, again) if moves else ""
             status = evolve(status, digest=digest, binding=bound, votes=())
         case _:
             pass

@@ -13,7 +13,7 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.binding import is_unfit
+from detent.core.machine.binding import is_stale, is_unfit
 from detent.core.machine.calls import after_fault, after_tick, given_up, refusal
 from detent.core.machine.delegation import (
     TASK,
@@ -346,7 +346,7 @@ def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
         return run
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
-        is_owed = is_unfit(spec, run, slot, event.binding)
+        is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
     return settled_turn(spec, judged(spec, run, slot, event)) if is_owed else run
 
 

@@ -57,6 +57,8 @@ class AwaitingDecision:
         trouble: what happened then, in words.
         change: what was decided before, if the question is put again.
         votes: those who have said yes, where it takes more of them.
+        again: how often it was put anew because the rules wanted more.
+        is_stale: another process goes on with the run, whose policies have not been asked.
     """
 
     digest: str
@@ -69,6 +71,8 @@ class AwaitingDecision:
     trouble: str = ""
     change: FormerDecision | None = None
     votes: tuple[DecisionRecord, ...] = ()
+    again: int = 0
+    is_stale: bool = False
 
 
 @fast_init
