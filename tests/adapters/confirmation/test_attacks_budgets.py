@@ -26,6 +26,8 @@ from detent.approvals import (
     AlwaysAskPolicy,
     AskOverBudget,
     NeverAskPolicy,
+    PendingCall,
+    ToolExecutionDecision,
     Verdict,
     WithApprovers,
     WithQuestionOptions,
@@ -55,12 +57,14 @@ class Payer:
     def run(self, messages: Any, **options: Any) -> ChatReply:
         """The calls that the last message names: "pay 60, wire 50"."""
         last = messages[-1]
-        words = [one.split() for one in (last.text or "").split(", ")] if last.role == "user" else []
+        words = (
+            [one.split() for one in (last.text or "").split(", ")] if last.role == "user" else []
+        )
         made = [ToolCall(name, {"amount": int(amount)}) for name, amount in words]
         return ChatReply(ChatMessage.from_assistant(None if made else "done", tool_calls=made))
 
 
-def tools(paid: Paid) -> list[Tool]:
+def tools(paid: Paid, **options: Any) -> list[Tool]:
     """Two ways to spend money."""
 
     def pay(amount: int) -> str:
@@ -71,16 +75,17 @@ def tools(paid: Paid) -> list[Tool]:
         paid.append(amount)
         return "wired"
 
-    return [create_tool_from_function(one, description="") for one in (pay, wire)]
+    return [create_tool_from_function(one, description="", **options) for one in (pay, wire)]
 
 
 def agent_of(paid: Paid, *script: Any, policy: Any = HUNDRED, **options: Any) -> Agent[Any]:
     """Both of whose tools stand under one policy."""
     generator = ScriptedChatGenerator(*script) if script else Payer()
     inner = options.pop("tools", [])
+    crashed = {"on_unknown": options.pop("on_unknown", "ask")}
     return Agent(
         chat_generator=generator,
-        tools=[*tools(paid), *inner],
+        tools=[*tools(paid, **crashed), *inner],
         confirmation_strategies={("pay", "wire"): policy},
         **options,
     )
@@ -185,7 +190,9 @@ def test_a_fork_carries_what_was_spent_before_it() -> None:
 
     assert paid == [50, 40]
     assert stop.pending[0].reason == "amount 20 on top of 90 is over 100"
-    assert [one.get("amount", 0) for one in early if one] == sorted(one["amount"] for one in early if one)
+    assert [one.get("amount", 0) for one in early if one] == sorted(
+        one["amount"] for one in early if one
+    )
     assert early[0] == {}
 
 
@@ -231,7 +238,7 @@ def test_a_call_that_was_stopped_has_spent_nothing() -> None:
     paid: Paid = []
     script = (calls(("pay", 90)), calls(("pay", 80)), calls(("pay", 80)), calls(("pay", 80)))
     agent = agent_of(paid, *script, calls(("wire", 5)), "done", journal=MemoryJournal())
-    answers = [
+    answers: list[Callable[[PendingCall], ToolExecutionDecision]] = [
         lambda call: call.reject(),
         lambda call: call.respond("by hand"),
         lambda call: call.modify({"amount": 5}),
@@ -315,3 +322,27 @@ def test_a_slow_policy_is_not_asked_twice_about_the_same_money() -> None:
 
     assert paid == [60]
     assert amounts(raised.value) == [60, 60]
+
+
+@pytest.mark.parametrize("on_unknown", ["ask", "rerun"])
+def test_what_a_crash_has_left_may_have_been_spent(on_unknown: Any) -> None:
+    """And what runs again may spend it once more, whoever says what to the question."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    options: dict[str, Any] = {"on_unknown": on_unknown}
+    agent_of(paid, calls(("pay", 60)), "done", journal=journal, **options).run("go", run_id="r")
+    entries = journal.read("r")
+    begun = next(n for n, one in enumerate(entries) if one.kind == "ToolStarted") + 1
+    cut = MemoryJournal()
+    cut.append("r", entries[:begun])
+    agent = agent_of(paid, calls(("wire", 50)), journal=cut, **options)
+
+    with pytest.raises(HITLBreakpointException) as raised:
+        agent.resume("r")
+    (call,) = raised.value.pending
+    agent.decide("r", call.reject())
+    with pytest.raises(HITLBreakpointException) as raised:
+        agent.resume("r")
+
+    assert raised.value.pending[0].reason == "amount 50 on top of 60 is over 100"
+    assert paid == [60]

@@ -108,7 +108,7 @@ def test_what_is_denied_today_does_not_run_by_the_yes_of_yesterday(
 
 
 def test_a_snapshot_with_a_yes_is_judged_by_the_rules_of_today() -> None:
-    """It carries the question, the yes, and nothing that those who made the rules have said since."""
+    """It carries the question, and the yes, and nothing of what was ruled since."""
     paid: Paid = []
     with pytest.raises(HITLBreakpointException) as stopped:
         agent_of(paid, ASK, PAY).run("go")
@@ -292,7 +292,9 @@ def test_fewer_attempts_hold_for_what_was_said_before() -> None:
     def made(policy: Any) -> Agent[Any]:
         tool = create_tool_from_function(pay, description="", retries=3)
         return Agent(
-            chat_generator=ScriptedChatGenerator(PAY, "done") if policy is ASK else ScriptedChatGenerator("done"),
+            chat_generator=ScriptedChatGenerator(PAY, "done")
+            if policy is ASK
+            else ScriptedChatGenerator("done"),
             tools=[tool],
             journal=journal,
             confirmation_strategies={"pay": policy},
@@ -316,7 +318,11 @@ def test_agents_inside_are_judged_by_the_rules_of_today_as_well() -> None:
     def made(policy: Any, *script: Any) -> Agent[Any]:
         inner = agent_of(paid, policy, *(script[1:] or ["done"]))
         tool = AgentTool(inner, name="worker", description="Pays.")
-        return Agent(chat_generator=ScriptedChatGenerator(*(script[:1] or ["done"])), tools=[tool], journal=journal)
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*(script[:1] or ["done"])),
+            tools=[tool],
+            journal=journal,
+        )
 
     old = made(ASK, task, PAY)
     old.decide("r", asked(old.run, "go", run_id="r").confirm())

@@ -239,7 +239,7 @@ def test_a_question_says_what_it_is_about() -> None:
 
     assert AskAbove("amount", 4)(CALL, PAY, run) == Ask("amount is 5, and 4 needs no confirmation")
     assert AskAfter(1)(CALL, PAY, run) == Ask("pay was called 1 times in this run")
-    spent, takes = evolve(run, spent={"amount": 5.0}), FrozenDict(amount=5.0)
+    spent, takes = evolve(run, spent=FrozenDict(amount=5.0)), FrozenDict(amount=5.0)
     asked = Ask("amount 5 on top of 5 is over 9", spends=takes)
     assert over(9)(CALL, PAY, spent) == asked
     assert over(10)(CALL, PAY, spent) == Allow(takes)

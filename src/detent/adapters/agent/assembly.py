@@ -161,7 +161,8 @@ class Assembly(Generic[S]):
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
             started_by=request.started_by,
         )
-        begun = (Loaded(behind(new, before), 0), streaming_callback, request.break_point, leg, thread)
+        at = Loaded(behind(new, before), 0)
+        begun = (at, streaming_callback, request.break_point, leg, thread)
         return (yield from self._begun(spec, *begun))
 
     def _taken_up(

@@ -40,9 +40,7 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     )
 
 
-def digest_of(
-    run: Run[Any], slot: Slot, bound: Binding, after: str = "", again: int = 0
-) -> str:
+def digest_of(run: Run[Any], slot: Slot, bound: Binding, after: str = "", again: int = 0) -> str:
     """What a decision about a call must carry.
 
     RULE: a yes counts once. Of a call that is asked about again, though nothing has changed (it

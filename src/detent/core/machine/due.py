@@ -97,10 +97,8 @@ def _owed_to_calls(
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run, slots)
     inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
-    if anew or any(isinstance(one, Judge) for every in inner.values() for one in every):
-        seen = unjudged(spec, run)
-        owed = [*_judgements(spec, seen, anew), *owed]
-        inner = _one_at_a_time(seen, owed, inner)
+    judgements, inner = _one_at_a_time(spec, run, anew, inner)
+    owed = [*judgements, *owed]
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
         if is_shared or spec.limits.is_shared:
@@ -144,25 +142,29 @@ def _judgements(
             yield Judge(slot.ref, slot.call, spec.tools[name], policy, run, binding)
 
 
-def _one_at_a_time(run: Run[Any], owed: Iterable[Effect], inner: Inner) -> Inner:
-    """What agents are owed, without judgements that share a budget with one before them.
+def _one_at_a_time(
+    spec: AgentSpec[S], run: Run[S], anew: list[tuple[Slot, Binding]], inner: Inner
+) -> tuple[list[Judge], Inner]:
+    """The judgements, and what agents are owed without those that share a budget with one before.
 
     Each sees what all of the run has spent until then.
     """
-    taken = {name for one in owed if isinstance(one, Judge) for name in budgets_of(one.policy)}
+    if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
+        return [], inner
+    seen = unjudged(spec, run)
+    own = list(_judgements(spec, seen, anew))
+    taken = {name for one in own for name in budgets_of(one.policy)}
     left: Inner = {}
     for ref, effects in inner.items():
         kept = list[Effect]()
         for effect in effects:
-            if isinstance(effect, Judge):
-                names = budgets_of(effect.policy)
-                if not taken.isdisjoint(names):
-                    continue
+            if not isinstance(effect, Judge):
+                kept.append(effect)
+            elif taken.isdisjoint(names := budgets_of(effect.policy)):
                 taken |= names
-                effect = evolve(effect, run=evolve_run(effect.run, spent=run.spent))  # noqa: PLW2901
-            kept.append(effect)
+                kept.append(evolve(effect, run=evolve_run(effect.run, spent=seen.spent)))
         left[ref] = tuple(kept)
-    return left
+    return own, left
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:

@@ -17,7 +17,6 @@ from detent.core.machine.binding import (
 )
 from detent.core.run.approval import (
     ANYBODY,
-    NOTHING,
     PLAIN_ASK,
     SCOPES,
     Allow,
@@ -50,7 +49,6 @@ from detent.core.run.run import (
     Run,
     Slot,
     Status,
-    charged,
     evolve,
     moved,
     stopped,
@@ -124,19 +122,21 @@ def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
     if _wanted(slot, said):
         return None
     if isinstance(status, AwaitingDecision):
-        times = _sooner(status.ask, status.expires_at, said, at)
-        return moved(slot, attrs.evolve(status, is_stale=False, ask=times[0], expires_at=times[1]))
+        ask, until = _sooner(status.ask, status.expires_at, said, at)
+        return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
     assert clear is not None  # noqa: S101 - else it is not stale
-    times = _sooner(clear.ask, clear.expires_at, said, at)
-    clear = attrs.evolve(clear, is_stale=False, ask=times[0], expires_at=times[1])
+    if clear.ask is not None:
+        ask, until = _sooner(clear.ask, clear.expires_at, said, at)
+        clear = attrs.evolve(clear, ask=ask, expires_at=until)
+    clear = attrs.evolve(clear, is_stale=False)
     return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def _sooner(
-    ask: Ask | None, until: float | None, said: Allow | Ask, at: float | None
-) -> tuple[Ask | None, float | None]:
-    """A question, and when it ends, or what was said to it, as a later one has it, if that is less."""
-    if ask is None or not isinstance(said, Ask):
+    ask: Ask, until: float | None, said: Allow | Ask, at: float | None
+) -> tuple[Ask, float | None]:
+    """A question, and when what was asked or said ends: as a later one has it, if that is less."""
+    if not isinstance(said, Ask):
         return ask, until
     ends = [until, None if said.expires_s is None or at is None else at + said.expires_s]
     most = [one for one in (ask.attempts, said.attempts) if one is not None]
@@ -191,14 +191,8 @@ def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) ->
     record = DecisionRecord(slot.ref, slot.call, Rejected(reason), by, at)
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
-    run = evolve(_sunk(run, slot), decisions=(*run.decisions, record))
+    run = evolve(run, decisions=(*run.decisions, record))
     return with_slot(run, stopped(slot, Refused(say(name, reason))))
-
-
-def _sunk(run: Run[Any], slot: Slot) -> Run[Any]:
-    """The run, which goes on counting what a call takes that is stopped, and may have been begun."""
-    was_begun = isinstance(slot.status, AwaitingDecision) and slot.status.after
-    return charged(run, NOTHING, slot.spends) if was_begun else run
 
 
 def expired(run: Run[Any], at: float | None) -> Run[Any]:
@@ -239,7 +233,7 @@ def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDeci
     status = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
     done, ask = _recorded(spec, run, slot, event), status.ask
     if not isinstance(said, Confirmed):
-        return evolve(_sunk(run, slot), decisions=(*run.decisions, done))
+        return evolve(run, decisions=(*run.decisions, done))
     said_yes = (*status.votes, done)
     run = evolve(run, decisions=(*run.decisions, *said_yes))
     scopes = [_scope(ask, vote.decision) for vote in said_yes]

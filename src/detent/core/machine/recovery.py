@@ -26,6 +26,7 @@ from detent.core.run.run import (
     Status,
     Unknown,
     moved,
+    unsettled,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -54,7 +55,7 @@ def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Sl
     match slot.status:
         case Running(attempt):
             again, why = _again(slot, attempt), (event.by, wording.PROCESS_ENDED)
-            return moved(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
+            return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
@@ -96,29 +97,29 @@ def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     return _with_slots(evolve(run, grants=()), slots)
 
 
-def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Status:
+def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Slot:
     """What becomes of a call when nobody could look up how it went: a human decides.
 
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    return _question(spec, run, slot, event.attempt, event.at, why)
+    return unsettled(slot, _question(spec, run, slot, event.attempt, event.at, why))
 
 
 def after_loss(
     spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolNeverRan | ToolLost
-) -> Status:
+) -> Slot:
     """What becomes of a call that was not carried out, or nobody knows whether it was.
 
     It counts as an attempt: one that is always lost is not begun again for ever.
     """
     if isinstance(event, ToolNeverRan):
         # The next attempt has a number of its own: the same word, heard again, is none about that.
-        return Ready(event.attempt + 1)
+        return moved(slot, Ready(event.attempt + 1))
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     why = f"lost {attempt}", event.reason
-    return _unknown(spec, run, slot, attempt, again, event.at, why)
+    return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
 
 
 def answers_question(event: Attempted, status: Status) -> bool:

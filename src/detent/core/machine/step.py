@@ -98,6 +98,7 @@ from detent.core.run.run import (
     evolve,
     labelled,
     moved,
+    replaced,
     with_slot,
 )
 from detent.core.run.spec import AgentSpec, Delegate
@@ -131,8 +132,7 @@ def start(
         StateError: a write names an unknown key or has a value of the wrong type.
     """
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
-    opening = Write("messages", [*prompt, *messages])
-    filled = spec.state.update([*state, opening])
+    filled = spec.state.update([*state, Write("messages", [*prompt, *messages])])
     begun = Run(run_id, filled, options=options, nonce=nonce, labels=labels)
     begun = evolve(begun, deadline=spec.limits.deadline(at), started_by=started_by)
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
@@ -240,7 +240,7 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
-        return move_slot(spec, run, slot, after_lookup(spec, run, slot, event))
+        return with_slots(spec, run, replaced(run.slots, after_lookup(spec, run, slot, event)))
     return hear_tool(spec, run, slot, after_fault(spec, slot, event))
 
 
@@ -259,7 +259,7 @@ def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | Tool
     slot = _attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
     if slot is None or isinstance(slot.status, Ready):
         return run
-    return move_slot(spec, run, slot, after_loss(spec, run, slot, event))
+    return with_slots(spec, run, replaced(run.slots, after_loss(spec, run, slot, event)))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:

@@ -15,7 +15,6 @@ from detent.core.tools.version import hashed
 from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import FrozenDict
 
-
 Amounts: TypeAlias = FrozenDict[str, float]
 """How much of each budget, by its name; a budget has no amount below zero."""
 NOTHING: Amounts = FrozenDict()

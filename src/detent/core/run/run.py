@@ -189,6 +189,15 @@ def moved(slot: Slot, status: Status) -> Slot:
     return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends)
 
 
+def unsettled(slot: Slot, status: Status) -> Slot:
+    """The slot of a call of which nobody knows whether it was carried out, with what comes of that.
+
+    RULE: what it has taken stays spent; what it takes if it is begun anew comes on top.
+    """
+    is_open = isinstance(status, Ready | AwaitingDecision)
+    return Slot(slot.ref, slot.call, status, slot.clearance) if is_open else moved(slot, status)
+
+
 def stopped(slot: Slot, status: Refused | AnsweredByHuman) -> Slot:
     """The slot of a call that somebody has stopped: it spends nothing."""
     return Slot(slot.ref, slot.call, status, slot.clearance)

@@ -17,6 +17,7 @@ from detent.testing import (
     check,
 )
 
+
 @tool
 def pay(amount: int) -> str:
     """Pay somebody."""
@@ -33,8 +34,9 @@ def in_its_own_run(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
     """What a policy sees that looks at the calls of one tool in one run."""
     past = [one.origin for message in run.messages for one in message.tool_call_results]
     past += [slot.call for slot in run.slots if type(slot.status).__name__ != "AwaitingPolicy"]
-    spent = sum(one.arguments["amount"] for one in past if one.tool_name == tool.name)
-    return Allow() if spent + call.arguments["amount"] <= 100 else Ask()
+    amounts: list[Any] = [one.arguments["amount"] for one in past if one.tool_name == tool.name]
+    amounts.append(call.arguments["amount"])
+    return Allow() if sum(amounts) <= 100 else Ask()
 
 
 def proved(policy: Any, *tools: Any, turns: int = 1, **more: Any) -> Proof:
@@ -103,7 +105,7 @@ def test_a_default_that_nobody_sees_is_refuted() -> None:
 
     agent = Agent(chat_generator=ScriptedChatGenerator(), tools=[gift])
     claim = budget_never_exceeded(amount=100, tools=["gift"])
-    with pytest.raises(Refuted, match="gift runs for call .* with amount None"):
+    with pytest.raises(Refuted, match=r"gift runs for call .* with amount None"):
         check(agent, claim, turns=1, arguments={"gift": [{}]})
     with pytest.raises(Refuted, match="makes 101 in all"):
         check(agent, claim, turns=1, calls=1, arguments={"gift": [{"amount": 101}]})
@@ -112,9 +114,12 @@ def test_a_default_that_nobody_sees_is_refuted() -> None:
 
 def test_a_claim_about_an_amount_names_tools() -> None:
     """Else it would speak of nothing; and a name is not a list of letters."""
-    for mistake in ({"amount": 5}, {"tools": ["pay"], "cost": 1}, {"amount": 5, "tools": "pay"}):
+    mistakes: list[dict[str, Any]] = [
+        *({"amount": 5}, {"tools": ["pay"], "cost": 1}, {"amount": 5, "tools": "pay"})
+    ]
+    for mistake in mistakes:
         with pytest.raises(ValueError, match=r"is of the calls of tools=\[…\]"):
             budget_never_exceeded(**mistake)
+    of_nothing = budget_never_exceeded(amount=5, tools=["gone"])
     with pytest.raises(ValueError, match="gone"):
-        proved_of_nothing = budget_never_exceeded(amount=5, tools=["gone"])
-        check(Agent(chat_generator=ScriptedChatGenerator(), tools=[pay]), proved_of_nothing)
+        check(Agent(chat_generator=ScriptedChatGenerator(), tools=[pay]), of_nothing)

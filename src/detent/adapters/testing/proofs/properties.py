@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from math import inf
 from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
@@ -110,7 +111,7 @@ def budget_never_exceeded(
 
     def judge(
         memory: _Spent | None, before: Run[Any], event: Event, after: Run[Any]
-    ) -> _Spent | Violation | None:
+    ) -> Hashable | Violation:
         asks = _is_to_ask(before, after)
         if asks and tokens is not None and after.usage.total_tokens >= tokens:
             return Violation(f"the model is asked when {after.usage.total_tokens} tokens are spent")
@@ -139,9 +140,8 @@ def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
                 continue
             begun |= {place}
             value = call.arguments.get(parameter)
-            is_number = isinstance(value, int | float)
-            total += max(value, 0) if is_number else 0
-            if total > most or not is_number:
+            total += max(value, 0) if isinstance(value, int | float) else inf
+            if total > most:
                 return Violation(
                     f"{call.tool_name} runs for call {slot.ref} with {parameter} {value}, which "
                     f"makes {total:g} in all, and nobody has approved that"
