@@ -58,9 +58,9 @@ CHECKS = {
     "docs": ("zensical", "build", "--clean", "--strict"),
 }
 PYTEST = ("pytest", "-n", "auto", "--dist", "loadgroup")
-CORE = "src/detent/core/*,*/confirmation/policies.py,*/drivers/judging.py"
+CORE = "src/detent/core/*,*/confirmation/policies.py,*/confirmation/tallies.py,*/drivers/judging.py"
 CORE_TESTS = ("tests/core", "tests/adapters/confirmation", "tests/adapters/drivers/test_judging.py")
-"""The core, and the two adapters that say whether a call may run: there no branch goes untried."""
+"""The core, and the adapters that say whether a call may run: there no branch goes untried."""
 
 TESTS = {  # in this order: the second looks at what the first has passed over
     "tests of the core": (*PYTEST, *CORE_TESTS, "--cov", "--cov-report=", "--cov-fail-under=0"),
