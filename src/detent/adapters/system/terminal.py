@@ -22,7 +22,7 @@ _BLANK = {
 _BLOCKS = (range(0x2580, 0x25A0), range(0x1CC00, 0x1CEC0), range(0x1FB00, 0x1FC00))
 """Block Elements, and the Symbols for Legacy Computing: parts of a filled cell, nothing else."""
 _UPRIGHT = {"VERTICAL", "BAR", "BARS", "BARLINE", "RECTANGLE", "EXTENSION"}
-"""What is drawn as the mark is, from the top of a row to its bottom, has one of these in its name."""
+"""What is drawn as the mark is, from the top of a row to its bottom, has one of these as a name."""
 _OTHERWISE = {"HORIZONTAL", "ARROW", "TILE", "ELLIPSIS", "DOTS", "WITH"}
 """What has one of these as well is no such thing: arrows from a bar, dashes, tiles of dominoes."""
 _DRAWN_IN_COLOUR = "\ufe0f"
