@@ -71,6 +71,7 @@ AGAIN = {
     "Judged": "what was confirmed may run, and no other",
     "ToolStarted": "the intent, of the second attempt",
 }
+ONCE_MORE = {"Judged": "the rules of this process let it run"}
 
 
 @frozen
@@ -160,7 +161,7 @@ def life_of_a_call() -> Iterator[Row]:
 
     runs, kinds = Runs(journal, first.spec), [entry.kind for entry in journal.read("r")]
     for number, kind in enumerate(kinds, 1):
-        meaning = (AGAIN if kind in kinds[: number - 1] else MEANING)[kind]
+        meaning = (MEANING, AGAIN, ONCE_MORE)[kinds[: number - 1].count(kind)][kind]
         is_cut = kinds[number : number + 1] == ["Resumed"]
         yield Row(kind, meaning, owed(first, runs, number), is_cut)
 

@@ -178,7 +178,7 @@ BUGS = (
         "what a human has changed about a call is not what runs",
         Edit(
             "core/machine/questions.py",
-            "return Slot(slot.ref, call, Ready(asked.attempt), clear)",
+            "return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)",
             "return Slot(slot.ref, slot.call, Ready(asked.attempt), "
             "attrs.evolve(clear, binding=asked.binding))",
         ),
@@ -195,8 +195,8 @@ BUGS = (
         "an agent inside does not hear that its process has ended",
         Edit(
             "core/machine/step.py",
-            "if not isinstance(slot.status, Delegated):\n        return recovered(",
-            "if True:\n        return recovered(",
+            "now = step(spec.agents[slot.status.tool_name], was, event)",
+            "now = was",
         ),
     ),
     Bug(

@@ -39,3 +39,15 @@ def test_what_the_terminal_cannot_carry_is_spelled_out() -> None:
 def test_a_question_has_a_mark_on_every_terminal(encoding: str | None, drawn: str) -> None:
     """Another where it cannot be shown."""
     assert mark(encoding) == drawn
+
+
+@pytest.mark.parametrize("char", "▌▐█▮┃║┇╏❙❚❘⎸⎢⎥⎪⏐𝄀⸾⦀\U0001fb8c\U0001fb87\U0001cd00")
+def test_what_is_drawn_as_the_mark_is_shown_by_its_name(char: str) -> None:
+    """Whatever block it is of: by what its name says, so that nobody keeps a list of them."""
+    assert escape_control(char) == ascii(char)[1:-1]
+
+
+@pytest.mark.parametrize("char", "|│─├■●▶—―｜📊🚦🍫→↦⋮…「˥ǀ丨ا")  # noqa: RUF001 - they are meant
+def test_what_only_sounds_like_the_mark_is_shown(char: str) -> None:
+    """Thin lines, dashes, arrows from a bar, pictures and letters: people and models write them."""
+    assert escape_control(char) == char

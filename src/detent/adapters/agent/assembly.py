@@ -161,7 +161,7 @@ class Assembly(Generic[S]):
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
             started_by=request.started_by,
         )
-        at = Loaded(behind(new, before), 0)
+        at = Loaded(behind(new, before, messages), 0)
         begun = (at, streaming_callback, request.break_point, leg, thread)
         return (yield from self._begun(spec, *begun))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from detent.adapters.drivers.history import labels_of
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
 from detent.core.chat.messages import ChatMessage, ChatRole
@@ -19,7 +20,7 @@ from detent.core.machine.step import step
 from detent.core.result import AgentResult
 from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
-from detent.core.run.run import Run
+from detent.core.run.run import Run, labelled
 from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
@@ -199,11 +200,18 @@ def continued(
     return evolve(spec, state=state, system_prompt=None), messages
 
 
-def behind(run: Run[S], before: AgentResult[Any, Any] | None) -> Run[S]:
-    """The run, which begins with what the one before it has read, and has spent of budgets."""
+def behind(
+    run: Run[S], before: AgentResult[Any, Any] | None, messages: Sequence[ChatMessage]
+) -> Run[S]:
+    """The run, which begins with what the one before it has read, and has spent of budgets.
+
+    Raises:
+        ValueError: the labels of one of the new messages are none.
+    """
+    run = labelled(run, labels_of(messages))
     if before is None:
         return run
-    return evolve_run(run, labels=before.run.labels, spent=before.run.spent)
+    return evolve_run(labelled(run, before.run.labels), spent=before.run.spent)
 
 
 def _prompt(spec: AgentSpec[Any]) -> ChatMessage:

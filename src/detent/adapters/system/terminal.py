@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from unicodedata import category
+from functools import cache
+from unicodedata import category, east_asian_width, name
 
 MARK = "▌"
 """Each row of a question to a human begins with it. No text from elsewhere has it: it is escaped
@@ -18,8 +19,14 @@ _BLANK = {
     *"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159",
     *map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))),
 }
-_LIKE_THE_MARK = {*map(chr, range(0x2580, 0x25A0)), *"┃║❙❚⎸⎹❘"}
+_BLOCKS = (range(0x2580, 0x25A0), range(0x1CC00, 0x1CEC0), range(0x1FB00, 0x1FC00))
+"""Block Elements, and the Symbols for Legacy Computing: parts of a filled cell, nothing else."""
+_UPRIGHT = {"VERTICAL", "BAR", "BARS", "BARLINE", "RECTANGLE", "EXTENSION"}
+"""What is drawn as the mark is, from the top of a row to its bottom, has one of these as a name."""
+_OTHERWISE = {"HORIZONTAL", "ARROW", "TILE", "ELLIPSIS", "DOTS", "WITH"}
+"""What has one of these as well is no such thing: arrows from a bar, dashes, tiles of dominoes."""
 _DRAWN_IN_COLOUR = "\ufe0f"
+_DRAWN = {"So", "Sm", "Po", "Ps", "Pe", "Pd"}
 _DOUBTFUL = re.compile(r"[^ -~\n\t]")
 
 
@@ -70,9 +77,20 @@ def drop_typed_keys() -> None:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
+@cache
+def _is_like_the_mark(char: str) -> bool:
+    if any(ord(char) in block for block in _BLOCKS):
+        return True
+    if category(char) not in _DRAWN or east_asian_width(char) in "WF":
+        return False
+    words = re.split("[ -]", name(char, ""))
+    is_thin = words[:3] == ["BOX", "DRAWINGS", "LIGHT"]
+    return not is_thin and _OTHERWISE.isdisjoint(words) and not _UPRIGHT.isdisjoint(words)
+
+
 def _visible(match: re.Match[str]) -> str:
     char, before = match[0], match.string[match.start() - 1 : match.start()]
     if char == _DRAWN_IN_COLOUR and before and category(before) == "So":
         return char  # a symbol is drawn as an emoji: that hides nothing
-    hidden = not char.isprintable() or char in _BLANK or char in _LIKE_THE_MARK
+    hidden = not char.isprintable() or char in _BLANK or _is_like_the_mark(char)
     return ascii(char)[1:-1] if hidden else char
