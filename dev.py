@@ -12,6 +12,7 @@ python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: i
 python3 dev.py docs                            build the documentation into site/
 python3 dev.py packages [extras]               try the wheel in clean environments, each extra alone
 python3 dev.py versions [options]              test on every Python and range of versions here
+python3 dev.py release VERSION                 write the version and the changelog; commits nothing
 python3 dev.py setup                           only set up .venv, for an editor
 """
 # The syntax is that of Python 3.8: an older Python must get as far as saying that it is too old.
@@ -58,9 +59,9 @@ CHECKS = {
     "docs": ("zensical", "build", "--clean", "--strict"),
 }
 PYTEST = ("pytest", "-n", "auto", "--dist", "loadgroup")
-CORE = "src/detent/core/*,*/confirmation/policies.py,*/drivers/judging.py"
+CORE = "src/detent/core/*,*/confirmation/policies.py,*/confirmation/tallies.py,*/drivers/judging.py"
 CORE_TESTS = ("tests/core", "tests/adapters/confirmation", "tests/adapters/drivers/test_judging.py")
-"""The core, and the two adapters that say whether a call may run: there no branch goes untried."""
+"""The core, and the adapters that say whether a call may run: there no branch goes untried."""
 
 TESTS = {  # in this order: the second looks at what the first has passed over
     "tests of the core": (*PYTEST, *CORE_TESTS, "--cov", "--cov-report=", "--cov-fail-under=0"),
@@ -192,6 +193,13 @@ def versions(arguments: list[str]) -> str:
     return "the tests pass with all of them"
 
 
+def release(arguments: list[str]) -> str:
+    """Write the version into every place that says it, and the changelog of all fragments."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "cut_release.py"), *arguments], ROOT)
+    return "nothing is committed yet"
+
+
 def setup(_: list[str]) -> str:
     """Only set up."""
     set_up(FOR_WORK)
@@ -209,6 +217,7 @@ COMMANDS = {
     "docs": docs,
     "packages": packages,
     "versions": versions,
+    "release": release,
     "setup": setup,
 }
 
