@@ -26,6 +26,7 @@ ORDER = [
     "burr",
     "strands",
     "smolagents",
+    "dbos",
 ]
 PINS = {  # what pins/*.txt were made from; haystack-ai 3.4.0 is the newest that resolves beside the others' certifi
     "baseline": (
@@ -48,6 +49,7 @@ PINS = {  # what pins/*.txt were made from; haystack-ai 3.4.0 is the newest that
     "burr": (["apache-burr==0.43.0", "openai", "aiosqlite"], ["apache-burr==0.43.0"]),
     "strands": (["strands-agents[openai]==1.62.0"], ["strands-agents==1.62.0"]),
     "smolagents": (["smolagents[openai]==1.26.0"], ["smolagents==1.26.0"]),
+    "dbos": (["dbos==3.4.0"], ["dbos==3.4.0"]),
 }
 ENDS = ("", "-min")
 

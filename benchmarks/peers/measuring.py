@@ -20,6 +20,7 @@ from plan import REPS
 
 WORKER = os.path.join(HERE, "worker.py")
 PROVIDERS = os.path.join(os.path.dirname(HERE), "providers.py")
+OWN = os.path.join(os.path.dirname(HERE), "own_figures.py")
 SSE_N = 500
 
 
@@ -103,6 +104,8 @@ def du(path):
 def imports(cs):
     """(name, module, variant, statement, whether in the smaller virtualenv)."""
     for name, mod in cs.items():
+        if "W2" not in mod.VARIANTS:  # no library for agents
+            continue
         yield name, mod, "", mod.IMPORT, True
         for variant, statement in getattr(mod, "IMPORTS", {}).items():
             yield name, mod, variant, statement, False
@@ -211,6 +214,17 @@ def vendors(workload, cs, rounds, rows):
     return say(workload, "done")
 
 
+def own(cs, rows):
+    """`benchmarks/own_figures.py` in Detent's virtualenv."""
+    cmd = [python(cs["detent"]), OWN, "--json"]
+    done = subprocess.run(cmd, env=env(cs["detent"]), capture_output=True, text=True)
+    if done.returncode:
+        return say("FAILED W12", done.stderr[-600:])
+    figures = json.loads(done.stdout.splitlines()[-1])
+    rows.save(contender="detent", workload="W12", variant="", n=1, figures=figures)
+    return say("W12 done")
+
+
 # ---- the other workloads ------------------------------------------------------------------------------------------
 def cell(name, mod, workload, variant, n, reps, rows, timeout=900):
     cmd = [python(mod), WORKER, "--contender", name, "--workload", workload]
@@ -285,6 +299,8 @@ def run(workloads, cs, plan, rows):
                 w10(plan.rounds, rows)
             elif w == "profile":
                 shares(cs["detent"], rows)
+            elif w == "W12":
+                own(cs, rows)
             elif w in ("W7codecs", "W8sdk"):
                 vendors(w, cs, plan.rounds, rows)
             else:

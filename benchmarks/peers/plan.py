@@ -14,6 +14,7 @@ SIZES = {
     "W8conc": ([1000], [1000]),
     "W8sse": ([500], [500]),
     "W9": ([1000], [1000]),
+    "W11": ([200], []),
 }
 REPS = {
     "W2": 5,
@@ -26,6 +27,7 @@ REPS = {
     "W8conc": 2,
     "W8sse": 5,
     "W9": 5,
+    "W11": 2,
 }
 FLAT = ("baseline", "detent", "haystack")  # those whose turn does not grow with the run
 LARGE = {"W2": 1000, "W4": 300}  # beyond this only they
@@ -37,7 +39,7 @@ MAXN = {
     ("haystack", "W4"): 300,
 }  # a larger run lasts minutes, or fails
 
-QUICK_REPS = REPS | {"W4": 1, "W6": 3, "W8seq": 1, "W8conc": 1, "W8sse": 2, "W9": 3}
+QUICK_REPS = REPS | {"W4": 1, "W6": 3, "W8seq": 1, "W8conc": 1, "W8sse": 2, "W9": 3, "W11": 1}
 QUICK_VARIANTS = {  # beside the main one of each peer; all of the bare loop's and of Detent's
     ("haystack", "W2"): ["async"],
     ("haystack", "W3"): ["write+read"],

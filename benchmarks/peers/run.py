@@ -28,7 +28,7 @@ import measuring
 import report
 from plan import Plan
 
-WORKLOADS = "W1,W2,W3,W4,W5,W6,W7,W7codecs,W8seq,W8conc,W8sse,W8sdk,W9,W10,profile"
+WORKLOADS = "W1,W2,W3,W4,W5,W6,W7,W7codecs,W8seq,W8conc,W8sse,W8sdk,W9,W10,W11,W12,profile"
 
 
 def main():

@@ -6,6 +6,7 @@ import math
 import statistics as st
 from collections import defaultdict
 
+from own_figures import FIGURES as OWN
 from providers import call_table, codec_table
 
 SPEED0 = 0.72  # µs a turn of the bare loop (n = 100) when the machine is in its fast state
@@ -228,6 +229,21 @@ def w10(cells, each):
     return table("W10 checking an agent of fifteen lines, nothing cached", head, body)
 
 
+def w11(cells, each):
+    body = []
+    for key, label in each:
+        wall, cpu = cells.get(*key, 200, of="wall"), cells.get(*key, 200)
+        body.append([label, fmt(wall and 200 / wall), fmt(wall), fmt(cpu)])
+    head = ["contender", "runs a second", "wall s", "CPU s"]
+    return table("W11 200 durable runs at once in SQLite on the disk, of 5 turns", head, body)
+
+
+def w12(cells, each):
+    figures = cells.figures("W12")
+    body = [[what, f"{fmt(figures[what])} {unit}"] for what, (_, unit) in OWN.items() if what in figures]  # fmt: skip
+    return table("W12 what Detent holds of itself", ["what", "measured"], body)
+
+
 def w7codecs(cells, each):
     figures = cells.figures("W7codecs")
     return f"### W7 from the wire to the callback\n\n{codec_table(figures)}\n" if figures else ""
@@ -260,5 +276,7 @@ TABLES = {
     "W8sdk": w8sdk,
     "W9": w9,
     "W10": w10,
+    "W11": w11,
+    "W12": w12,
     "profile": where,
 }

@@ -27,6 +27,7 @@ VARIANTS = {
     "W8conc": ["agent"],
     "W8sse": ["agent"],
     "W9": ["resume", "fork", "replay"],
+    "W11": ["sqlite"],
 }
 
 
@@ -113,7 +114,7 @@ def tools_for(workload, variant):
         ]
     if workload == "W6":
         return [made(aslow if variant.startswith("async") else slow, name="add")]
-    if workload == "W5" or variant.startswith("async"):
+    if workload in ("W5", "W11") or variant.startswith("async"):
         return [made(aadd, name="add")]
     return [made(add)]
 
@@ -144,11 +145,11 @@ def setup(workload, n, variant):
         AGENT = agent(FAKE, "W8", 5, "", system_prompt="You are a helpful assistant.")
         return
     FAKE = Fake(
-        {"W5": c.W5_TURNS, "W6": 1}.get(workload, n),
+        {"W5": c.W5_TURNS, "W6": 1, "W11": c.W5_TURNS}.get(workload, n),
         c.W5_SLEEP if workload == "W5" else 0.0,
         c.W6_CALLS if workload == "W6" else 1,
     )
-    if workload in ("W4", "W9"):
+    if workload in ("W4", "W9", "W11"):
         return
     journal = None if variant.endswith("no-journal") else MemoryJournal()
     AGENT = agent(FAKE, workload, n, variant, journal=journal)
@@ -186,6 +187,21 @@ def run_w4(n):
     )
     wd.close()
     return d
+
+
+def run_w11(n):
+    """Many runs at once in one event loop, every event of each in SQLite on the disk."""
+    from detent import SQLiteJournal
+
+    wd = c.Workdir("disk")
+    many = agent(FAKE, "W11", c.W5_TURNS, V, journal=SQLiteJournal(wd.file("s.db")))
+
+    async def go():
+        return await asyncio.gather(*(many.run_async("go") for _ in range(n)))
+
+    r, d = timed(lambda: c.wait(go()))
+    wd.close()
+    return {**d, "ok": len(r) == n and c.Calls.n == n * c.W5_TURNS}
 
 
 KEPT = {}
@@ -231,6 +247,8 @@ def run(workload, n):
 
         r = c.wait(go())
         return {"ok": len(r) == n and c.Calls.n == n * c.W5_TURNS}
+    if workload == "W11":
+        return run_w11(n)
     if workload == "W6":
         c.wait(AGENT.run_async("go")) if V.startswith("async") else AGENT.run("go")
         return {"ok": c.Calls.n == n}

@@ -25,6 +25,7 @@ VARIANTS = {
     "W8seq": ["agent", "agent-async"],
     "W8conc": ["agent"],
     "W8sse": ["agent"],
+    "W11": ["sqlite"],
 }
 
 
@@ -43,7 +44,7 @@ def setup(workload, n, variant):
     V, WHERE, TURNS = variant, "disk", n
     if variant.endswith("@shm"):
         V, WHERE = variant[:-4], "shm"
-    if workload == "W5":
+    if workload in ("W5", "W11"):
         TURNS = c.W5_TURNS
     if workload == "W6":
         TURNS = 1
@@ -139,7 +140,7 @@ def setup(workload, n, variant):
                 await asyncio.sleep(c.W6_SLEEP)
                 c.Calls.n += 1
                 return a + b
-    elif variant == "async" or workload == "W5":
+    elif variant == "async" or workload in ("W5", "W11"):
 
         async def add(a: int, b: int) -> int:
             """Add two numbers."""
@@ -154,7 +155,7 @@ def setup(workload, n, variant):
 
     add.__annotations__ = {"a": int, "b": int, "return": int}
     t = tool("add")(add)
-    if workload == "W4":
+    if workload in ("W4", "W11"):
 
         def MAKE(saver):
             if not V.endswith("-delta"):
@@ -218,6 +219,28 @@ def run_w4(n):
     return d
 
 
+def run_w11(n):
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    wd = c.Workdir("disk")
+
+    async def go():
+        async with AsyncSqliteSaver.from_conn_string(wd.file("s.db")) as saver:
+            await saver.setup()
+            agent = MAKE(saver)
+            t0, c0 = time.perf_counter(), time.process_time()
+            configs = [
+                {"recursion_limit": 50, "configurable": {"thread_id": str(i)}} for i in range(n)
+            ]
+            r = await asyncio.gather(*(agent.ainvoke(inp(), one) for one in configs))
+            d = {"wall": time.perf_counter() - t0, "cpu": time.process_time() - c0}
+            return {**d, "ok": len(r) == n and c.Calls.n == n * c.W5_TURNS}
+
+    d = c.wait(go())
+    wd.close()
+    return d
+
+
 def run(workload, n):
     global TURNS
     c.Calls.n = 0
@@ -232,6 +255,8 @@ def run(workload, n):
         return {"ok": len(r["items"]) == n * c.ITEMS_PER_TURN}
     if workload == "W4":
         return run_w4(n)
+    if workload == "W11":
+        return run_w11(n)
     if workload == "W5":
 
         async def go():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, get_ident
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -236,6 +238,21 @@ def test_a_part_that_nothing_refers_to_weakly_is_ready_once_as_well() -> None:
 
     assert [agent.run("go").text, agent.run("go").text] == ["done", "done"]
     assert model.warmed == 1
+
+
+def test_what_one_run_alone_was_given_is_forgotten() -> None:
+    """A tool that is made for each run would fill the memory otherwise, warmed up or ready."""
+    agent, _ = agent_with([], "done", "done", "done")
+    gone: list[ref[object]] = []
+    for _ in range(3):
+        given = create_tool_from_function(lambda: 1, name="one", description="One.")
+        agent.run("go", tools=[given])
+        gone.append(ref(given))
+        del given
+    gc.collect()
+
+    assert [one() for one in gone] == [None, None, None]
+    assert not [one for one in agent._assembly._warm._ready.values() if one() is None]
 
 
 def test_whoever_only_decides_loads_no_model() -> None:

@@ -293,7 +293,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
-        from detent.adapters.drivers.steps import in_event_loop, is_slow
+        from detent.adapters.drivers.steps import in_event_loop
 
         if inbox is not None:
             from detent.adapters.agent.inputs import require_async_inbox
@@ -303,7 +303,7 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         request = RunRequest(*said, run_id, state, started_by)
         assembly = await self._warmed_up()
         begin = assembly.begin(request, streaming_callback, after, thread_id)
-        handle = await in_event_loop(begin, is_paced=is_slow(assembly.journal))
+        handle = await in_event_loop(begin, is_paced=True)
         return await handle.go_async(inbox, raises=raise_at_break_point)
 
     def begin(

@@ -25,10 +25,13 @@ class WarmUp:
     def is_done(self, parts: Iterable[object]) -> bool:
         """Whether all parts are ready."""
         ready = self._ready
-        return all(
-            ((known := ready.get(id(part))) and known() is part) or _method_of(part) is None
-            for part in parts
-        )
+        for part in parts:
+            known = ready.get(id(part))
+            if known is None or known() is not part:
+                if _method_of(part) is not None:
+                    return False
+                self._remember(part)
+        return True
 
     def __call__(self, *parts: object) -> None:
         """Make the parts ready, in order."""
@@ -38,7 +41,15 @@ class WarmUp:
             for part in parts:
                 if not self.is_done([part]):
                     _warm_up(part)
-                    self._ready[id(part)] = _reference(part)
+                    self._remember(part)
+
+    def _remember(self, part: object) -> None:
+        """It is ready, as long as it lives; what Python cannot refer to weakly is kept."""
+        ready, key = self._ready, id(part)
+        try:
+            ready[key] = ref(part, lambda _: ready.pop(key, None))
+        except TypeError:
+            ready[key] = lambda: part
 
 
 def _method_of(part: object) -> Callable[[], object] | None:
@@ -52,14 +63,6 @@ def _warm_up(part: object) -> None:
         done = method()
         if isawaitable(done):
             in_background(done).result()
-
-
-def _reference(part: object) -> Callable[[], object]:
-    """Finds the part as long as it lives; one that Python cannot refer to weakly is kept."""
-    try:
-        return ref(part)
-    except TypeError:
-        return lambda: part
 
 
 def toolsets_in(tools: object) -> Iterator[Toolset]:

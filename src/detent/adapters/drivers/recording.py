@@ -250,15 +250,17 @@ class Recorder:
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
         status, at, length = status_of(run), self._clock.now(), self._length
+        listing, change = self._listed, None
+        if may_wait or listing is not self._quiet:
+            listing = listing_of(self._spec, run, self._quiet)
+            change = None if listing == self._listed else listing
         entries: list[Entry] = []
         for kind, data in new:
             entries.append(Entry(length, at, kind, status, MappingProxyType(data)))
             length += 1
-        listing = self._listed
-        if may_wait or listing is not self._quiet:
-            listing = listing_of(self._spec, run, self._quiet)
-            if listing != self._listed:
-                entries[-1] = evolve(entries[-1], listing=listing)
+        if change is not None:
+            kind, data = new[-1]
+            entries[-1] = Entry(length - 1, at, kind, status, MappingProxyType(data), change)
         append: Append = (run.id, entries, checkpoint)
         after = length, listing, known
         if self._submit is None:

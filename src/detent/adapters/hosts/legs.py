@@ -16,7 +16,7 @@ from detent.adapters.drivers.asyncio import AsyncInbox
 from detent.adapters.drivers.callbacks import PieceListener
 from detent.adapters.drivers.run_handle import RunHandle
 from detent.adapters.drivers.session import Halt
-from detent.adapters.drivers.steps import in_event_loop, is_slow
+from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
 from detent.adapters.telemetry.logs import log_failed
@@ -66,7 +66,7 @@ class Legs:
             messages, self._is_far, snapshot, None, None, None, run_id, state or {}, started_by
         )
         begin = assembly.begin(request, None, after, thread_id)
-        return await in_event_loop(begin, is_paced=is_slow(assembly.journal))
+        return await in_event_loop(begin, is_paced=True)
 
     async def resume(self, run_id: str, told: Told) -> AnyHandle:
         """A run of the journal. Raises as `Agent.resume_async`."""

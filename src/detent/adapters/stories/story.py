@@ -342,6 +342,8 @@ def _end(call: Call, at: float) -> None:
 
 def _words(mark: str) -> list[str]:
     """The words of a mark; one with brackets has those of an agent inside."""
+    if "(" not in mark:
+        return mark.split(" ")
     words, depth = [""], 0
     for char in mark:
         depth += (char == "(") - (char == ")")

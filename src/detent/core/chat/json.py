@@ -96,7 +96,8 @@ def _messages(data: Any) -> list[ChatMessage]:
             else:
                 calls = iter(message.tool_calls)
             return message
-        answer: Answer = read_answer(item)
+        text = item.get("result")  # nearly always a text, and all there is
+        answer = Answer(text) if type(text) is str and len(item) == 1 else read_answer(item)
         call = next(calls, None)
         if call is None:
             raise MismatchError("it answers a call, and there is none before it")

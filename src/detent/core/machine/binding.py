@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 from weakref import ref
 
@@ -18,13 +19,17 @@ from detent.core.tools.version import hashed
 from detent.core.values.frozen import FrozenDict
 from detent.core.values.shared_list import bare
 
+NO_INPUTS = hashed(FrozenDict())
+_hashed = lru_cache(maxsize=256)(hashed)
+"""As `hashed`, of what is the same for every call of a run."""
+
 
 def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     """What a decision about `call` is bound to, if it is to run as the run is now."""
     return Binding(
-        hashed(run.id, run.nonce),
+        _hashed(run.id, run.nonce),
         tool.version,
-        hashed(inputs_in(run, tool, tool.binds)),
+        hashed(inputs_in(run, tool, tool.binds)) if tool.inputs else NO_INPUTS,
         arguments_bound(call, tool),
         ", ".join(run.labels),
     )

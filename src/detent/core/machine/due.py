@@ -90,8 +90,9 @@ def _owed_to_calls(
     is_judged = spec.guards or run.decisions or not kinds.isdisjoint(JUDGED)
     if is_judged and (anew := list(unfit(spec, run))):
         owed += _judgements(spec, run, anew)
-        slots = tuple(slot for slot in slots if all(slot is not one for one, _ in anew))
-        workable = [slot for slot in workable if slot in slots]
+        left = {slot.ref for slot in slots} - {slot.ref for slot, _ in anew}
+        slots = tuple(slot for slot in slots if slot.ref in left)
+        workable = [slot for slot in workable if slot.ref in left]
         kinds = {type(slot.status) for slot in slots}
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run, slots)
@@ -145,11 +146,21 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
                 for item in tool.inputs
                 if item.parameter in asked.ask.reveals and run.state.holds(item.key)
             }
-            why = (asked.digest, asked.reason, run.id, asked.expires_at, FrozenDict(revealed))
-            question = AskHuman(slot.ref, slot.call, tool, *why)
-            votes = tuple(vote.by or "" for vote in asked.votes)
-            known = evolve(question, votes=votes, started_by=run.started_by)
-            yield evolve(known, begins=asked.attempt, ask=asked.ask, change=asked.change)
+            yield AskHuman(
+                slot.ref,
+                slot.call,
+                tool,
+                asked.digest,
+                asked.reason,
+                run.id,
+                asked.expires_at,
+                FrozenDict(revealed),
+                begins=asked.attempt,
+                ask=asked.ask,
+                change=asked.change,
+                votes=tuple(vote.by or "" for vote in asked.votes),
+                started_by=run.started_by,
+            )
 
 
 def _tools_to_run(spec: AgentSpec[S], run: Run[S], at_work: list[Slot]) -> list[RunTool]:

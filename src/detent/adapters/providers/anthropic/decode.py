@@ -84,7 +84,7 @@ class MessageFold:
         return Success(self._reply(parts, reason, uses(_server_tools(blocks))))
 
     def _reply(
-        self, parts: Sequence[Part], reason: FinishReason, used: Mapping[str, object]
+        self, parts: Sequence[Part], reason: FinishReason, used: dict[str, dict[str, int]]
     ) -> ChatReply:
         container = (self._about.get("container") or {}).get("id")
         about = self._about | {"usage": self._usage}
