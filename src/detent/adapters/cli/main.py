@@ -24,7 +24,14 @@ from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.acp import acp
 from detent.adapters.cli.conversation import Conversation, typed_lines
 from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
-from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools, told_before
+from detent.adapters.cli.folder import (
+    Folder,
+    Research,
+    answer_now,
+    answer_writer,
+    folder_tools,
+    told_before,
+)
 from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
@@ -40,7 +47,7 @@ from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
 from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.adapters.system.terminal import escape_control
-from detent.core.control.hooks import before_tool
+from detent.core.control.hooks import before_model, before_tool
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
 from detent.core.run.limits import Limits
@@ -361,7 +368,7 @@ def _folder_agent(
         state_schema=Research,
         # a small model may search for ever: at the end it says what it has found
         limits=Limits(max_steps, final_answer=True),
-        hooks=[before_tool(told_before)],
+        hooks=[before_tool(told_before), before_model(answer_now)],
         confirmation_strategies=strategies,
         journal=_runs(),
     )
