@@ -296,8 +296,7 @@ def _asked_for() -> str:
     """The question, from whoever sits at the terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError('there is no question: detent run "What is …?"')
-    question: str = click.prompt("Your question", err=True)
-    return question
+    return str(click.prompt("Your question", err=True))
 
 
 def _run_to_resume(named: str) -> str:
@@ -317,8 +316,8 @@ def _require_answer(result: AgentResult[Research], written: Path | None, going_o
         return
     if result.exit_reason is None:
         raise told(f"the run waits for a decision; to go on:\n  {going_on}", WAITING)
-    advice = {"max_agent_steps": "; --max-steps lets it take more"}.get(result.exit_reason, "")
-    text = f"there is no answer: the run was ended by {result.exit_reason}{advice}"
+    more = "; --max-steps lets it take more" if result.exit_reason == "max_agent_steps" else ""
+    text = f"there is no answer: the run was ended by {result.exit_reason}{more}"
     raise click.exceptions.Exit(_complain(text))
 
 

@@ -232,7 +232,7 @@ def labels_of(messages: Iterable[ChatMessage]) -> tuple[str, ...]:
     """
     found: list[str] = []
     for message in messages:
-        labels = message.meta.get("labels", ())
+        labels: Any = message.meta.get("labels", ())
         is_list = isinstance(labels, list | tuple | set | frozenset)
         if not is_list or not all(isinstance(one, str) and one for one in labels):
             raise ValueError(f"meta['labels'] of a message is a list of texts, got {labels!r:.80}")

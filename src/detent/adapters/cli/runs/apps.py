@@ -14,7 +14,6 @@ from typing import Any
 import click
 from attrs import evolve
 
-import detent
 from detent.adapters.agent.agent import Agent
 from detent.adapters.cli.endings import told
 from detent.core.tools.tool import Tool
@@ -109,7 +108,7 @@ def _is_of_user(file: str) -> bool:
     return not file.startswith(("<", OWN)) and "site-packages" not in file
 
 
-OWN = str(Path(detent.__file__).parent)
+OWN = str(Path(__file__).parents[3])
 """Where Detent's own code is."""
 
 
