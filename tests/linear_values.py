@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, TypeAlias
 
 from detent import (
@@ -170,7 +170,7 @@ def _told(size: int) -> Work:
         async def is_disconnected(self) -> bool:
             return False
 
-    async def coming() -> Any:
+    async def coming() -> AsyncGenerator[Spoken]:
         for _ in range(size // EACH):
             yield Spoken("0", "x" * EACH, is_thought=False)
 

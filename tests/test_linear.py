@@ -27,26 +27,27 @@ CELLS = {cell.name: cell for cell in linear.cells()}
 FIRST = 1 << 15
 """In characters: what is quadratic takes a tenth of a second for it and more."""
 
-ONCE_WORSE = (
-    "openai: many calls",
-    "openai: many thoughts",
-    "openai: pieces of reasoning",
-    "responses: many calls",
-    "cohere: many calls",
-    "gemini: many calls",
-    "gemini: many arguments",
-    "gemini: an argument in pieces",
-    "gemini: many items of an argument",
-    "gemini: many sources",
-    "schema: wrong names",
-    "a client that waits for all",
-    "a run of many turns",
-    "a path into arguments: steps",
-    "an answer in a fence without an end: spaces",
-    "a recording without keys: begun keys",
-    "a recording without keys: web tokens",
-)
+LARGER = 1 << 18
+"""Where a piece costs little by itself, and what is copied for it shows only then."""
+
+ONCE_WORSE = {
+    "openai: many calls": FIRST,
+    "openai: many thoughts": FIRST,
+    "openai: pieces of reasoning": LARGER,
+    "responses: many calls": LARGER,
+    "cohere: many calls": FIRST,
+    "gemini: many calls": FIRST,
+    "gemini: many arguments": LARGER,
+    "gemini: many sources": FIRST,
+    "schema: wrong names": FIRST // 4,
+    "a run of many turns": LARGER,
+    "a path into arguments: steps": FIRST // 8,
+    "an answer in a fence without an end: spaces": FIRST // 128,
+    "a recording without keys: begun keys": FIRST // 2,
+    "a recording without keys: web tokens": FIRST // 2,
+}
 SAMPLE = (
+    "a client that waits for all",
     "the arguments of a call: brackets",
     "a pattern of a schema: letters",
     "a text on a terminal: marks",
@@ -60,7 +61,7 @@ SAMPLE = (
 @pytest.mark.parametrize("name", [*ONCE_WORSE, *SAMPLE])
 def test_a_doubled_length_takes_no_more_than_two_and_a_half_times_as_long(name: str) -> None:
     """All cells: ``python3 dev.py linear``."""
-    good, best = linear.judged(CELLS[name], FIRST)
+    good, best = linear.judged(CELLS[name], ONCE_WORSE.get(name, FIRST))
 
     assert good, f"{name}: {best}"
 

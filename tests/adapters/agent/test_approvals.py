@@ -259,6 +259,33 @@ NO_ANSWERS: list[tuple[object, str]] = [
 ]
 
 
+def test_a_human_writes_state_through_the_tools_arguments() -> None:
+    """An answer in the tool's place is a text for the model; a change is what the tool stores."""
+
+    @tool(outputs_to_state={"room": {"source": "room"}})
+    def book(room: int, price: int = 0) -> dict[str, int]:
+        """Book a room."""
+        return {"room": room, "price": price}
+
+    rooms = []
+    for way, answer in (("respond", '{"room": 7}'), ("modify", {"room": 7})):
+        agent = Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("book", {"room": 3}), "done"),
+            tools=[book],
+            state_schema={"room": {"type": int}},
+            confirmation_strategies={"book": AlwaysAskPolicy()},
+            journal=MemoryJournal(),
+        )
+        agent.run("Book.", run_id="r", raise_at_break_point=False)
+        (call,) = agent.pending("r")
+        agent.decide("r", getattr(call, way)(answer))
+        result = agent.resume("r")
+        assert result.text == "done"
+        rooms.append(result.state.get("room"))
+
+    assert rooms == [None, 7]
+
+
 @pytest.mark.parametrize("colour", ["blocking", "async"])
 @pytest.mark.parametrize(("said", "text"), NO_ANSWERS, ids=str)
 @pytest.mark.parametrize("is_ui", [True, False], ids=["ui", "strategy"])

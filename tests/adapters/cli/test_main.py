@@ -20,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from detent import SQLiteJournal
 from detent.adapters.cli.main import main
 from detent.adapters.cli.program import program
 from detent.adapters.cli.show import progress_bar
@@ -86,7 +87,7 @@ def model(serve: Serve) -> Callable[[Sequence[Message]], list[str]]:
 
 
 def at_terminal(
-    arguments: list[str], folder: Path, answer: bytes | signal.Signals
+    arguments: list[str], folder: Path, answer: bytes | signal.Signals, until: bytes = b"odify:"
 ) -> tuple[str, int]:
     """What a person at a real terminal sees who answers or interrupts, and the exit code."""
     ours, theirs = pty.openpty()
@@ -101,7 +102,7 @@ def at_terminal(
     os.close(theirs)
     try:
         shown = b""
-        while b"odify:" not in shown and (piece := _read(ours)):
+        while until not in shown and (piece := _read(ours)):
             shown += piece
         if isinstance(answer, bytes):
             os.write(ours, answer)
@@ -571,3 +572,75 @@ def test_a_model_that_is_here_shows_no_bytes() -> None:
     with progress_bar(shown, "loading the model") as tell:
         tell(500_000, 1_000_000)
     assert "MB" in shown.file.getvalue()  # type: ignore[attr-defined]  # as made above
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://me:sk-private@127.0.0.1:9/v1", "'http://***@127.0.0.1:9/v1'"),
+        ("http://sk-private@127.0.0.1:9/v1", "'http://***@127.0.0.1:9/v1'"),
+        ("http://127.0.0.1:9/v1?key=sk-private&api-version=2", "key=***&api-version=2"),
+        ("htp://me:sk-private@127.0.0.1:9/v1", "got 'htp://***@127.0.0.1:9/v1'"),
+        ("http://me:sk-private@[::1/v1", "got 'http://***@[::1/v1'"),
+        ("http://127.0.0.1:99999/v1?key=sk-private", "got 'http://127.0.0.1:99999/v1?key=***'"),
+    ],
+)
+def test_a_key_in_a_url_is_not_shown(folder: Path, url: str, shown: str) -> None:
+    """Neither in the command that goes on with the run, nor where it is no URL."""
+    result = CliRunner().invoke(main, ["run", "x", "--model", "openai:x", "--base-url", url])
+
+    assert result.exit_code in {1, 2}
+    assert shown in result.output
+    assert "private" not in result.output
+
+
+def test_a_run_to_go_on_with_is_named_by_its_beginning(
+    folder: Path, model: Callable[[Sequence[Message]], list[str]]
+) -> None:
+    """As for `detent runs`; where there is none, the command that lists them is named."""
+    done = CliRunner().invoke(main, ["run", "How hot?", "--yes", *model(SCRIPT), "--json"])
+    assert done.exit_code == 0, done.output
+    (kept,) = SQLiteJournal(folder / "state" / "runs.db").runs()
+
+    again = CliRunner().invoke(main, ["run", "--resume", kept.run_id[:5], "--yes", *model(SCRIPT)])
+    none = CliRunner().invoke(main, ["run", "--resume", "nothing", *model(SCRIPT)])
+
+    assert f"going on with {kept.run_id}" in again.output
+    assert none.exit_code == 5
+    assert "there is no run 'nothing'" in none.output
+    assert "detent runs list shows those" in none.output
+
+
+def test_ctrl_c_ends_every_command_with_one_code(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that has nothing of its own to say then, and a prompt; Ctrl-D is an empty answer."""
+
+    def stop(*words: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("detent.adapters.cli.models.known_models", stop)
+    result = CliRunner().invoke(main, ["models"])
+    assert (result.exit_code, result.output) == (130, "\nStopped.\n")
+
+    shown, code = at_terminal(["run"], folder, signal.SIGINT, b"question:")
+    assert code == 130
+    assert shown.endswith("Stopped.\r\n")
+
+
+def test_ctrl_c_while_the_program_loads_is_no_traceback(folder: Path) -> None:
+    """There is nothing to stop yet."""
+    code = """
+import builtins, signal, sys
+from detent.adapters.cli.entry import main
+real = builtins.__import__
+def stop(name, *rest):
+    if name == "detent.adapters.cli.main":
+        raise KeyboardInterrupt
+    return real(name, *rest)
+builtins.__import__ = stop
+main()
+"""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (130, "")

@@ -225,3 +225,40 @@ def test_an_engine_has_defaults(engine: str, folder: Path) -> None:
     host = host_of(engine, (), agents, SQLiteJournal("runs.db"), running=1, drain_s=1)
 
     assert type(host).__name__.lower() == f"{engine}host"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import no_such_library", "wrong.py:1: ModuleNotFoundError: No module named 'no_such_l"),
+        ("\nagent = (", "wrong.py:2: '(' was never closed"),
+        (
+            "\n\ndef agent():\n    raise RuntimeError('no database')",
+            "wrong.py:4: RuntimeError: no d",
+        ),
+        ("import detent\nagent = detent.Agent(tols=[])", "wrong.py:2: TypeError: "),
+    ],
+    ids=["a library is missing", "no Python", "raises", "a wrong option"],
+)
+def test_a_fault_in_the_agents_code_is_told_with_its_line(
+    code: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the user's: a sentence says where, and not what of Detent called it."""
+    monkeypatch.delitem(sys.modules, "wrong", raising=False)
+    (tmp_path / "wrong.py").write_text(code)
+    for command in ("serve", "mcp", "acp"):
+        result = CliRunner().invoke(main, [command, "wrong:agent", "--journal", "runs.db"])
+
+        assert result.exit_code == 1
+        assert f"Error: wrong:agent: {tmp_path}" in result.output
+        assert told in result.output
+
+
+def test_what_an_engine_says_is_a_sentence(folder: Path) -> None:
+    """Its library raises errors of its own."""
+    pytest.importorskip("dbos", reason="the extra dbos is needed")
+    words = ["serve", f"{folder.name}:own", "--engine", "dbos", "--engine-option", "url=none"]
+    result = CliRunner().invoke(main, words)
+
+    assert result.exit_code == 1
+    assert "Error: --engine dbos failed: ArgumentError: Could not parse" in result.output

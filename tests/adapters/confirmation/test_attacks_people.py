@@ -25,6 +25,7 @@ from detent import (
     create_tool_from_function,
 )
 from detent.approvals import (
+    Answers,
     AnyOf,
     ApproverKey,
     ApproverKeys,
@@ -34,6 +35,7 @@ from detent.approvals import (
     ConfirmationUIResult,
     DecisionRefusedError,
     Deny,
+    Not,
     PendingCall,
     Principal,
     Refusal,
@@ -490,6 +492,46 @@ def test_a_policy_that_fails_does_not_let_one_person_decide(policy: Any) -> None
 
     assert call.approvers == Approvers(2)
     assert call.reason.startswith("the policy failed: LookupError: no connection")
+
+
+TWO = WithApprovers(AlwaysAskPolicy(), Approvers(2, ("finance",), apart=True))
+SOON = WithQuestionOptions(
+    AlwaysAskPolicy(), expires_s=5, answers=Answers(modify=(), respond=False, remember="call")
+)
+
+
+@pytest.mark.parametrize("fails", [fails, fails_later, lambda *_: "yes"])
+def test_a_policy_that_fails_takes_nothing_from_those_beside_it(fails: Any) -> None:
+    """The model may choose, by what it writes, whether one of them fails."""
+    for policy in (TWO | fails, TWO & fails, AnyOf((fails, TWO)), WithApprovers(TWO | fails)):
+        (call,) = Bank(by_token, policy).stopped()
+        assert call.approvers == TWO.approvers
+        assert "the policy failed: " in call.reason
+    for policy in (SOON | fails, WithQuestionOptions(SOON & fails, attempts=1)):
+        (call,) = Bank(by_token, policy).stopped()
+        assert call.expires_at is not None
+        assert call.answers == SOON.answers
+    options = WithQuestionOptions(AlwaysAskPolicy() | fails, expires_s=5)
+    assert Bank(by_token, options).stopped()[0].expires_at is not None
+
+
+@pytest.mark.parametrize("policy", [fails, fails_later])
+def test_the_opposite_of_a_failure_is_a_question(policy: Any) -> None:
+    """However deep it is, and whoever is to be asked."""
+    for turned in (~AnyOf((policy,)), ~(NeverAskPolicy() | policy), ~~AnyOf((policy,))):
+        bank = Bank(by_token, turned)
+        assert len(bank.stopped()) == 1
+        assert bank.paid == []
+
+
+@pytest.mark.parametrize("policy", [TWO, SOON, TWO | AskAbove("amount", 3), AnyOf((SOON,))])
+def test_who_may_answer_is_not_lost_by_turning_a_policy_round(policy: Any) -> None:
+    """Its questions become a yes, and a question that is made of that one is for anybody."""
+    with pytest.raises(ValueError, match="would lose who may answer"):
+        Not(policy)
+    with pytest.raises(ValueError, match=r"WithApprovers\(~policy"):
+        Not(NeverAskPolicy() | policy)
+    assert WithApprovers(~AskAbove("amount", 3), Approvers(2)).limits_answers
 
 
 def test_a_policy_that_asks_nobody_asks_nobody() -> None:

@@ -167,7 +167,7 @@ def settle(by: Card | Transfer | None, rest: list[Card | Transfer] | Cash) -> st
 
 
 def test_defaults_of_what_may_be_several_things_are_those_of_what_it_is_read_as() -> None:
-    """Empty lists that a factory makes as well; what else one makes is said by nobody before."""
+    """Empty lists that a factory makes as well; what else one makes the model must say."""
     iban, number = {"iban": "DE"}, {"number": "4"}
     whole = {"iban": "DE", "notes": [], "urgent": True}, {"number": "4", "limit": 1_000_000}
 
@@ -175,7 +175,9 @@ def test_defaults_of_what_may_be_several_things_are_those_of_what_it_is_read_as(
         return with_defaults(ToolCall("settle", {"by": by, "rest": rest}), settle)
 
     assert filled(iban, [number, iban]) == {"by": whole[0], "rest": [whole[1], whole[0]]}
-    assert filled(number, {}) == {"by": whole[1], "rest": {"coins": []}}
+    paid = {"by": whole[1], "rest": {"bills": [500], "coins": []}}
+    assert filled(number, {"bills": [500]}) == paid
+    assert filled(number, {}) == {"by": whole[1], "rest": {}}, "which does not fit"
     assert filled(None, [{"iban": 1}]) == {"by": None, "rest": [{"iban": 1}]}
 
 

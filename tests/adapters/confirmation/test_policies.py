@@ -22,6 +22,7 @@ from detent.adapters.confirmation.policies import (
     WithQuestionOptions,
     policy_from,
 )
+from detent.adapters.confirmation.strictness import PolicyFailedError
 from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
 from detent.approvals import Allow, Answers, Approvers, Ask, judge, pending
 from detent.core.control.pending import decided_run
@@ -198,7 +199,7 @@ def test_what_is_no_policy_is_refused() -> None:
 @pytest.mark.parametrize("said", [True, None, "ask"])
 def test_a_policy_that_gives_no_verdict_is_refused(said: object) -> None:
     """Together with others, too, where nobody else would look at what it says."""
-    with pytest.raises(TypeError, match=f"a policy said {said!r}, which is no verdict"):
+    with pytest.raises(PolicyFailedError, match=f"a policy said {said!r}, which is no verdict"):
         (NO | (lambda call, tool, run: said))(*ASKED)
 
 

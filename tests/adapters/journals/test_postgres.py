@@ -187,6 +187,13 @@ class Taken(list[Any]):
         return True
 
 
+def test_a_short_name_mangles_no_words() -> None:
+    """A user called "u" is a part of many a word."""
+    with pytest.raises(JournalError, match="refused") as caught:
+        PostgresJournal("postgresql://u:pw@127.0.0.1:1/x", connect_s=3.0).runs()
+    assert "***" not in str(caught.value)
+
+
 def test_an_idle_connection_that_another_thread_takes_first_is_no_error(url: str) -> None:
     """A new one is made."""
     pool = ConnectionPool(url, 8, 30.0, 10.0)

@@ -101,9 +101,20 @@ def test_a_mask_that_was_left_alone_is_no_fault() -> None:
     assert asked.faults({"pin": MASK, "n": 2}) == []
     assert asked.faults({"pin": MASK, "n": "x"}) == ["'n' must be an integer, got \"x\""]
     assert asked.faults({"pin": "x", "n": MASK}) == [
-        "'pin' must be an integer, got \"x\"",
+        "'pin' must be an integer, got \"<pin>\"",
         f"'n' must be an integer, got {json.dumps(MASK, ensure_ascii=False)}",
     ]
+
+
+def test_a_fault_does_not_quote_what_is_masked() -> None:
+    """What somebody has typed in its place is sent back to them, and to whoever looks on."""
+    schema = {"type": "object", "properties": {"pin": {"type": "integer"}}}
+    asked = evolve(FIRST, arguments={"pin": MASK}, parameters=schema, masked=("pin",))
+
+    (told,) = asked.faults({"pin": "hush-1234"})
+
+    assert told.startswith("'pin' must be an integer, got ")
+    assert "hush" not in told
 
 
 def test_a_decision_about_an_unknown_call_is_told_what_waits() -> None:

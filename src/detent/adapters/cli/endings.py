@@ -50,7 +50,7 @@ class CodedCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with _coded():
+        with coded():
             return super().invoke(ctx)
 
 
@@ -59,12 +59,13 @@ class CodedGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with _coded():
+        with coded():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _coded() -> Generator[None]:
+def coded() -> Generator[None]:
+    """What goes wrong inside ends the program with its code, and a message to stderr."""
     try:
         yield
     except KeyboardInterrupt:

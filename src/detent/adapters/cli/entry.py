@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 LIBRARIES = frozenset({"click", "httpx", "platformdirs", "rich"})
 """What the extra `cli` brings."""
 
@@ -16,4 +18,6 @@ def main() -> None:
         if error.name not in LIBRARIES:
             raise
         sys.exit(f"the command line needs {error.name}: pip install 'detent[cli]'")
+    except KeyboardInterrupt:  # before there was anything to stop
+        sys.exit(INTERRUPTED)
     commands(prog_name="detent")

@@ -140,18 +140,21 @@ def answer_writer(target: Path) -> Tool:
     """The tool that writes the answer to `target`, with its sources; that ends the agent's work."""
 
     def write_answer(
-        answer: Annotated[str, "the whole answer, as Markdown"], sources: list[str]
+        answer: Annotated[str, "the whole answer, as Markdown"],
+        sources: list[str],
+        found: list[str],
     ) -> str:
-        if not sources:
+        seen = sources or found  # a search shows the lines themselves
+        if not seen:
             raise ValueError("nothing was read yet: read the file that has the answer first")
-        listed = "".join(f"* {name}\n" for name in sources)
+        listed = "".join(f"* {name}\n" for name in seen)
         target.write_text(f"{answer.rstrip()}\n\nSources:\n\n{listed}", encoding="utf-8")
         return f"Written to {target}."
 
     return create_tool_from_function(
         write_answer,
         description=f"Write your final answer to the file {target.name}.",
-        inputs_from_state={"sources": "sources"},
+        inputs_from_state={"sources": "sources", "found": "found"},
         on_unknown="rerun",
     )
 

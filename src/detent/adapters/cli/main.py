@@ -23,7 +23,15 @@ from detent.adapters.agent.agent import Agent
 from detent.adapters.agent.strategies import Strategy
 from detent.adapters.cli.acp import acp
 from detent.adapters.cli.conversation import Conversation, typed_lines
-from detent.adapters.cli.endings import FAILED, INTERRUPTED, NOT_FOUND, WAITING, told, told_of
+from detent.adapters.cli.endings import (
+    FAILED,
+    INTERRUPTED,
+    NOT_FOUND,
+    WAITING,
+    coded,
+    told,
+    told_of,
+)
 from detent.adapters.cli.folder import (
     Folder,
     Research,
@@ -36,12 +44,14 @@ from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
 from detent.adapters.cli.runs.group import runs
+from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.serving import serve
 from detent.adapters.cli.show import Show, outcome, progress_bar, put, summary
 from detent.adapters.confirmation.console import SimpleConsoleUI
 from detent.adapters.confirmation.policies import AlwaysAskPolicy
 from detent.adapters.confirmation.strategies import BlockingConfirmationStrategy
 from detent.adapters.journals.sqlite import SQLiteJournal
+from detent.adapters.providers.http.endpoints import without_secrets
 from detent.adapters.providers.local.chat import LocalChatGenerator
 from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
@@ -98,7 +108,10 @@ base_url_option = click.option(
 
 
 class _QuotingGroup(click.Group):
-    """Commands whose errors quote a server or the name of a file, and steer no terminal by it."""
+    """Commands whose errors quote a server or the name of a file, and steer no terminal by it.
+
+    Ctrl-C ends each of them with one code.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -107,6 +120,11 @@ class _QuotingGroup(click.Group):
         except click.ClickException as error:
             error.message = escape_control(error.message)  # type: ignore[misc]  # click has no other way
             raise
+        except (KeyboardInterrupt, click.Abort) as error:
+            if not isinstance(error.__context__ or error, KeyboardInterrupt):
+                raise  # an end of what is typed
+            click.echo("\nStopped.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 @click.group(cls=_QuotingGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -163,7 +181,7 @@ def run(  # noqa: PLR0917 - click passes each by name
     Ctrl-C.
     """
     console = Console(stderr=as_json)
-    resume = _last_run() if resume == LAST else resume
+    resume = resume and _run_to_resume(resume)
     question = question or ("" if resume else _asked_for())
     folder = folder or _default_folder()
     may_write = yes or sys.stdin.isatty()
@@ -282,9 +300,12 @@ def _asked_for() -> str:
     return question
 
 
-def _last_run() -> str:
-    """The id of the run that was written to last."""
-    found = _runs().runs(RunQuery(limit=1))
+def _run_to_resume(named: str) -> str:
+    """The id of the run that is meant: the one that was written to last, or by its beginning."""
+    with coded():
+        if named != LAST:
+            return run_named(_runs(), named)
+        found = _runs().runs(RunQuery(limit=1))
     if not found:
         raise told("there is no run to go on with: none has been begun here", NOT_FOUND)
     return found[0].run_id
@@ -307,13 +328,14 @@ def _complain(text: str) -> int:
 
 
 def _command(command: str, **changed: object) -> str:
-    """The command that goes on with what was begun by this one."""
+    """The command that goes on with what was begun by this one; a key in a URL is not shown."""
     said = {**click.get_current_context().params, **changed}
     words = [*program(), command]
     for name, value in said.items():
         option = OPTIONS.get(name, name.replace("_", "-"))
         if name != "question" and value not in {None, False}:
-            words += [f"--{option}", *([] if value is True else [str(value)])]
+            text = without_secrets(str(value)) if name == "base_url" else str(value)
+            words += [f"--{option}", *([] if value is True else [text])]
     return shlex.join(words)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
+from detent.adapters.cli.endings import CODES, INTERRUPTED, CodedCommand, told
 from detent.adapters.cli.hosting import ENGINES, host_of
 from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS, store_at
@@ -114,12 +114,33 @@ def serve(
     with (
         nullcontext()
         if web is None
-        else listening("--web", web, has_people=bool(people)) as listener
+        else listening("--web", web, has_people=bool(people)) as listener,
+        _engine_faults(engine),
     ):
         number = asyncio.run(_served(host, listener, people))
     LOGGER.info("has ended")
     if number == signal.SIGINT:
         raise click.exceptions.Exit(INTERRUPTED)
+
+
+@contextmanager
+def _engine_faults(engine: str | None) -> Generator[None]:
+    """What the library of an engine raises ends the program with a sentence, as our own errors do.
+
+    The whole of it is logged at DEBUG.
+    """
+    try:
+        yield
+    except Exception as error:
+        if engine is None or isinstance(error, KNOWN):
+            raise
+        LOGGER.debug("engine %s has failed", engine, exc_info=True)
+        said = (str(error).splitlines() or ["it does not say why"])[0]
+        raise told(f"--engine {engine} failed: {type(error).__name__}: {said}") from error
+
+
+KNOWN = (*(kind for kind, _ in CODES), click.ClickException)
+"""Errors that are told as they are."""
 
 
 async def _served(host: StoredHost, listener: socket.socket | None, people: Tokens | None) -> int:
@@ -131,12 +152,12 @@ async def _served(host: StoredHost, listener: socket.socket | None, people: Toke
             pages.begin()
         LOGGER.info("is ready")
 
-    def told(number: int) -> None:
+    def drains(number: int) -> None:
         name = signal.Signals(number).name
         LOGGER.info("drains after %s: %d runs are at work", name, host.health().running)
 
     try:
-        return await serve_until_signal(host, ready, told)
+        return await serve_until_signal(host, ready, drains)
     finally:
         if pages is not None:
             await pages.end()

@@ -11,6 +11,7 @@ from attrs.validators import instance_of
 
 from detent.adapters.confirmation.described import Classes
 from detent.adapters.confirmation.policies import Judgement, Rule, policy_from
+from detent.adapters.confirmation.strictness import PolicyFailedError, question_of
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import ANYBODY, Allow, Approvers, Ask, Verdict
 from detent.core.run.run import Run
@@ -28,20 +29,21 @@ class WithApprovers(Rule):
 
     policy: Any
     approvers: Approvers = field(default=ANYBODY, validator=instance_of(Approvers))
+    limits_answers = True
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
         try:
             verdict = policy_from(self.policy)(call, tool, run)
-        except Exception as error:  # noqa: BLE001 - it is in the question that people are asked
-            return self._failed(error)
+        except Exception as error:
+            raise self._failed(error) from error
         return self._awaited(verdict) if isawaitable(verdict) else self._asking(verdict)
 
     async def _awaited(self, verdict: Awaitable[Verdict]) -> Verdict:
         try:
             return self._asking(await verdict)
-        except Exception as error:  # noqa: BLE001 - as above
-            return self._failed(error)
+        except Exception as error:
+            raise self._failed(error) from error
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], classes: Classes | None = None) -> Self:
@@ -57,9 +59,9 @@ class WithApprovers(Rule):
             return verdict
         return evolve(verdict, approvers=verdict.approvers & self.approvers)
 
-    def _failed(self, error: Exception) -> Verdict:
-        why = f"the policy failed: {type(error).__name__}: {error}"
-        return Ask(why, approvers=self.approvers)
+    def _failed(self, error: Exception) -> PolicyFailedError:
+        asked = question_of(error)
+        return PolicyFailedError(evolve(asked, approvers=asked.approvers & self.approvers))
 
 
 @frozen

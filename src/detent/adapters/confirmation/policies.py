@@ -14,7 +14,7 @@ from attrs import evolve, field, frozen
 from attrs.validators import min_len
 
 from detent.adapters.confirmation.described import Described
-from detent.adapters.confirmation.strictness import stricter
+from detent.adapters.confirmation.strictness import PolicyFailedError, question_of, stricter
 from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import (
     ALL_ANSWERS,
@@ -55,8 +55,16 @@ class Rule(Described, ABC):
 
         No two calls that share one are judged at once, wherever in a run they are.
         """
-        parts = (*getattr(self, "policies", ()), getattr(self, "policy", None))
-        return tuple({name: 0 for part in parts for name in getattr(part, "budgets", ())})
+        return tuple({name: 0 for one in self._parts for name in getattr(one, "budgets", ())})
+
+    @property
+    def limits_answers(self) -> bool:
+        """Whether its questions, or those of a policy in it, say who may answer, or how."""
+        return any(getattr(one, "limits_answers", False) for one in self._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return (*getattr(self, "policies", ()), getattr(self, "policy", None))
 
     def __or__(self, other: object) -> AnyOf:
         return AnyOf((self, other))
@@ -184,9 +192,20 @@ class Not(Rule):
     """A call is asked about when another policy does not want to.
 
     One that fails still asks, and what it denies is still denied.
+
+    Raises:
+        ValueError: the questions of that policy say who may answer, or how: a question that is
+            turned round twice would not.
     """
 
     policy: Any
+
+    def __attrs_post_init__(self) -> None:
+        if getattr(self.policy, "limits_answers", False):
+            raise ValueError(
+                "~ would lose who may answer a question, or how; put that around it, as in "
+                "WithApprovers(~policy, …) or WithQuestionOptions(~policy, …)"
+            )
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it, and say the opposite."""
@@ -207,18 +226,20 @@ class WithQuestionOptions(Rule):
     reveals: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
     answers: Answers = ALL_ANSWERS
     attempts: int | None = None
+    limits_answers = True
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""
+        return _together((self.policy,), self._only, call, tool, run, put=self._put)
 
-        def changed(verdicts: list[Verdict]) -> Verdict:
-            (verdict,) = verdicts
-            if not isinstance(verdict, Ask):
-                return verdict
-            how = (verdict.remember, self.expires_s, self.reveals, self.answers, self.attempts)
-            return stricter(verdict, Ask("", *how))
+    def _only(self, verdicts: list[Verdict]) -> Verdict:
+        (verdict,) = verdicts
+        return self._put(verdict) if isinstance(verdict, Ask) else verdict
 
-        return _together((self.policy,), changed, call, tool, run)
+    def _put(self, asked: Ask) -> Ask:
+        """The question in this way."""
+        how = (asked.remember, self.expires_s, self.reveals, self.answers, self.attempts)
+        return stricter(asked, Ask("", *how))
 
 
 @frozen
@@ -251,13 +272,19 @@ def policy_from(value: object) -> Policy:
 
 
 def _together(
-    policies: Sequence[object], combine: Callable[[list[Verdict]], Verdict], *asked: Any
+    policies: Sequence[object],
+    combine: Callable[[list[Verdict]], Verdict],
+    *asked: Any,
+    put: Callable[[Ask], Ask] = lambda question: question,
 ) -> Judgement:
-    """What several policies say, combined; they are asked in order, each just once."""
+    """What several policies say, combined; they are asked in order, each just once.
+
+    `put` has the last word on the question that is asked where one of them has failed.
+    """
     answers = [_answer(policy, *asked) for policy in policies]
     if any(map(isawaitable, answers)):
-        return _awaited_together(answers, combine)
-    return _combined(answers, combine)
+        return _awaited_together(answers, combine, put)
+    return _combined(answers, combine, put)
 
 
 def _answer(policy: object, *asked: Any) -> object:
@@ -269,7 +296,9 @@ def _answer(policy: object, *asked: Any) -> object:
 
 
 async def _awaited_together(
-    answers: Sequence[object], combine: Callable[[list[Verdict]], Verdict]
+    answers: Sequence[object],
+    combine: Callable[[list[Verdict]], Verdict],
+    put: Callable[[Ask], Ask],
 ) -> Verdict:
     heard: list[object] = []
     for answer in answers:
@@ -277,15 +306,23 @@ async def _awaited_together(
             heard.append(await answer if isawaitable(answer) else answer)
         except Exception as error:  # noqa: BLE001 - as above
             heard.append(error)
-    return _combined(heard, combine)
+    return _combined(heard, combine, put)
 
 
-def _combined(answers: Sequence[object], combine: Callable[[list[Verdict]], Verdict]) -> Verdict:
-    """RULE: what one denies is denied, also where another one has failed: nobody is asked then."""
-    failures = [answer for answer in answers if isinstance(answer, Exception)]
-    verdicts = [_checked(answer) for answer in answers if not isinstance(answer, Exception)]
+def _combined(
+    answers: Sequence[object],
+    combine: Callable[[list[Verdict]], Verdict],
+    put: Callable[[Ask], Ask],
+) -> Verdict:
+    """RULE: what one denies is denied, and what one asks is asked, also where another one fails."""
+    heard = [_checked(answer) for answer in answers]
+    failures = [one for one in heard if isinstance(one, Exception)]
+    verdicts = [one for one in heard if not isinstance(one, Exception)]
     if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
-        raise failures[0]
+        asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
+        questions = [*asks, *map(question_of, failures)]
+        spends = _spent_by([*verdicts, *questions])
+        raise PolicyFailedError(put(evolve(reduce(stricter, questions), spends=spends)))
     said, spends = combine(verdicts), _spent_by(verdicts)
     return said if isinstance(said, Deny) or said.spends == spends else evolve(said, spends=spends)
 
@@ -299,11 +336,11 @@ def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:
     return FrozenDict(found)
 
 
-def _checked(answer: object) -> Verdict:
-    if isinstance(answer, Allow | Ask | Deny):
+def _checked(answer: object) -> Verdict | Exception:
+    if isinstance(answer, Allow | Ask | Deny | Exception):
         return answer
     # Not taken for a no: `Not` would make of it that the call may run.
-    raise TypeError(f"a policy said {answer!r:.100}, which is no verdict")
+    return TypeError(f"a policy said {answer!r:.100}, which is no verdict")
 
 
 def _any(verdicts: list[Verdict]) -> Verdict:

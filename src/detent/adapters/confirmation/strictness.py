@@ -7,9 +7,28 @@ from typing import TypeVar
 
 from attrs import evolve
 
+from detent.core.errors import DetentError
 from detent.core.run.approval import SCOPES, Answers, Ask, Scope
 
 Number = TypeVar("Number", int, float)
+
+
+class PolicyFailedError(DetentError, RuntimeError):
+    """A policy has failed; `question` says so, with all that those beside it want of people.
+
+    RULE: it is raised, and no verdict: the opposite of a failure is not that the call may run.
+    """
+
+    def __init__(self, question: Ask) -> None:
+        super().__init__(question.reason)
+        self.question = question
+
+
+def question_of(error: Exception) -> Ask:
+    """What a human is asked where a policy has failed."""
+    if isinstance(error, PolicyFailedError):
+        return error.question
+    return Ask(f"the policy failed: {type(error).__name__}: {error}")
 
 
 def stricter(one: Ask, other: Ask) -> Ask:

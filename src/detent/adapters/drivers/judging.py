@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
+from detent.adapters.confirmation.strictness import question_of
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.core.run.approval import Allow, Ask, Deny, Verdict
 from detent.core.run.effects import Judge
@@ -49,4 +50,4 @@ def _judged(effect: Judge, verdict: object) -> Judged:
 
 
 def _failed(effect: Judge, error: Exception) -> Judged:
-    return _judged(effect, Ask(f"the policy failed: {type(error).__name__}: {error}"))
+    return _judged(effect, question_of(error))

@@ -7,6 +7,7 @@ them may have held. Here a child finds no connection of its own and makes one.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from threading import Semaphore
@@ -180,7 +181,8 @@ class ConnectionPool:
         told = getattr(getattr(error, "diag", None), "message_primary", None)
         text = str(told or (str(error).splitlines() or [type(error).__name__])[0])
         for secret in (self._known().get("password"), self._known().get("user")):
-            text = text.replace(str(secret), "***") if secret else text
+            if secret:  # "u" is a user's name, too, and a part of many a word
+                text = re.sub(rf"(?<!\w){re.escape(str(secret))}(?!\w)", "***", text)
         return text
 
     def _known(self) -> dict[str, Any]:

@@ -66,7 +66,12 @@ class Turn:
 
 @define
 class Story:
-    """What a journal says of a run."""
+    """What a journal says of a run.
+
+    Attributes:
+        before: who said what in the runs of its thread before it.
+        asked: what the users said with whom it begins.
+    """
 
     run_id: str
     agent: str = ""
@@ -75,6 +80,7 @@ class Story:
     entries: int = 0
     began_at: float = 0.0
     last_at: float = 0.0
+    before: list[tuple[str, str]] = field(factory=list)
     asked: list[str] = field(factory=list)
     turns: list[Turn] = field(factory=list)
     notes: list[str] = field(factory=list)
@@ -177,7 +183,13 @@ def text_in(message: Json) -> str:
 def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = at
-    story.asked = [text_in(one) for one in messages_in(data) if one.get("role") == "user"]
+    messages = messages_in(data)
+    answered = [place for place, one in enumerate(messages) if one.get("role") != "user"]
+    own = answered[-1] + 1 if story.thread_id and answered else 0
+    own = 0 if own == len(messages) else own  # a fork: what it was asked lies further back
+    said = [(str(one.get("role")), text_in(one)) for one in messages]
+    story.before = [(role, text) for role, text in said[:own] if role != "system" and text]
+    story.asked = [text for role, text in said[own:] if role == "user"]
     if "sealed" in data:
         story.notes.append(SEALED)
     _open(story, at, _object(data.get("run")))

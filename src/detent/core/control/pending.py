@@ -41,6 +41,7 @@ from detent.core.schema.validation import faults
 from detent.core.state.typevars import S
 from detent.core.tools.defaults import with_defaults
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.redaction import without_secrets
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import names_told, of_kind
 from detent.core.values.frozen import FrozenDict, thaw
@@ -187,10 +188,11 @@ class PendingCall:
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """One sentence for each way in which changed arguments do not fit the tool."""
-        found = faults(arguments, self.parameters)
         # A mask that was left alone stands for the secret, which fits: its text need not.
-        kept = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
-        return [text for text in found if not any(name in text for name in kept)]
+        left = [f"{name!r}" for name in self.masked if arguments.get(name) == MASK]
+        found, masked = faults(arguments, self.parameters), frozenset(self.masked)
+        told = (one for one in found if not any(name in one for name in left))
+        return [without_secrets(one, arguments, masked) for one in told]
 
     def confirm(self, *, by: str | None = None, remember: Scope = "call") -> ToolExecutionDecision:
         """Run it as it is."""
@@ -200,8 +202,8 @@ class PendingCall:
         self, arguments: Mapping[str, Any], feedback: str | None = None, *, by: str | None = None
     ) -> ToolExecutionDecision:
         """Run it with these arguments, all of them, in place of the model's."""
-        changed = {"feedback": feedback, "final_tool_params": dict(arguments)}
-        return self._decision(by, execute=True, **changed)
+        params = dict(arguments)
+        return self._decision(by, execute=True, feedback=feedback, final_tool_params=params)
 
     def reject(
         self, feedback: str | None = None, *, by: str | None = None
@@ -221,8 +223,7 @@ class PendingCall:
 
 def pending(spec: AgentSpec[Any], run: Run[Any]) -> tuple[PendingCall, ...]:
     """The calls of a run that wait for a human, in the model's order."""
-    owed = due(spec, run)
-    return tuple(question(effect) for effect in owed if isinstance(effect, AskHuman))
+    return tuple(question(one) for one in due(spec, run) if isinstance(one, AskHuman))
 
 
 def question(effect: AskHuman) -> PendingCall:
@@ -306,8 +307,7 @@ def match_decision(
     ((path, inner, slot),) = found
     agent = reduce(lambda spec, at: spec.agents[at.tool_name], path, spec)
     digest = decision.digest
-    if digest is None:
-        digest = str(getattr(slot.status, "digest", ""))
+    digest = str(getattr(slot.status, "digest", "")) if digest is None else digest
     decided = decision_for(slot.call, agent.tools[slot.call.tool_name], decision)
     event = HumanDecided(slot.ref, digest, decided, who.name if who else decision.by, at, who)
     if (why := refusal(agent, inner, event) or _outdated(agent, inner, slot, decided)) is not None:

@@ -7,6 +7,7 @@ from collections import abc
 from contextlib import suppress
 from enum import Enum
 from functools import cache
+from inspect import signature
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
 
@@ -133,8 +134,9 @@ class SchemaWriter:
     def _pydantic(self, kind: Any) -> Json:
         """The schema that a pydantic model gives of itself, its definitions named after it."""
         name = self._fresh(kind.__name__)
-        template = f"#/$defs/{name}.{{model}}"
-        written = kind.model_json_schema(ref_template=template, schema_generator=_pydantic_writer())
+        known = signature(kind.model_json_schema).parameters["schema_generator"].default
+        template, writer = f"#/$defs/{name}.{{model}}", _writer_like(known)
+        written = kind.model_json_schema(ref_template=template, schema_generator=writer)
         schema = cast(Json, without(written, _is_unwanted))
         for part, definition in schema.pop("$defs", {}).items():
             self.definitions[f"{name}.{part}"] = definition
@@ -146,15 +148,14 @@ class SchemaWriter:
 
 
 @cache
-def _pydantic_writer() -> type:
-    """Pydantic's own, but for fields that a function makes: they are required, as in a record."""
-    from pydantic.json_schema import GenerateJsonSchema
+def _writer_like(known: Any) -> Any:
+    """A writer of pydantic's, but for fields that a function makes: required, as in a record."""
 
-    class Writer(GenerateJsonSchema):
+    class Writer(known):  # type: ignore[misc]  # its class is only known by then
         def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: FBT001  # of pydantic
             factory = field["schema"].get("default_factory")
             is_made = factory is not None and factory not in EMPTY
-            return is_made or super().field_is_required(field, total)
+            return is_made or bool(super().field_is_required(field, total))
 
     return Writer
 

@@ -93,6 +93,21 @@ def test_list_filters(path: str) -> None:
     assert "JSON" in call("list", "--after", "x", code=2).stderr
 
 
+def test_a_run_of_a_thread_shows_what_was_said_before(path: str) -> None:
+    """By whom, and apart from what the run itself was asked; instructions are none of it."""
+    talker = clerk(SQLiteJournal(path), "one", "two", system_prompt="Be kind.")
+    talker.run("First?", run_id="t1", thread_id="T")
+    talker.run("Second?", run_id="t2", thread_id="T")
+
+    first, second = (call("show", one).stdout for one in ("t1", "t2"))
+
+    assert "before" not in first
+    assert "user: First?" in first
+    told = ["before, user: First?", "before, assistant: one", "user: Second?"]
+    assert second.splitlines()[3:6] == told
+    assert "kind" not in second
+
+
 @pytest.mark.parametrize("form", ["{}", "sqlite:{}", "sqlite:///{}"])
 def test_a_store_is_named_by_a_url(path: str, tmp_path: Path, form: str) -> None:
     """A path, or a scheme and a path."""

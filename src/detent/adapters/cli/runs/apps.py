@@ -8,12 +8,15 @@ from copy import copy
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import click
 from attrs import evolve
 
+import detent
 from detent.adapters.agent.agent import Agent
+from detent.adapters.cli.endings import told
 from detent.core.tools.tool import Tool
 from detent.ports.journal import Journal
 
@@ -75,14 +78,39 @@ def _given(app: str) -> object:
         module = import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
+            raise _fault(app, error) from error
         raise click.UsageError(f"{app}: there is no module {module_name!r}") from error
+    except Exception as error:
+        raise _fault(app, error) from error
     names = [name] if name else [one for one in USUAL if hasattr(module, one)]
     if not names or not hasattr(module, names[0]):
         wanted = repr(name) if name else " or ".join(map(repr, USUAL))
         raise click.UsageError(f"{app}: module {module_name!r} has no {wanted}")
     found = getattr(module, names[0])
-    return found() if _makes(found) else found
+    if not _makes(found):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise _fault(app, error) from error
+
+
+def _fault(app: str, error: Exception) -> click.ClickException:
+    """What is wrong with the agents' own code, and on which of its lines."""
+    if isinstance(error, SyntaxError):
+        return told(f"{app}: {error.filename}:{error.lineno}: {error.msg}")
+    frames = [one for one in extract_tb(error.__traceback__) if _is_of_user(one.filename)]
+    where = f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
+    return told(f"{app}: {where}{type(error).__name__}: {error}")
+
+
+def _is_of_user(file: str) -> bool:
+    """Whether it is neither Detent's, nor a library's."""
+    return not file.startswith(("<", OWN)) and "site-packages" not in file
+
+
+OWN = str(Path(detent.__file__).parent)
+"""Where Detent's own code is."""
 
 
 def _makes(found: object) -> bool:

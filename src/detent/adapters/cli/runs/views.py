@@ -43,6 +43,8 @@ def tree(story: Story) -> list[Line]:
 
 
 def _story(story: Story, indent: str) -> Iterator[Line]:
+    for role, text in story.before:
+        yield f"{indent}before, {role}: {short(text)}", "dim"
     for text in story.asked:
         yield f"{indent}user: {short(text)}", ""
     for turn in story.turns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
@@ -44,10 +45,9 @@ def server_of(
         ValueError: the base URL is no HTTP URL.
     """
     base_url = api_base_url or os.environ.get(endpoint.base_url_var) or endpoint.base_url
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        usual = endpoint.base_url
-        raise ValueError(f"api_base_url must be a URL such as {usual!r}, got {base_url!r}")
+    if not _is_http(base_url):
+        usual, got = endpoint.base_url, without_secrets(base_url)
+        raise ValueError(f"api_base_url must be a URL such as {usual!r}, got {got!r}")
     if api_key is not None or not endpoint.key_vars:
         return base_url, as_secret(api_key)
     key = Secret.from_env_var(*endpoint.key_vars)
@@ -56,6 +56,29 @@ def server_of(
         return base_url, key
     is_set = any(map(os.environ.get, endpoint.key_vars))
     return base_url, key if is_set and (is_own or not api_base_url) else None
+
+
+def _is_http(url: str) -> bool:
+    """Whether it is the URL of an HTTP server, with a port that there can be."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.netloc) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def without_secrets(url: str) -> str:
+    """A URL to show: a user, a password and what its query says, but for a version, are hidden.
+
+    >>> without_secrets("https://me:secret@api.example.org/v1?key=secret&api-version=2")
+    'https://***@api.example.org/v1?key=***&api-version=2'
+    """
+    return QUERY_VALUE.sub(r"\1***", USERINFO.sub("***@", url))
+
+
+USERINFO = re.compile(r"(?<=//)[^/?#]*@|^[^/?#]*@")
+QUERY_VALUE = re.compile(r"([?&](?!api-version=)[^=&#]*=)[^&#]*")
+"""Where people put keys in URLs."""
 
 
 def is_at(endpoint: Endpoint, base_url: str) -> bool:
