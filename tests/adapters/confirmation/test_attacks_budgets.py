@@ -21,6 +21,7 @@ from detent import (
     create_tool_from_function,
     keep_last_messages,
 )
+from detent.adapters.drivers.asyncio import _working_on  # pyright: ignore[reportPrivateUsage]  # a race that no test can time
 from detent.approvals import (
     AllOf,
     AlwaysAskPolicy,
@@ -33,7 +34,7 @@ from detent.approvals import (
     WithQuestionOptions,
 )
 from detent.journals import SQLiteJournal
-from detent.machine import ManualClock, Run
+from detent.machine import Judge, ManualClock, ModelReplied, Run, due, start, step
 from detent.models import ChatReply
 
 HUNDRED = AskOverBudget("amount", 100)
@@ -346,3 +347,19 @@ def test_what_a_crash_has_left_may_have_been_spent(on_unknown: Any) -> None:
 
     assert raised.value.pending[0].reason == "amount 50 on top of 60 is over 100"
     assert paid == [60]
+
+
+def test_a_judgement_that_is_owed_again_is_not_dropped_for_the_one_before() -> None:
+    """Turns change while agents work side by side: the new one has the old one's key."""
+    spec = agent_of([], "done").spec
+    begun = start(spec, [ChatMessage.from_user("go")], run_id="r")
+    run = step(spec, begun, ModelReplied(1, 1, ChatReply(calls(("pay", 5)))))
+    (dropped,), (owed,) = due(spec, run), due(spec, run)
+    assert isinstance(dropped, Judge)
+
+    async def work() -> list[bool]:
+        flights: dict[Any, Any] = {asyncio.Future(): owed}
+        return [bool(_working_on([effect], flights)) for effect in (dropped, owed)]
+
+    assert dropped.key == owed.key
+    assert asyncio.run(work()) == [False, True]

@@ -136,6 +136,10 @@ def test_what_was_let_run_before_and_has_not_begun_is_judged_again() -> None:
 
     assert paid == []
     assert "the rules have changed: a human must be asked" in call.reason
+    same = MemoryJournal()
+    same.append("r", entries[:ready])
+    assert agent_of(paid, NeverAskPolicy(), journal=same).resume("r").text == "done"
+    assert paid == [5]
 
 
 def test_what_was_remembered_does_not_reach_over_a_denial() -> None:

@@ -224,8 +224,9 @@ async def _performed(pay: PayAsync, effect: Effect) -> Event | BaseException | N
 
 
 def _working_on(effects: Iterable[Effect], flights: dict[Flight, Effect]) -> list[Flight]:
-    keys = {effect.key for effect in effects}
-    return [flight for flight, effect in flights.items() if effect.key in keys]
+    """RULE: on these very effects: one that is owed anew has the key of one that was dropped."""
+    those = set(map(id, effects))
+    return [flight for flight, effect in flights.items() if id(effect) in those]
 
 
 def _arrived(
