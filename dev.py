@@ -8,9 +8,11 @@ python3 dev.py coverage                        all the tests: which lines does n
 python3 dev.py simulate [--seeds N]            thousands of runs in worlds where all goes wrong
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
+python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: is all time linear?
 python3 dev.py docs                            build the documentation into site/
 python3 dev.py packages [extras]               try the wheel in clean environments, each extra alone
 python3 dev.py versions [options]              test on every Python and range of versions here
+python3 dev.py release VERSION                 write the version and the changelog; commits nothing
 python3 dev.py setup                           only set up .venv, for an editor
 """
 # The syntax is that of Python 3.8: an older Python must get as far as saying that it is too old.
@@ -57,9 +59,9 @@ CHECKS = {
     "docs": ("zensical", "build", "--clean", "--strict"),
 }
 PYTEST = ("pytest", "-n", "auto", "--dist", "loadgroup")
-CORE = "src/detent/core/*,*/confirmation/policies.py,*/drivers/judging.py"
+CORE = "src/detent/core/*,*/confirmation/policies.py,*/confirmation/tallies.py,*/drivers/judging.py"
 CORE_TESTS = ("tests/core", "tests/adapters/confirmation", "tests/adapters/drivers/test_judging.py")
-"""The core, and the two adapters that say whether a call may run: there no branch goes untried."""
+"""The core, and the adapters that say whether a call may run: there no branch goes untried."""
 
 TESTS = {  # in this order: the second looks at what the first has passed over
     "tests of the core": (*PYTEST, *CORE_TESTS, "--cov", "--cov-report=", "--cov-fail-under=0"),
@@ -162,6 +164,13 @@ def mutate(arguments: list[str]) -> str:
     return "nine of ten mutants were found"
 
 
+def linear(arguments: list[str]) -> str:
+    """Feed ever longer hostile texts to what takes texts; more than linear time fails it."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "linear.py"), *arguments], ROOT)
+    return "nothing is worse than linear"
+
+
 def docs(_: list[str]) -> str:
     """Build the documentation; a warning fails it."""
     set_up(FOR_WORK)
@@ -184,6 +193,13 @@ def versions(arguments: list[str]) -> str:
     return "the tests pass with all of them"
 
 
+def release(arguments: list[str]) -> str:
+    """Write the version into every place that says it, and the changelog of all fragments."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, str(ROOT / "tests" / "cut_release.py"), *arguments], ROOT)
+    return "nothing is committed yet"
+
+
 def setup(_: list[str]) -> str:
     """Only set up."""
     set_up(FOR_WORK)
@@ -197,9 +213,11 @@ COMMANDS = {
     "simulate": simulate,
     "bugs": bugs,
     "mutate": mutate,
+    "linear": linear,
     "docs": docs,
     "packages": packages,
     "versions": versions,
+    "release": release,
     "setup": setup,
 }
 

@@ -51,7 +51,8 @@ TRIALS = {  # what an extra is for, as short as it can be said without a server
     "acp": f"""{HOST}
 import asyncio, os, sys
 from detent.faces import run_acp
-sys.stdin = open(os.devnull)
+sys.stdin, left = map(os.fdopen, os.pipe())
+left.close()
 async def served():
     async with host:
         await run_acp(host, "a")

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from trove_classifiers import classifiers
 
+from tests.cut_release import CHANGELOG, PLACES, ReleaseError, cut, parts, version_in
+
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
@@ -51,9 +53,60 @@ def test_the_changelog_can_be_built(tmp_path: Path) -> None:
     assert unsaid == []
 
 
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A repository with what a release changes, committed."""
+    for name in (*PLACES, CHANGELOG, "changelog.d", "src/detent/__init__.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_a_release_is_cut_by_one_command(copied: Path) -> None:
+    """First the version that is there, then the next: each place says it, each fragment is told."""
+    new = "{}.{}.0".format(*(parts(PROJECT["version"])[0], parts(PROJECT["version"])[1] + 1))
+    cut(copied, PROJECT["version"], "2026-01-31")
+    assert list((copied / "changelog.d").glob("*.md")) == []
+
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    subprocess.run([*git, "commit", "-qam", "first"], cwd=copied, check=True)
+    with pytest.raises(ReleaseError, match="the changelog has"):
+        cut(copied, PROJECT["version"], "2026-02-01")
+    (copied / "changelog.d").mkdir(exist_ok=True)
+    (copied / "changelog.d" / "+new.feature.md").write_text("Something new.\n")
+    with pytest.raises(ReleaseError, match="commit or put away"):
+        cut(copied, new, "2026-02-01")
+    subprocess.run([*git, "add", "-A"], cwd=copied, check=True)
+    subprocess.run([*git, "commit", "-qm", "new"], cwd=copied, check=True)
+    cut(copied, new, "2026-02-01")
+
+    page = (copied / CHANGELOG).read_text(encoding="utf-8")
+    assert page.index(f"## {new} (2026-02-01)") < page.index(
+        f"## {PROJECT['version']} (2026-01-31)"
+    )
+    for path, form in PLACES.items():
+        assert form.format(new) in (copied / path).read_text(encoding="utf-8")
+    assert version_in(copied) == new
+
+
+@pytest.mark.parametrize(
+    ("version", "why"), [("9.9.9", "does not follow"), ("1.0", "three numbers")]
+)
+def test_what_is_no_next_version_is_refused(copied: Path, version: str, why: str) -> None:
+    """And nothing is changed."""
+    with pytest.raises(ReleaseError, match=why):
+        cut(copied, version, "2026-02-01")
+    assert version_in(copied) == PROJECT["version"]
+
+
 def test_every_place_says_the_same_version() -> None:
     """The metadata, the citation, and what is installed."""
-    assert f"\nversion: {PROJECT['version']}\n" in text("CITATION.cff")
+    for path, form in PLACES.items():
+        assert form.format(PROJECT["version"]) in text(path)
     assert version("detent") == PROJECT["version"]
     assert f"license: {PROJECT['license']}\n" in text("CITATION.cff")
 

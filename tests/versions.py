@@ -32,8 +32,9 @@ from tests.clean_environments import FOR_WORK  # noqa: E402 - found by the lines
 Which: TypeAlias = Literal["pinned", "oldest", "newest"]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TOOLS = {  # of the extra `test`: what the tests below need that users do not
-    *("griffelib", "hypothesis", "jsonschema", "opentelemetry-exporter-otlp-proto-http"),
-    *("opentelemetry-sdk", "packaging", "playwright", "pydantic"),
+    *("anthropic", "griffelib", "hypothesis", "jsonschema", "openai"),
+    *("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
+    *("packaging", "playwright", "pydantic"),
     *("pytest", "pytest-cov", "pytest-xdist", "trio"),
 }
 TESTS = ("tests/core", "tests/adapters")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.console import SimpleConsoleUI as SimpleConsoleUI
     from detent.adapters.confirmation.policies import AlwaysAskPolicy as AlwaysAskPolicy
     from detent.adapters.confirmation.policies import AskAbove as AskAbove
-    from detent.adapters.confirmation.policies import AskAfter as AskAfter
     from detent.adapters.confirmation.policies import AskOncePolicy as AskOncePolicy
     from detent.adapters.confirmation.policies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.confirmation.printing import print_streaming_chunk as print_streaming_chunk
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import (
         BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
     )
+    from detent.adapters.confirmation.tallies import AskAfter as AskAfter
     from detent.adapters.drivers.asyncio import AsyncInbox as AsyncInbox
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.observations import Observation as Observation
@@ -152,12 +152,13 @@ else:
             "adapters.agent.data": "AgentDataError",
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.policies": (
-                "AlwaysAskPolicy AskAbove AskAfter AskOncePolicy NeverAskPolicy"
+                "AlwaysAskPolicy AskAbove AskOncePolicy NeverAskPolicy"
             ),
             "adapters.confirmation.printing": "print_streaming_chunk",
             "adapters.confirmation.strategies": (
                 "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
             ),
+            "adapters.confirmation.tallies": "AskAfter",
             "adapters.drivers.asyncio": "AsyncInbox",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.observations": "Observation",

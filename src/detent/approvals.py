@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.policies import AlwaysAskPolicy as AlwaysAskPolicy
     from detent.adapters.confirmation.policies import AnyOf as AnyOf
     from detent.adapters.confirmation.policies import AskAbove as AskAbove
-    from detent.adapters.confirmation.policies import AskAfter as AskAfter
     from detent.adapters.confirmation.policies import AskOncePolicy as AskOncePolicy
-    from detent.adapters.confirmation.policies import AskOverBudget as AskOverBudget
     from detent.adapters.confirmation.policies import AskWhen as AskWhen
     from detent.adapters.confirmation.policies import NeverAskPolicy as NeverAskPolicy
     from detent.adapters.confirmation.policies import Not as Not
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     from detent.adapters.confirmation.strategies import (
         BreakpointConfirmationStrategy as BreakpointConfirmationStrategy,
     )
+    from detent.adapters.confirmation.tallies import AskAfter as AskAfter
+    from detent.adapters.confirmation.tallies import AskOverBudget as AskOverBudget
     from detent.adapters.drivers.judging import judge as judge
     from detent.adapters.journals.audited import Audit as Audit
     from detent.adapters.journals.audited import AuditedJournal as AuditedJournal
@@ -77,13 +77,14 @@ else:
             "adapters.confirmation.console": "RichConsoleUI SimpleConsoleUI",
             "adapters.confirmation.people": "AskIfLabelled WithApprovers",
             "adapters.confirmation.policies": (
-                "AllOf AlwaysAskPolicy AnyOf AskAbove AskAfter AskOncePolicy AskOverBudget "
-                "AskWhen NeverAskPolicy Not WithQuestionOptions"
+                "AllOf AlwaysAskPolicy AnyOf AskAbove AskOncePolicy AskWhen "
+                "NeverAskPolicy Not WithQuestionOptions"
             ),
             "adapters.confirmation.signatures": "ApproverKey ApproverKeys Signer",
             "adapters.confirmation.strategies": (
                 "BlockingConfirmationStrategy BreakpointConfirmationStrategy"
             ),
+            "adapters.confirmation.tallies": "AskAfter AskOverBudget",
             "adapters.drivers.judging": "judge",
             "adapters.journals.audited": "Audit AuditedJournal verify_audit",
             "core.control.pending": "PendingCall ToolExecutionDecision pending",

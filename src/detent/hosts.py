@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.blocking import BlockingHost as BlockingHost
     from detent.adapters.hosts.engines.dbos import DBOSHost as DBOSHost
     from detent.adapters.hosts.engines.host import EngineOptions as EngineOptions
+    from detent.adapters.hosts.engines.host import EngineUnavailableError as EngineUnavailableError
     from detent.adapters.hosts.engines.restate import RestateHost as RestateHost
     from detent.adapters.hosts.engines.temporal import TemporalHost as TemporalHost
     from detent.adapters.hosts.local import LocalHost as LocalHost
@@ -37,7 +38,7 @@ else:
         {
             "adapters.hosts.blocking": "BlockingHost",
             "adapters.hosts.engines.dbos": "DBOSHost",
-            "adapters.hosts.engines.host": "EngineOptions",
+            "adapters.hosts.engines.host": "EngineOptions EngineUnavailableError",
             "adapters.hosts.engines.restate": "RestateHost",
             "adapters.hosts.engines.temporal": "TemporalHost",
             "adapters.hosts.local": "LocalHost",

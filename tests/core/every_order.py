@@ -26,7 +26,7 @@ from detent.core.machine.binding import binding_of
 from detent.core.machine.delegation import ANSWER, PARAMETERS, nested_run, runs_in
 from detent.core.run.approval import Verdict
 from detent.core.run.refs import AgentRef, Path
-from detent.core.run.run import AwaitingPolicy, Ready, Running, Thinking
+from detent.core.run.run import AwaitingDecision, AwaitingPolicy, Ready, Running, Slot, Thinking
 from detent.core.run.spec import Delegate
 from detent.core.tools.result import result_of
 from detent.core.tools.tool import by_name
@@ -195,11 +195,13 @@ def _approved(spec: AgentSpec[Any], run: Run[Any], path: Path, said: Event, was:
             calls = [one.call for one in owed if isinstance(one, Judge) and one.ref == ref]
             return evolve(was, permits=was.permits | {(path, ref, one.arguments) for one in calls})
         case HumanDecided(ref, given, Confirmed() | Modified() as decision, at=at):
-            asks = [one for one in owed if isinstance(one, AskHuman) and one.ref == ref]
-            for one in asks:
-                is_late = one.expires_at is not None and at != NOW
-                if one.digest == given and not is_late:
-                    return _permitted(was, path, one, decision)
+            # a question stands while a policy looks at it once more for another process
+            for slot in nested_run(run, path).slots:
+                status = slot.status
+                if slot.ref == ref and isinstance(status, AwaitingDecision):
+                    is_late = status.expires_at is not None and at != NOW
+                    if status.digest == given and not is_late:
+                        return _permitted(was, path, slot, decision)
             return was
         case GrantRevoked(ref):
             kept = {one for one in was.granted if one[:2] != (path, ref)}
@@ -208,7 +210,7 @@ def _approved(spec: AgentSpec[Any], run: Run[Any], path: Path, said: Event, was:
             return was
 
 
-def _permitted(was: Known, path: Path, ask: AskHuman, decision: Confirmed | Modified) -> Known:
+def _permitted(was: Known, path: Path, ask: Slot, decision: Confirmed | Modified) -> Known:
     if isinstance(decision, Modified):
         fits = decision.arguments == OTHER
         permit = (path, ask.ref, decision.arguments)

@@ -72,7 +72,9 @@ def test_who_was_frozen_and_wakes_begins_no_tool(store: str, tmp_path: Path) -> 
 
     assert result.text == "done"
     assert "is driven by" in said
-    assert done(tmp_path) == [f"{os.getpid()} 2"]
+    ((pid, token),) = (line.split() for line in done(tmp_path))
+    assert int(pid) == os.getpid()
+    assert int(token) >= 2  # on a slow machine the rival has claimed it twice before it froze
 
 
 def test_who_was_frozen_and_wakes_in_time_goes_on(store: str, tmp_path: Path) -> None:

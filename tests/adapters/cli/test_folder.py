@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from detent import Agent, ChatMessage, ScriptedChatGenerator, ToolCall, before_tool
+from detent import (
+    Agent,
+    ChatMessage,
+    ScriptedChatGenerator,
+    ToolCall,
+    before_model,
+    before_tool,
+)
 from detent.adapters.cli.folder import (
     LINE_MAX,
     LINES_PER_READ,
     TOLD_BEFORE,
     Folder,
     Research,
+    answer_now,
     answer_writer,
     calculate,
     folder_tools,
     told_before,
 )
+from detent.models import ChatReply
 
 
 @pytest.fixture
@@ -198,3 +208,32 @@ def test_what_a_model_has_been_told_it_is_not_told_again(folder: Folder) -> None
 
     assert told == [False, True, False, False, False, True, False, False]
     assert last.text != TOLD_BEFORE
+
+
+def test_a_model_that_goes_round_in_circles_is_left_to_answer(
+    folder: Folder, tmp_path: Path
+) -> None:
+    """Twice told that it has something, it can look for nothing more; it may still write."""
+    seen: list[list[str]] = []
+
+    class Circling:
+        """A model that asks for one file for ever, as long as it can."""
+
+        def run(self, messages: Any, *, tools: Any = (), **rest: Any) -> ChatReply:
+            """Look again, or answer."""
+            seen.append([one.name for one in tools])
+            if "read_file" in seen[-1]:
+                call = ToolCall("read_file", {"file": "tea.md"}, f"c{len(seen)}")
+                return ChatReply(ChatMessage.from_assistant(tool_calls=[call]))
+            return ChatReply(ChatMessage.from_assistant("Tea is hot."))
+
+    agent = Agent(
+        chat_generator=Circling(),
+        tools=[*folder_tools(folder), answer_writer(tmp_path / "answer.md")],
+        state_schema=Research,
+        hooks=[before_tool(told_before), before_model(answer_now)],
+    )
+    result = agent.run("What is tea?")
+
+    assert (result.text, len(seen)) == ("Tea is hot.", 4)
+    assert seen[-1] == ["write_answer"]

@@ -26,6 +26,7 @@ from detent.adapters.cli.main import main
 from detent.adapters.cli.serving import people_in
 from detent.journals import DirectoryJournal
 from detent.web import Person
+from tests.adapters.hosts.engines.sites import need_sqlite_for_dbos
 
 TOKEN = "a-token-of-ann-that-is-long"  # noqa: S105 - a test's
 MODULE = """
@@ -180,6 +181,7 @@ def test_a_file_of_tokens_has_a_line_for_each() -> None:
 
 def test_it_takes_runs_from_an_engine(folder: Path) -> None:
     """A worker is one command."""
+    need_sqlite_for_dbos()
     journal = SQLiteJournal("runs.db")
     agent = Agent(chat_generator=ScriptedChatGenerator("never"), name="one", journal=journal)
     asyncio.run(agent.begin("hi", run_id="r").leave_async())
@@ -187,6 +189,7 @@ def test_it_takes_runs_from_an_engine(folder: Path) -> None:
 
     with serving(f"{folder.name}:agents", *words) as (process, _):
         while journal.runs()[0].status != "done":
+            assert process.poll() is None, process.communicate()[1]
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
@@ -249,13 +252,3 @@ def test_a_fault_in_the_agents_code_is_told_with_its_line(
         assert result.exit_code == 1
         assert f"Error: wrong:agent: {tmp_path}" in result.output
         assert told in result.output
-
-
-def test_what_an_engine_says_is_a_sentence(folder: Path) -> None:
-    """Its library raises errors of its own."""
-    pytest.importorskip("dbos", reason="the extra dbos is needed")
-    words = ["serve", f"{folder.name}:own", "--engine", "dbos", "--engine-option", "url=none"]
-    result = CliRunner().invoke(main, words)
-
-    assert result.exit_code == 1
-    assert "Error: --engine dbos failed: ArgumentError: Could not parse" in result.output

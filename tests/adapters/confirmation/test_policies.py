@@ -15,21 +15,21 @@ from detent.adapters.confirmation.policies import (
     AlwaysAskPolicy,
     AnyOf,
     AskAbove,
-    AskAfter,
     AskOncePolicy,
-    AskOverBudget,
     AskWhen,
     NeverAskPolicy,
     Not,
     WithQuestionOptions,
     policy_from,
 )
+from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
 from detent.approvals import Allow, Answers, Approvers, Ask, judge, pending
 from detent.core.control.pending import decided_run
 from detent.core.run.approval import DecisionRecord, Deny, Rejected, Verdict
 from detent.core.tools.result import ToolFault
 from detent.machine import (
     CallRef,
+    FrozenDict,
     Judge,
     Run,
     ToolRaised,
@@ -206,9 +206,8 @@ def test_what_was_paid_in_turns_before_counts() -> None:
     """Only by the same tool."""
     run = run_with(ChatMessage.from_tool("paid", CALL), ChatMessage.from_tool("sent", SENT))
 
-    for less, enough in ((AskAfter(1), AskAfter(2)), (over(9), over(10))):
-        assert isinstance(less(CALL, PAY, run), Ask)
-        assert enough(CALL, PAY, run) == Allow()
+    assert isinstance(AskAfter(1)(CALL, PAY, run), Ask)
+    assert AskAfter(2)(CALL, PAY, run) == Allow()
 
 
 def test_a_call_that_a_human_has_stopped_now_is_not_one_that_has_run_before() -> None:
@@ -240,7 +239,10 @@ def test_a_question_says_what_it_is_about() -> None:
 
     assert AskAbove("amount", 4)(CALL, PAY, run) == Ask("amount is 5, and 4 needs no confirmation")
     assert AskAfter(1)(CALL, PAY, run) == Ask("pay was called 1 times in this run")
-    assert over(9)(CALL, PAY, run) == Ask("amount 5 on top of 5 is over 9")
+    spent, takes = evolve(run, spent=FrozenDict(amount=5.0)), FrozenDict(amount=5.0)
+    asked = Ask("amount 5 on top of 5 is over 9", spends=takes)
+    assert over(9)(CALL, PAY, spent) == asked
+    assert over(10)(CALL, PAY, spent) == Allow(takes)
     assert AskWhen(lambda params: params["amount"] == 5, "five")(CALL, PAY, run) == Ask("five")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from detent import (
     ScriptedChatGenerator,
     StreamingChunk,
     ToolCall,
+    ToolInvocationError,
     before_model,
     tool,
 )
@@ -55,7 +57,7 @@ from detent.journals import (
     SQLiteJournal,
 )
 from detent.machine import AskModel, CancelRequested, ManualClock, Run
-from detent.models import ChatReply
+from detent.models import ChatGeneratorError, ChatReply, ModelFailure
 from detent.ports.chat import StreamingCallback
 from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
 from detent.testing import check_host, host_agents
@@ -76,6 +78,41 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
             for run in journal.runs():
                 journal.delete(run.run_id)
             return journal
+
+
+def test_a_run_that_fails_warns_with_the_sort_of_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody catches its error, so the log of the host says it, without a word of the message."""
+
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise RuntimeError("secret")
+
+    broken = ChatGeneratorError(ModelFailure("server", "secret"))
+    agents = {
+        "silent": Agent(chat_generator=ScriptedChatGenerator(broken)),
+        "clumsy": Agent(
+            chat_generator=ScriptedChatGenerator(ToolCall("fail")),
+            tools=[fail],
+            raise_on_tool_invocation_failure=True,
+        ),
+    }
+
+    async def main() -> None:
+        async with LocalHost(agents, MemoryJournal()) as host:
+            for name in agents:
+                await host.start(name, "Hello?", run_id=name)
+                with pytest.raises((ChatGeneratorError, ToolInvocationError)):
+                    await host.result(name, timeout=10)
+
+    with caplog.at_level(logging.WARNING, "detent"):
+        asyncio.run(main())
+    assert [line.getMessage() for line in caplog.records] == [
+        "run silent: has failed: the model gave no answer (server); see detent runs show silent",
+        "run clumsy: has failed: fail failed; see detent runs show clumsy",
+    ]
 
 
 def test_it_keeps_the_laws(journal: Journal) -> None:

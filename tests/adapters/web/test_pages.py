@@ -25,9 +25,10 @@ from detent import (
 from detent.adapters.web.arguments import VALUE
 from detent.adapters.web.live import event
 from detent.approvals import Approvers, Principal, WithApprovers
-from detent.hosts import Host, LocalHost
+from detent.hosts import Accepted, Host, LocalHost
 from detent.journals import Entry
 from detent.machine import Cancelled
+from detent.models import ChatGeneratorError, ModelFailure
 from detent.ports.journal import JournalUnavailableError
 from detent.web import Person, Tokens, web_app
 from tests.adapters.web.pages import HOSTILE, Paid, clerk, hosted, token_in, visitor, waiting
@@ -187,6 +188,25 @@ def test_many_are_decided_together_after_one_look_at_all() -> None:
     shown = asyncio.run(visit())
     assert "Run all 2 as they are" in shown.text
     assert {one["to"] for one in paid} == {"Ann", "Bob"}
+
+
+def test_a_run_that_has_failed_says_why() -> None:
+    """On its page, as text."""
+    broken = ChatGeneratorError(ModelFailure("server", f"no such model {HOSTILE}"))
+
+    async def visit() -> str:
+        agent = Agent(chat_generator=ScriptedChatGenerator(broken))
+        async with LocalHost({"a": agent}, MemoryJournal()) as host:
+            begun = await host.start("a", "Hello?", run_id="r")
+            assert isinstance(begun, Accepted)
+            with pytest.raises(ChatGeneratorError):
+                await host.result("r", timeout=10)
+            async with visitor(web_app(host)) as client:
+                return (await client.get("/run/r")).text
+
+    shown = asyncio.run(visit())
+    assert "<dt>Failure</dt><dd><bdi>no such model" in shown
+    assert "<script>alert" not in shown
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,9 @@ def test_a_human_decides_when_nobody_could_look_it_up() -> None:
     (another,) = due(spec, once_more)
     assert isinstance(another, AskHuman)
     assert step(spec, once_more, confirmed) is once_more
-    assert step(spec, asked, Resumed("p3")) is asked
+    resumed = step(spec, asked, Resumed("p3"))
+    assert due(spec, resumed) == due(spec, asked)
+    assert step(spec, resumed, Resumed("p4")) is resumed
 
 
 def test_the_failure_of_the_attempt_itself_is_an_outcome() -> None:

@@ -184,6 +184,7 @@ CHANGES: dict[str, object] = {
     "calls_inside": 3,
     "started_by": "Ada",
     "labels": ("untrusted",),
+    "spent": FrozenDict(amount=5.0),
     "decisions": (1,),
     "grants": (2,),
     "nonce": "drawn",

@@ -16,7 +16,7 @@ from detent.adapters.agent.claiming import (
     given_back_on_failure,
     has_ended,
 )
-from detent.adapters.agent.continuation import Thread, continued, taken_up
+from detent.adapters.agent.continuation import Thread, behind, continued, taken_up
 from detent.adapters.agent.inputs import (
     conversation_of,
     require_callback,
@@ -160,9 +160,9 @@ class Assembly(Generic[S]):
             at=self.clock.now() if spec.is_timed else None,
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
             started_by=request.started_by,
-            labels=() if before is None else before.run.labels,
         )
-        begun = (Loaded(new, 0), streaming_callback, request.break_point, leg, thread)
+        at = Loaded(behind(new, before), 0)
+        begun = (at, streaming_callback, request.break_point, leg, thread)
         return (yield from self._begun(spec, *begun))
 
     def _taken_up(

@@ -20,6 +20,7 @@ from detent.core.result import AgentResult
 from detent.core.run.approval import Principal
 from detent.core.run.events import Resumed
 from detent.core.run.run import Run
+from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.handlers import replace_values
 from detent.core.state.keys import Write
@@ -196,6 +197,13 @@ def continued(
             state = state.update([Write("messages", [prompt, *rest], replace_values)])
         messages = [one for one in messages if one != prompt]
     return evolve(spec, state=state, system_prompt=None), messages
+
+
+def behind(run: Run[S], before: AgentResult[Any, Any] | None) -> Run[S]:
+    """The run, which begins with what the one before it has read, and has spent of budgets."""
+    if before is None:
+        return run
+    return evolve_run(run, labels=before.run.labels, spent=before.run.spent)
 
 
 def _prompt(spec: AgentSpec[Any]) -> ChatMessage:

@@ -10,12 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from detent.adapters.cli.arithmetic import evaluate
 from detent.adapters.tools.decorator import create_tool_from_function
-from detent.core.chat.messages import ToolCall
-from detent.core.run.effects import RunTool
+from detent.core.chat.messages import ToolCall, ToolCallResult
+from detent.core.run.effects import AskModel, RunTool
 from detent.core.run.events import ToolReturned
 from detent.core.run.run import Run
 from detent.core.state.fields import Unique
@@ -35,6 +35,8 @@ TOLD_BEFORE = (
     "You have this already: it stands above, word for word. Answer the question now from what you "
     "have read, or look for something else."
 )
+TIMES_TOLD = 2
+"""So often is a model told that it has something already; then it is to answer."""
 
 
 class Research(TypedState):
@@ -174,12 +176,24 @@ def told_before(asked: RunTool, run: Run[Any]) -> ToolReturned | None:
 
     Small models go round in circles otherwise.
     """
-    messages = run.messages
-    latest = max((at for at, one in enumerate(messages) if one.role == "user"), default=0)
-    given = (result for one in messages[latest:] for result in one.tool_call_results)
-    if any(_is_within(asked.call, known.origin) for known in given if not known.error):
+    if any(_is_within(asked.call, known.origin) for known in _given(run) if not known.error):
         return ToolReturned(asked.ref, asked.attempt, ToolResult(TOLD_BEFORE))
     return None
+
+
+def answer_now(asked: AskModel, run: Run[Any]) -> AskModel | None:
+    """A hook: a model that goes on asking for what it has is left nothing to look with."""
+    again = sum(given.text == TOLD_BEFORE for given in _given(run))
+    if again < TIMES_TOLD:
+        return None
+    return evolve(asked, tools=tuple(one for one in asked.tools if one.name == "write_answer"))
+
+
+def _given(run: Run[Any]) -> Iterator[ToolCallResult]:
+    """What the model has been given since the question."""
+    messages = run.messages
+    latest = max((at for at, one in enumerate(messages) if one.role == "user"), default=0)
+    return (result for one in messages[latest:] for result in one.tool_call_results)
 
 
 def _is_within(asked: ToolCall, known: ToolCall) -> bool:

@@ -32,7 +32,14 @@ from detent.adapters.cli.endings import (
     told,
     told_of,
 )
-from detent.adapters.cli.folder import Folder, Research, answer_writer, folder_tools, told_before
+from detent.adapters.cli.folder import (
+    Folder,
+    Research,
+    answer_now,
+    answer_writer,
+    folder_tools,
+    told_before,
+)
 from detent.adapters.cli.mcp import mcp
 from detent.adapters.cli.models import models
 from detent.adapters.cli.program import program
@@ -50,7 +57,7 @@ from detent.adapters.providers.local.weights import known_models
 from detent.adapters.providers.registry import PROVIDERS, chat_generator
 from detent.adapters.system.snapshot_files import OWN_FOLDER
 from detent.adapters.system.terminal import escape_control
-from detent.core.control.hooks import before_tool
+from detent.core.control.hooks import before_model, before_tool
 from detent.core.errors import DetentError
 from detent.core.result import AgentResult
 from detent.core.run.limits import Limits
@@ -101,10 +108,7 @@ base_url_option = click.option(
 
 
 class _QuotingGroup(click.Group):
-    """Commands whose errors quote a server or the name of a file, and steer no terminal by it.
-
-    Ctrl-C ends each of them with one code.
-    """
+    """Commands whose errors quote what steers no terminal, and which Ctrl-C ends with one code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -383,7 +387,7 @@ def _folder_agent(
         state_schema=Research,
         # a small model may search for ever: at the end it says what it has found
         limits=Limits(max_steps, final_answer=True),
-        hooks=[before_tool(told_before)],
+        hooks=[before_tool(told_before), before_model(answer_now)],
         confirmation_strategies=strategies,
         journal=_runs(),
     )

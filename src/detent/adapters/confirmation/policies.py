@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from inspect import isawaitable
 from math import inf, isfinite
 from typing import Any, ClassVar, TypeAlias, TypeGuard, cast
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from attrs.validators import min_len
 
 from detent.adapters.confirmation.described import Described
@@ -19,27 +19,25 @@ from detent.core.chat.messages import ToolCall
 from detent.core.run.approval import (
     ALL_ANSWERS,
     Allow,
-    Answered,
+    Amounts,
     Answers,
     Ask,
     Deny,
-    Rejected,
     Verdict,
 )
 from detent.core.run.effects import Policy
-from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
+from detent.core.run.run import Run
 from detent.core.tools.defaults import with_defaults
-from detent.core.tools.invocation import argument_faults
 from detent.core.tools.tool import Tool
 from detent.core.values.checks import number, of_kind
-from detent.core.values.frozen import thaw
+from detent.core.values.frozen import FrozenDict, thaw
 
 Params: TypeAlias = Mapping[str, Any]
 NAME = of_kind(str, "the name of a parameter")
 Judgement: TypeAlias = Verdict | Awaitable[Verdict]
 
 
-def _is_amount(value: object) -> TypeGuard[int | float]:
+def is_amount(value: object) -> TypeGuard[int | float]:
     """Whether it can be compared with a limit: not with what is no number, nor with True."""
     return type(value) is int or (isinstance(value, float) and isfinite(value))
 
@@ -50,6 +48,15 @@ class Rule(Described, ABC):
     @abstractmethod
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """The verdict."""
+
+    @property
+    def budgets(self) -> tuple[str, ...]:
+        """The names of the budgets that it, or a policy in it, looks at.
+
+        No two calls that share one are judged at once, wherever in a run they are.
+        """
+        parts = (*getattr(self, "policies", ()), getattr(self, "policy", None))
+        return tuple({name: 0 for part in parts for name in getattr(part, "budgets", ())})
 
     def __or__(self, other: object) -> AnyOf:
         return AnyOf((self, other))
@@ -145,45 +152,9 @@ class AskAbove(Rule):
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
         """Look at the argument."""
         value = with_defaults(call, tool).get(self.parameter)
-        if _is_amount(value) and value <= self.limit:
+        if is_amount(value) and value <= self.limit:
             return Allow()
         return Ask(f"{self.parameter} is {value}, and {self.limit} needs no confirmation")
-
-
-@frozen
-class AskAfter(Rule):
-    """Calls are asked about once the tool has had `calls` calls in this run."""
-
-    calls: int = field(validator=number(0, is_whole=True))
-
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-        """Count."""
-        before = sum(1 for _ in _let_through(run, tool))
-        if before < self.calls:
-            return Allow()
-        return Ask(f"{tool.name} was called {before} times in this run")
-
-
-@frozen
-class AskOverBudget(Rule):
-    """A call is asked about when its `parameter` adds up to more than `budget` in this run.
-
-    What counts is the calls of the tool that have run or may run, those that failed as well.
-    """
-
-    parameter: str = field(validator=NAME)
-    budget: float = field(validator=number(-inf))
-
-    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
-        """Add up."""
-        past = [with_defaults(one, tool) for one in _let_through(run, tool)]
-        amounts = [arguments.get(self.parameter) for arguments in past]
-        # An amount below zero would make room for more than the budget, confirmed or not.
-        spent = sum(max(amount, 0) for amount in amounts if isinstance(amount, int | float))
-        value = with_defaults(call, tool).get(self.parameter)
-        if _is_amount(value) and value >= 0 and spent + value <= self.budget:
-            return Allow()
-        return Ask(f"{self.parameter} {value} on top of {spent} is over {self.budget}")
 
 
 @frozen
@@ -315,7 +286,17 @@ def _combined(answers: Sequence[object], combine: Callable[[list[Verdict]], Verd
     verdicts = [_checked(answer) for answer in answers if not isinstance(answer, Exception)]
     if failures and not any(isinstance(verdict, Deny) for verdict in verdicts):
         raise failures[0]
-    return combine(verdicts)
+    said, spends = combine(verdicts), _spent_by(verdicts)
+    return said if isinstance(said, Deny) or said.spends == spends else evolve(said, spends=spends)
+
+
+def _spent_by(verdicts: Iterable[Verdict]) -> Amounts:
+    """What the call takes of each budget: whichever policy decides, it is spent."""
+    found: dict[str, float] = {}
+    for verdict in verdicts:
+        for name, amount in ({} if isinstance(verdict, Deny) else verdict.spends).items():
+            found[name] = max(amount, found.get(name, 0.0))
+    return FrozenDict(found)
 
 
 def _checked(answer: object) -> Verdict:
@@ -357,25 +338,6 @@ def _verdict(asks: object, reason: str) -> Judgement:
 
 async def _awaited(asks: Awaitable[object], reason: str) -> Verdict:
     return cast(Verdict, _verdict(await asks, reason))
-
-
-def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
-    """The calls of a tool that have run in this run, or may, however that went.
-
-    Not those that a human has stopped, nor those that never fitted the tool.
-    """
-    calls = [result.origin for message in run.messages for result in message.tool_call_results]
-    for record in run.decisions:
-        is_past = not record.path and record.ref.turn < run.turn
-        is_stop = isinstance(record.decision, Rejected | Answered)
-        # one for each: an equal call of another turn may have run
-        if is_past and is_stop and record.call in calls:
-            calls.remove(record.call)
-    stopped = (AwaitingPolicy, Refused, AnsweredByHuman)
-    calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
-    for call in calls:
-        if call.tool_name == tool.name and not argument_faults(call, tool):
-            yield call
 
 
 def _params(call: ToolCall) -> dict[str, Any]:

@@ -15,13 +15,12 @@ from detent.adapters.confirmation.policies import (
     AlwaysAskPolicy,
     AnyOf,
     AskAbove,
-    AskAfter,
     AskOncePolicy,
-    AskOverBudget,
     NeverAskPolicy,
     Not,
     WithQuestionOptions,
 )
+from detent.adapters.confirmation.tallies import AskAfter, AskOverBudget
 from detent.core.control.pending import ToolExecutionDecision
 from detent.core.run.approval import Answers
 from detent.core.run.effects import Policy

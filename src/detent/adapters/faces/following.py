@@ -116,7 +116,7 @@ class _Teller:
         self._effect: EffectKey | None = None
         self._is_live = False
         self._message = ""
-        self._told = {False: "", True: ""}
+        self._told: dict[bool, list[str]] = {False: [], True: []}
 
     def has_to_look(self, seen: Watched) -> bool:
         if isinstance(seen, Piece):
@@ -152,7 +152,7 @@ class _Teller:
         """A message, without what was told of it in pieces."""
         thoughts = [p.reasoning_text for p in message.content if isinstance(p, ReasoningContent)]
         for is_thought, text in ((True, "".join(thoughts)), (False, message.text or "")):
-            told, key = self._told[is_thought], self._message or str(place)
+            told, key = "".join(self._told[is_thought]), self._message or str(place)
             if not text.startswith(told):
                 told, key = "", f"{place}.whole"
             if rest := text[len(told) :]:
@@ -161,7 +161,7 @@ class _Teller:
         yield from message.tool_calls
 
     def _forget(self, message: str) -> None:
-        self._told, self._is_live, self._message = {False: "", True: ""}, False, message
+        self._told, self._is_live, self._message = {False: [], True: []}, False, message
 
     def piece(self, piece: Piece) -> Iterator[Followed]:
         """What a piece says, if it is of the answer that is next."""
@@ -177,5 +177,5 @@ class _Teller:
             return
         for is_thought, text in ((True, chunk.reasoning), (False, chunk.content)):
             if text:
-                self._told[is_thought] += text
+                self._told[is_thought].append(text)
                 yield Spoken(self._message, text, is_thought)

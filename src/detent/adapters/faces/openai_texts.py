@@ -151,16 +151,17 @@ class Answer:
 
     async def whole(self, request: Request, coming: AsyncGenerator[Followed]) -> Mapping[str, str]:
         """All that a client is told, for one that waits for it. Raises TurnedAwayError."""
-        told = {"content": "", "reasoning_content": ""}
+        told: dict[str, list[str]] = {"content": [], "reasoning_content": []}
         async with aclosing(coming):
             async for one in coming:
                 for delta in self.deltas(one):
-                    told |= {name: told[name] + text for name, text in delta.items()}
+                    for name, text in delta.items():
+                        told[name].append(text)
                 if isinstance(one, Quiet) and await request.is_disconnected():
                     break  # nobody reads it; the run goes on
         if self.fault:
             raise TurnedAwayError(502, "run_failed", self.fault)
-        return told
+        return {name: "".join(texts) for name, texts in told.items()}
 
     async def pieces(
         self, coming: AsyncGenerator[Followed]

@@ -19,6 +19,7 @@ from detent.adapters.drivers.session import Halt
 from detent.adapters.drivers.steps import in_event_loop
 from detent.adapters.hosts.channels import Channels
 from detent.adapters.system.threads_and_loops import in_another_thread
+from detent.adapters.telemetry.logs import log_failed
 from detent.core.result import AgentResult, StreamingCallbackError, ToolInvocationError
 from detent.core.run.effects import Effect, WaitUntil
 from detent.core.run.events import Event
@@ -102,7 +103,7 @@ async def drive(
         recorder = handle.recorder
         if recorder is not None:
             channel.length = max(channel.length, recorder.length)
-        await _driven(handle, inbox)
+        await _driven(run_id, handle, inbox)
         channel.answers.clear()
     return 0 if recorder is None else recorder.length
 
@@ -112,12 +113,16 @@ def told_by(channels: Channels, run_id: str) -> Told:
     return partial(channels.tell, run_id), partial(channels.happened, run_id)
 
 
-async def _driven(handle: AnyHandle, inbox: AsyncInbox) -> None:
-    """What it has come to is in the journal."""
+async def _driven(run_id: str, handle: AnyHandle, inbox: AsyncInbox) -> None:
+    """What it has come to is in the journal: whoever asks for the result is told."""
     try:
         await handle.go_async(inbox, raises=False)
-    except (ChatGeneratorError, ToolInvocationError, StreamingCallbackError):
-        return  # an end, and no failure of ours: whoever asks for the result is told
+    except ChatGeneratorError as error:
+        log_failed(run_id, f"the model gave no answer ({error.failure.cause})")
+    except ToolInvocationError as error:
+        log_failed(run_id, f"{error.tool_name} failed")
+    except StreamingCallbackError:
+        return  # the run itself is not touched by it
 
 
 def halt(inbox: AsyncInbox) -> None:

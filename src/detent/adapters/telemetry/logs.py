@@ -80,6 +80,12 @@ def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
     _emit(logging.WARNING, f"run {run_id}: {text}", fields)
 
 
+def log_failed(run_id: str, cause: str) -> None:
+    """Warn that a run has failed where no caller is told: its host goes on with others."""
+    text = f"has failed: {cause}; see detent runs show {run_id}"
+    _emit(logging.WARNING, f"run {run_id}: {text}", {"run_id": run_id, "turn": None, "agents": ()})
+
+
 def _emit(level: int, text: str, fields: dict[str, Any]) -> None:
     LOGGER.log(level, "%s", text, extra=fields)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 from weakref import ref
@@ -10,7 +10,17 @@ from weakref import ref
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
 from detent.core.run.approval import Binding, FormerDecision, Grant, Modified
-from detent.core.run.run import AwaitingDecision, AwaitingPolicy, Ready, Run, Slot
+from detent.core.run.run import (
+    AwaitingDecision,
+    AwaitingPolicy,
+    Delegated,
+    Ready,
+    Run,
+    Slot,
+    charged,
+    moved,
+    with_slot,
+)
 from detent.core.run.spec import AgentSpec
 from detent.core.state.stored import value_to_json
 from detent.core.tools.defaults import with_defaults
@@ -35,16 +45,17 @@ def binding_of(run: Run[Any], call: ToolCall, tool: Tool) -> Binding:
     )
 
 
-def digest_of(run: Run[Any], slot: Slot, bound: Binding, after: str = "") -> str:
+def digest_of(run: Run[Any], slot: Slot, bound: Binding, after: str = "", again: int = 0) -> str:
     """What a decision about a call must carry.
 
     RULE: a yes counts once. Of a call that is asked about again, though nothing has changed (it
-    lapsed, or let no further attempt begin), each question has a digest of its own.
+    lapsed, or let no further attempt begin, or the rules want more), each question has a digest of
+    its own.
     """
     decided = 0
     if slot.clearance is not None:
         decided = sum((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
-    return bound.digest(slot.ref, slot.call.id, after, decided)
+    return bound.digest(slot.ref, slot.call.id, after, decided, again)
 
 
 _DIGESTS: dict[tuple[int, int], tuple[ref[ToolCall], ref[Tool], str]] = {}
@@ -93,7 +104,8 @@ def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]
     """The calls that a policy must judge, with what its verdict will be bound to.
 
     RULE: whatever has changed a run in between (a hook, an edited snapshot, an agent of another
-    version), no call under a policy is begun, and no human asked, by what fitted before.
+    version, or with other rules), no call under a policy is begun, and no human asked, by what
+    fitted before.
     """
     for slot in run.slots:
         status, is_guarded = slot.status, slot.call.tool_name in spec.guards
@@ -102,8 +114,23 @@ def unfit(spec: AgentSpec[Any], run: Run[Any]) -> Iterator[tuple[Slot, Binding]]
         ):
             tool = spec.tools[slot.call.tool_name]
             now = binding_of(run, slot.call, tool)
-            if is_unfit(spec, run, slot, now):
+            if is_unfit(spec, run, slot, now) or (is_guarded and is_stale(slot)):
                 yield slot, now
+
+
+def unjudged(spec: AgentSpec[Any], run: Run[Any]) -> Run[Any]:
+    """The run as a policy sees it: no call that is to be judged was before, however deep it is."""
+    for slot, _ in unfit(spec, run):
+        blank = Slot(slot.ref, slot.call, AwaitingPolicy())
+        run = run if slot == blank else with_slot(run, blank)
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            name, was = slot.status.tool_name, slot.status.run
+            now = unjudged(spec.agents[name], was)
+            if now is not was:
+                run = with_slot(run, moved(slot, Delegated(name, now)))
+                run = charged(run, was.spent, now.spent)
+    return run
 
 
 def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> bool:
@@ -112,7 +139,8 @@ def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> b
         case AwaitingPolicy():
             return True
         case AwaitingDecision():
-            return slot.status.digest != digest_of(run, slot, now, slot.status.after)
+            now_asked = digest_of(run, slot, now, slot.status.after, slot.status.again)
+            return slot.status.digest != now_asked
         case Ready(attempt) if slot.clearance is not None:
             is_other = slot.clearance.binding != now or not slot.clearance.covers(attempt)
             return is_other or _is_taken_back(run, slot, now)
@@ -120,6 +148,14 @@ def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> b
             return slot.call.tool_name in spec.guards
         case _:
             return False
+
+
+def is_stale(slot: Slot) -> bool:
+    """Whether a question, or what has let a call run, is that of another process' rules."""
+    status, clear = slot.status, slot.clearance
+    if isinstance(status, AwaitingDecision):
+        return status.is_stale
+    return isinstance(status, Ready) and clear is not None and clear.is_stale
 
 
 def _is_taken_back(run: Run[Any], slot: Slot, now: Binding) -> bool:
@@ -132,12 +168,17 @@ def _is_taken_back(run: Run[Any], slot: Slot, now: Binding) -> bool:
     )
 
 
-def change_in(run: Run[Any], slot: Slot, now: Binding) -> FormerDecision | None:
-    """What was decided before, where that is why a call is asked about again."""
+def change_in(
+    run: Run[Any], slot: Slot, now: Binding, wanted: Sequence[str] = ()
+) -> FormerDecision | None:
+    """What was decided before, where that is why a call is asked about again.
+
+    `wanted` is what the rules want more than before.
+    """
     records = (one for one in reversed(run.decisions) if (one.ref, one.path) == (slot.ref, ()))
     record, before = next(records, None), _bound(slot)
     if before is not None:
-        said = before.changes(now) or ["the yes covers it no longer"]
+        said = [*before.changes(now), *wanted] or ["the yes covers it no longer"]
         text = f"It must be decided anew: {'; '.join(said)}."
         if record is None:
             return FormerDecision(text)

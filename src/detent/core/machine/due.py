@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from attrs import evolve
 
 from detent.core.chat.messages import ToolCall
-from detent.core.machine.binding import unfit
+from detent.core.machine.binding import unfit, unjudged
 from detent.core.run.approval import Ask, Binding, Verdict
 from detent.core.run.effects import (
     AskHuman,
@@ -37,6 +37,7 @@ from detent.core.run.run import (
     Thinking,
     Unknown,
 )
+from detent.core.run.run import evolve as evolve_run
 from detent.core.run.spec import AgentSpec
 from detent.core.state.state import conversation_in
 from detent.core.state.typevars import S
@@ -86,10 +87,10 @@ def _owed_to_calls(
         if kind in WORKABLE:
             workable.append(slot)
     owed: list[Effect] = []
+    anew: list[tuple[Slot, Binding]] = []
     # most agents have no policy, and are not to pay for those that have
     is_judged = spec.guards or run.decisions or not kinds.isdisjoint(JUDGED)
     if is_judged and (anew := list(unfit(spec, run))):
-        owed += _judgements(spec, run, anew)
         left = {slot.ref for slot in slots} - {slot.ref for slot, _ in anew}
         slots = tuple(slot for slot in slots if slot.ref in left)
         workable = [slot for slot in workable if slot.ref in left]
@@ -97,6 +98,8 @@ def _owed_to_calls(
     if AwaitingDecision in kinds:
         owed += _humans_to_ask(spec, run, slots)
     inner = _owed_inside(spec, run, is_shared) if Delegated in kinds else {}
+    judgements, inner = _one_at_a_time(spec, run, anew, inner)
+    owed = [*judgements, *owed]
     if len(workable) > 1:
         workable = _in_turn(workable, inner)
         if is_shared or spec.limits.is_shared:
@@ -127,14 +130,42 @@ def _ask_model(spec: AgentSpec[S], run: Run[S], attempt: int) -> AskModel:
 def _judgements(
     spec: AgentSpec[S], run: Run[S], calls: Iterable[tuple[Slot, Binding]]
 ) -> Iterator[Judge]:
-    """One for each policy: what it has said of the calls before may matter to the next."""
+    """One for each policy, and budget: what is said of the calls before may matter to the next."""
     asked: list[Policy] = []
+    taken = set[str]()
     for slot, binding in calls:
         name = slot.call.tool_name
         policy = spec.guards.get(name, unguarded)
-        if not any(policy is one for one in asked):
+        names = budgets_of(policy)
+        if not any(policy is one for one in asked) and taken.isdisjoint(names):
             asked.append(policy)
+            taken |= names
             yield Judge(slot.ref, slot.call, spec.tools[name], policy, run, binding)
+
+
+def _one_at_a_time(
+    spec: AgentSpec[S], run: Run[S], anew: list[tuple[Slot, Binding]], inner: Inner
+) -> tuple[list[Judge], Inner]:
+    """The judgements, and what agents are owed without those that share a budget with one before.
+
+    Each sees what all of the run has spent until then.
+    """
+    if not anew and not any(isinstance(one, Judge) for owed in inner.values() for one in owed):
+        return [], inner
+    seen = unjudged(spec, run)
+    own = list(_judgements(spec, seen, anew))
+    taken = {name for one in own for name in budgets_of(one.policy)}
+    left: Inner = {}
+    for ref, effects in inner.items():
+        kept = list[Effect]()
+        for effect in effects:
+            if not isinstance(effect, Judge):
+                kept.append(effect)
+            elif taken.isdisjoint(names := budgets_of(effect.policy)):
+                taken |= names
+                kept.append(evolve(effect, run=evolve_run(effect.run, spent=seen.spent)))
+        left[ref] = tuple(kept)
+    return own, left
 
 
 def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> Iterator[AskHuman]:
@@ -251,6 +282,11 @@ def _waits(run: Run[S]) -> Iterator[WaitUntil]:
             yield WaitUntil(slot.ref, status.attempt, "pause", status.until)
         elif isinstance(status, AwaitingDecision) and status.expires_at is not None:
             yield WaitUntil(slot.ref, status.attempt, "expiry", status.expires_at)
+
+
+def budgets_of(policy: Policy) -> frozenset[str]:
+    """The names of the budgets that a policy looks at, as its `budgets` say."""
+    return frozenset(getattr(policy, "budgets", ()))
 
 
 def unguarded(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:

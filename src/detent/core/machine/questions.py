@@ -12,6 +12,8 @@ from detent.core.machine.binding import (
     change_in,
     digest_of,
     inputs_in,
+    is_stale,
+    is_unfit,
 )
 from detent.core.run.approval import (
     ANYBODY,
@@ -31,12 +33,13 @@ from detent.core.run.approval import (
     Modified,
     Rejected,
     Scope,
+    Verdict,
     granted,
     is_past,
+    wants_more,
 )
 from detent.core.run.events import CallRewritten, GrantRevoked, HumanDecided, Judged
 from detent.core.run.run import (
-    Acting,
     AnsweredByHuman,
     AwaitingDecision,
     AwaitingPolicy,
@@ -48,7 +51,8 @@ from detent.core.run.run import (
     Status,
     evolve,
     moved,
-    replaced,
+    stopped,
+    with_slot,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -65,8 +69,14 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
     asked = before if isinstance(before, AwaitingDecision) else AwaitingDecision("")
-    attempt = attempt_in(slot)
-    match event.verdict:
+    attempt, said, wanted = attempt_in(slot), event.verdict, list[str]()
+    if not isinstance(said, Deny):
+        stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
+        slot = Slot(slot.ref, slot.call, before, slot.clearance, said.spends)
+        if stays and (kept := _kept(slot, said, event.at)) is not None:
+            return with_slot(run, kept)
+        wanted = _wanted(slot, said)
+    match said:
         case Deny(reason):
             return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
         case Allow() if not asked.after:
@@ -78,13 +88,60 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
             if clear is not None and _lets_begin(clear, now, ask, event.at):  # a human has said so
                 clear = attrs.evolve(clear, is_unjudged=False)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
-            grant = None if asked.after else granted(run.grants, now, event.at, ask)
+            shown = inputs_in(run, spec.tools[slot.call.tool_name], ask.reveals).keys()
+            seen = () if asked.after else [one for one in run.grants if shown <= {*one.revealed}]
+            grant = granted(seen, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
-    change = change_in(run, slot, now)
-    question = posed(run, slot, ask, now, attempt, event.at, (asked.after, asked.trouble), change)
+    change, crash = change_in(run, slot, now, wanted), (asked.after, asked.trouble)
+    again = asked.again + bool(wanted)
+    question = posed(run, slot, ask, now, attempt, event.at, crash, change, again)
     return with_slot(run, moved(slot, question))
+
+
+def _wanted(slot: Slot, said: Verdict) -> list[str]:
+    """What the rules of today want more than those by which a call was asked about, or let run."""
+    status = slot.status
+    was = status.ask if isinstance(status, AwaitingDecision) else None
+    if was is None and slot.clearance is not None:
+        was = slot.clearance.ask
+    if not is_stale(slot) or not isinstance(said, Ask):
+        return []
+    more = ["a human must be asked"] if was is None else wants_more(said, was)
+    return [f"the rules have changed: {text}" for text in more]
+
+
+def _kept(slot: Slot, said: Allow | Ask, at: float | None) -> Slot | None:
+    """The slot as it is, where what was asked or said before is enough for the rules of today.
+
+    It counts no longer, and for no more attempts, than they say. None where it is not enough. A
+    question that was put stays, even if it need not be by now.
+    """
+    status, clear = slot.status, slot.clearance
+    if _wanted(slot, said):
+        return None
+    if isinstance(status, AwaitingDecision):
+        ask, until = _sooner(status.ask, status.expires_at, said, at)
+        return moved(slot, attrs.evolve(status, is_stale=False, ask=ask, expires_at=until))
+    assert clear is not None  # noqa: S101 - else it is not stale
+    if clear.ask is not None:
+        ask, until = _sooner(clear.ask, clear.expires_at, said, at)
+        clear = attrs.evolve(clear, ask=ask, expires_at=until)
+    clear = attrs.evolve(clear, is_stale=False)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
+
+
+def _sooner(
+    ask: Ask, until: float | None, said: Allow | Ask, at: float | None
+) -> tuple[Ask, float | None]:
+    """A question, and when what was asked or said ends: as a later one has it, if that is less."""
+    if not isinstance(said, Ask):
+        return ask, until
+    ends = [until, None if said.expires_s is None or at is None else at + said.expires_s]
+    most = [one for one in (ask.attempts, said.attempts) if one is not None]
+    ask = attrs.evolve(ask, attempts=min(most, default=None))
+    return ask, min((one for one in ends if one is not None), default=None)
 
 
 def _lets_begin(clear: Clearance, now: Binding, ask: Ask, at: float | None) -> bool:
@@ -103,14 +160,16 @@ def posed(  # noqa: PLR0917 - the parts of a question
     at: float | None,
     crash: tuple[str, str] = ("", ""),
     change: FormerDecision | None = None,
+    again: int = 0,
 ) -> AwaitingDecision:
     """A question about `attempt`; `crash` is the name and the trouble that it came of."""
     until = None if ask.expires_s is None or at is None else at + ask.expires_s
     if crash[0]:  # to run a call again, perhaps, says nothing of others
         ask = attrs.evolve(ask, remember="call")
-    digest = digest_of(run, slot, binding, crash[0])
+    digest = digest_of(run, slot, binding, crash[0], again)
     reason = "; ".join(filter(None, (crash[1], ask.reason)))
-    return AwaitingDecision(digest, reason, attempt, until, ask, binding, *crash, change)
+    put = AwaitingDecision(digest, reason, attempt, until, ask, binding, *crash, change)
+    return attrs.evolve(put, again=again) if again else put
 
 
 def attempt_in(slot: Slot) -> int:
@@ -122,14 +181,8 @@ def attempt_in(slot: Slot) -> int:
 def evolve_slot(slot: Slot, status: Status, clearance: Clearance) -> Slot:
     """The slot with a status and with what has led to it; what the model is told is kept."""
     note = None if slot.clearance is None else slot.clearance.note
-    return Slot(slot.ref, slot.call, status, attrs.evolve(clearance, note=clearance.note or note))
-
-
-def with_slot(run: Run[Any], slot: Slot) -> Run[Any]:
-    """The run, which acts, with one of its slots as it is now."""
-    phase = run.phase
-    assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
-    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
+    clear = attrs.evolve(clearance, note=clearance.note or note)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) -> Run[Any]:
@@ -139,7 +192,7 @@ def denied(run: Run[Any], slot: Slot, by: str, reason: str, at: float | None) ->
     was_begun = isinstance(status, AwaitingDecision) and status.after
     say = wording.outcome_unknown if was_begun else wording.tool_not_run
     run = evolve(run, decisions=(*run.decisions, record))
-    return with_slot(run, moved(slot, Refused(say(name, reason))))
+    return with_slot(run, stopped(slot, Refused(say(name, reason))))
 
 
 def expired(run: Run[Any], at: float | None) -> Run[Any]:
@@ -170,6 +223,7 @@ def released(run: Run[Any], slot: Slot, at: float | None) -> Slot:
     if grant is None:
         return slot
     clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
+    clear = attrs.evolve(clear, is_stale=status.is_stale)
     return evolve_slot(slot, Ready(status.attempt), clear)
 
 
@@ -233,6 +287,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     name = slot.call.tool_name
     asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
     clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
+    clear = attrs.evolve(clear, is_stale=asked.is_stale)
     templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
     match decision:
         case Confirmed():
@@ -245,10 +300,10 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
             clear = attrs.evolve(clear, binding=bound, note=note)
             # RULE: what a policy denies runs by nobody's word, and it knows nothing of this yet
             if name not in spec.guards:
-                return Slot(slot.ref, call, Ready(asked.attempt), clear)
+                return Slot(slot.ref, call, Ready(asked.attempt), clear, slot.spends)
             clear = attrs.evolve(clear, is_unjudged=True)
             return Slot(slot.ref, call, AwaitingPolicy(), clear)
         case Rejected(feedback):
-            return moved(slot, Refused(templates.rejected(name, feedback)))
+            return stopped(slot, Refused(templates.rejected(name, feedback)))
         case Answered(text):
-            return moved(slot, AnsweredByHuman(text))
+            return stopped(slot, AnsweredByHuman(text))

@@ -26,6 +26,7 @@ from detent.core.run.run import (
     Status,
     Unknown,
     moved,
+    unsettled,
 )
 from detent.core.run.spec import AgentSpec
 from detent.core.state.typevars import S
@@ -38,11 +39,23 @@ def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -
     """The slot once its process is gone: as it is, unless its tool was running, or rests.
 
     A tool that was running has an unknown outcome; the tool's own `on_unknown` says what to do.
+    What was asked and said goes by the rules of that process: those of today are asked once more.
     """
+    slot = _left(spec, run, slot, event)
+    status, clear = slot.status, slot.clearance
+    if isinstance(status, AwaitingDecision):
+        status = evolve(status, is_stale=True)
+    if clear is not None and isinstance(status, Ready | BackingOff | Unknown | AwaitingDecision):
+        clear = evolve(clear, is_stale=True)
+    new = Slot(slot.ref, slot.call, status, clear, slot.spends)
+    return slot if new == slot else new
+
+
+def _left(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
     match slot.status:
         case Running(attempt):
             again, why = _again(slot, attempt), (event.by, wording.PROCESS_ENDED)
-            return moved(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
+            return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
         case BackingOff(attempt, until):
             longest_s = spec.tools[slot.call.tool_name].retries.pause_s(attempt - 1, 0)
             nearer = _nearer(until, event, longest_s)
@@ -84,29 +97,29 @@ def unconfirmed(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     return _with_slots(evolve(run, grants=()), slots)
 
 
-def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Status:
+def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRaised) -> Slot:
     """What becomes of a call when nobody could look up how it went: a human decides.
 
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    return _question(spec, run, slot, event.attempt, event.at, why)
+    return unsettled(slot, _question(spec, run, slot, event.attempt, event.at, why))
 
 
 def after_loss(
     spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolNeverRan | ToolLost
-) -> Status:
+) -> Slot:
     """What becomes of a call that was not carried out, or nobody knows whether it was.
 
     It counts as an attempt: one that is always lost is not begun again for ever.
     """
     if isinstance(event, ToolNeverRan):
         # The next attempt has a number of its own: the same word, heard again, is none about that.
-        return Ready(event.attempt + 1)
+        return moved(slot, Ready(event.attempt + 1))
     attempt, most = event.attempt, max(1, spec.tools[slot.call.tool_name].retries.times)
     again = None if attempt > most else _again(slot, attempt, 1)
     why = f"lost {attempt}", event.reason
-    return _unknown(spec, run, slot, attempt, again, event.at, why)
+    return unsettled(slot, _unknown(spec, run, slot, attempt, again, event.at, why))
 
 
 def answers_question(event: Attempted, status: Status) -> bool:
@@ -153,7 +166,7 @@ def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:
             return moved(slot, AwaitingPolicy()) if slot.call.tool_name in spec.guards else slot
         case AwaitingPolicy() if slot.clearance is not None:  # a human may have changed the call
             clear = evolve(slot.clearance, is_unjudged=False)
-            return Slot(slot.ref, slot.call, slot.status, clear)
+            return Slot(slot.ref, slot.call, slot.status, clear, slot.spends)
         case _:
             return slot
 
@@ -167,14 +180,14 @@ def _rebound(spec: AgentSpec[Any], slot: Slot, copy: Run[Any], was: str, new: st
         case Delegated(name, inner):
             names = inner_name(copy.id, slot.ref), inner_name(copy.nonce, slot.ref)
             status = Delegated(name, rebound(spec.agents[name], inner, *names))
-        case AwaitingDecision(digest, after=after, binding=bound):
-            moves = digest == digest_of(copy, slot, bound, after) and bound.run == was
+        case AwaitingDecision(digest, after=after, binding=bound, again=again):
+            moves = digest == digest_of(copy, slot, bound, after, again) and bound.run == was
             bound = evolve(bound, run=new) if moves else bound
-            digest = digest_of(copy, slot, bound, after) if moves else ""
+            digest = digest_of(copy, slot, bound, after, again) if moves else ""
             status = evolve(status, digest=digest, binding=bound, votes=())
         case _:
             pass
-    return Slot(slot.ref, slot.call, status, clear)
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def _unknown(  # noqa: PLR0917 - as below

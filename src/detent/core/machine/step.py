@@ -13,7 +13,7 @@ import attrs
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import DetentError, UnknownEffectError
-from detent.core.machine.binding import is_unfit
+from detent.core.machine.binding import is_stale, is_unfit
 from detent.core.machine.calls import after_fault, after_tick, given_up, refusal
 from detent.core.machine.delegation import (
     TASK,
@@ -32,7 +32,6 @@ from detent.core.machine.questions import (
     revoked,
     rewritten,
     voted,
-    with_slot,
 )
 from detent.core.machine.recovery import (
     after_lookup,
@@ -95,10 +94,12 @@ from detent.core.run.run import (
     Thinking,
     Unknown,
     are_settled,
+    charged,
     evolve,
     labelled,
     moved,
     replaced,
+    with_slot,
 )
 from detent.core.run.spec import AgentSpec, Delegate
 from detent.core.state.keys import Write
@@ -131,8 +132,7 @@ def start(
         StateError: a write names an unknown key or has a value of the wrong type.
     """
     prompt = [ChatMessage.from_system(spec.system_prompt)] if spec.system_prompt else []
-    opening = Write("messages", [*prompt, *messages])
-    filled = spec.state.update([*state, opening])
+    filled = spec.state.update([*state, Write("messages", [*prompt, *messages])])
     begun = Run(run_id, filled, options=options, nonce=nonce, labels=labels)
     begun = evolve(begun, deadline=spec.limits.deadline(at), started_by=started_by)
     if limit := spec.limits.spent(0, begun.usage, begun.cost):
@@ -240,7 +240,7 @@ def _on_tool_raised(spec: AgentSpec[S], run: Run[S], event: ToolRaised) -> Run[S
     if slot is None:
         return run
     if isinstance(slot.status, Unknown) and event.fault.kind == "unknown_outcome":
-        return move_slot(spec, run, slot, after_lookup(spec, run, slot, event))
+        return with_slots(spec, run, replaced(run.slots, after_lookup(spec, run, slot, event)))
     return hear_tool(spec, run, slot, after_fault(spec, slot, event))
 
 
@@ -259,7 +259,7 @@ def _on_tool_missing(spec: AgentSpec[S], run: Run[S], event: ToolNeverRan | Tool
     slot = _attempted(run, event, Running if isinstance(event, ToolLost) else BEGUN)
     if slot is None or isinstance(slot.status, Ready):
         return run
-    return move_slot(spec, run, slot, after_loss(spec, run, slot, event))
+    return with_slots(spec, run, replaced(run.slots, after_loss(spec, run, slot, event)))
 
 
 def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
@@ -271,16 +271,16 @@ def _on_resumed(spec: AgentSpec[S], run: Run[S], event: Resumed) -> Run[S]:
     if isinstance(run.phase, Pausing):
         pause = pause_after(spec, run, run.phase, event)
         return run if pause == run.phase else evolve(run, phase=pause)
-    run = settled_turn(spec, expired(run, event.at))
-    return with_slots(spec, run, tuple(_recovered(spec, run, slot, event) for slot in run.slots))
-
-
-def _recovered(spec: AgentSpec[S], run: Run[S], slot: Slot, event: Resumed) -> Slot:
-    if not isinstance(slot.status, Delegated):
-        return recovered(spec, run, slot, event)
-    was = slot.status.run
-    now = step(spec.agents[slot.status.tool_name], was, event)
-    return slot if now is was else moved(slot, came_of(spec, run, slot, now))
+    run, slots = settled_turn(spec, expired(run, event.at)), list[Slot]()
+    for slot in run.slots:
+        if isinstance(slot.status, Delegated):
+            was = slot.status.run
+            now = step(spec.agents[slot.status.tool_name], was, event)
+            run = charged(run, was.spent, now.spent)
+            slots.append(slot if now is was else moved(slot, came_of(spec, run, slot, now)))
+        else:
+            slots.append(recovered(spec, run, slot, event))
+    return with_slots(spec, run, tuple(slots))
 
 
 def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) -> Status:
@@ -316,7 +316,7 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
     usage, cost = after.usage - before.usage, after.cost - before.cost
     calls = run.calls_inside + after.calls - before.calls
     run = evolve(run, usage=run.usage + usage, cost=run.cost + cost, calls_inside=calls)
-    run = labelled(run, after.labels)
+    run = labelled(charged(run, before.spent, after.spent), after.labels)
     at = AgentRef(*slot.ref, event.tool_name)
     for done in after.decisions[len(before.decisions) :]:
         run = evolve(run, decisions=(*run.decisions, attrs.evolve(done, path=(at, *done.path))))
@@ -346,7 +346,7 @@ def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:
         return run
     is_owed = isinstance(slot.status, AwaitingPolicy)
     if not is_owed and event.binding is not None:  # else it comes too late
-        is_owed = is_unfit(spec, run, slot, event.binding)
+        is_owed = is_stale(slot) or is_unfit(spec, run, slot, event.binding)
     return settled_turn(spec, judged(spec, run, slot, event)) if is_owed else run
 
 
@@ -363,9 +363,9 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
         return run
     if (vote := voted(spec, run, slot, event)) is not None:
         return with_slot(run, vote)
-    knowing = remembered(spec, run, slot, event)
-    slots = replaced(run.slots, decided(spec, slot, event.decision))
-    return with_slots(spec, knowing, tuple(released(knowing, one, event.at) for one in slots))
+    knowing = with_slot(remembered(spec, run, slot, event), decided(spec, slot, event.decision))
+    slots = tuple(released(knowing, one, event.at) for one in knowing.slots)
+    return settled_turn(spec, with_slots(spec, knowing, slots))
 
 
 def _is_asked(run: Run[S], event: ModelReplied | ModelFailed) -> bool:

@@ -15,10 +15,16 @@ from detent.core.tools.version import hashed
 from detent.core.values.checks import number, of_kind
 from detent.core.values.frozen import FrozenDict
 
+Amounts: TypeAlias = FrozenDict[str, float]
+"""How much of each budget, by its name; a budget has no amount below zero."""
+NOTHING: Amounts = FrozenDict()
+
 
 @frozen
 class Allow:
-    """The call may run."""
+    """The call may run; `spends` is what that takes of budgets."""
+
+    spends: Amounts = NOTHING
 
 
 Scope: TypeAlias = Literal["call", "arguments", "tool"]
@@ -140,6 +146,7 @@ class Ask:
         answers: which answers count.
         attempts: how many attempts one yes lets begin; None is all that the tool's `retries` allow.
         approvers: who may answer.
+        spends: what the call takes of budgets if it runs.
     """
 
     # it may quote arguments that are secret, of which only the tool knows
@@ -150,6 +157,7 @@ class Ask:
     answers: Answers = ALL_ANSWERS
     attempts: int | None = field(default=None, validator=optional(_is_count))
     approvers: Approvers = ANYBODY
+    spends: Amounts = NOTHING
 
 
 PLAIN_ASK = Ask()
@@ -211,15 +219,19 @@ class Binding:
     arguments: str = ""
     labels: str = ""
 
-    def digest(self, ref: CallRef, call_id: str | None, after: str = "", decided: int = 0) -> str:
+    def digest(
+        self, ref: CallRef, call_id: str | None, after: str = "", decided: int = 0, again: int = 0
+    ) -> str:
         """What a decision must carry; `after` names the crash that the question came of.
 
-        `decided` is how many decisions about the call have counted before.
+        `decided` is how many decisions about the call have counted before, `again` how often the
+        question was put anew.
         """
         # By the id alone it would count for other arguments: ids are the model's and come again.
         parts = (self.run, self.tool, self.inputs, self.arguments)
         # RULE: where there is no label, or no decision yet, the digest is as if there were none
-        return hashed(*parts, *ref, call_id, after, *filter(None, [self.labels, decided]))
+        more = filter(None, [self.labels, decided, again and f"put again {again}"])
+        return hashed(*parts, *ref, call_id, after, *more)
 
     def changes(self, now: Binding) -> list[str]:
         """What of it is another now, in words."""
@@ -261,6 +273,7 @@ class Clearance:
         expires_at: it lapses unless `attempt` has begun by then, in seconds since 1970.
         note: what the model is told beside the result.
         is_unjudged: a human has changed the call, and no policy has seen it as it is now.
+        is_stale: another process goes on with the run, whose policies have not been asked.
     """
 
     binding: Binding
@@ -269,6 +282,7 @@ class Clearance:
     expires_at: float | None = None
     note: str | None = None
     is_unjudged: bool = False
+    is_stale: bool = False
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""
@@ -332,14 +346,38 @@ class Grant:
         return differs <= lacks and not is_past(self.expires_at, at)
 
 
+def wants_more(now: Ask, than: Ask) -> list[str]:
+    """What a question takes more than another one, in words; a shorter time, or less, is no more.
+
+    What has been said to the other one is not enough then.
+    """
+    ours, theirs = now.answers, than.answers
+    fewer = ours.modify is not None and not {*(theirs.modify or ())} <= {*ours.modify}
+    lasts, lasted = (inf if one.remember_s is None else one.remember_s for one in (ours, theirs))
+    found = {
+        "others must decide, or more people": than.approvers & now.approvers != than.approvers,
+        "more is shown": not {*now.reveals} <= {*than.reveals},
+        "a yes counts for less": lasts < lasted
+        or SCOPES.index(now.remember) < SCOPES.index(than.remember)
+        or SCOPES.index(ours.remember) < SCOPES.index(theirs.remember),
+        "other answers are taken": fewer
+        or (ours.modify is not None and theirs.modify is None)
+        or theirs.confirm > ours.confirm
+        or theirs.respond > ours.respond,
+    }
+    return [text for text, is_so in found.items() if is_so]
+
+
 def granted(
     grants: Iterable[Grant], binding: Binding, at: float | None, ask: Ask = PLAIN_ASK
 ) -> Grant | None:
     """The first of `grants` that answers a question about a call: it could, given now."""
     answers = ask.answers
     scopes = SCOPES[: SCOPES.index(answers.remember) + 1] if answers.confirm else ()
+    lasts_s = inf if answers.remember_s is None else answers.remember_s
     fits = (one for one in grants if one.scope in scopes and one.covers(binding, at))
-    return next((one for one in fits if ask.approvers in (ANYBODY, one.approvers)), None)
+    lasting = (one for one in fits if lasts_s == inf or not is_past((one.at or 0) + lasts_s, at))
+    return next((one for one in lasting if ask.approvers in (ANYBODY, one.approvers)), None)
 
 
 def is_past(until: float | None, at: float | None) -> bool:

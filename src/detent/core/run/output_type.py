@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, cast
@@ -24,7 +23,7 @@ from detent.core.tools.tool import ToolSpec
 from detent.core.tools.wording import FINAL_ANSWER
 from detent.core.values.frozen import FrozenDict
 
-FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+FENCE = "```"
 STRICT = frozenset({"type", "properties", "required", "additionalProperties", "description"}) | {
     *("items", "enum", "anyOf", "$ref", "$defs")
 }
@@ -129,9 +128,11 @@ class OutputType(Generic[T]):
         Raises:
             ConversionError: it is none, or does not fit.
         """
-        fenced = FENCED.fullmatch(text.strip())
+        inside = text.strip()
+        if len(inside) >= 2 * len(FENCE) and inside.startswith(FENCE) and inside.endswith(FENCE):
+            text = inside[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
         try:
-            answer = json.loads(fenced[1] if fenced else text)
+            answer = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ConversionError([f"the answer is no JSON: {error}"]) from error
         self.read(answer)

@@ -17,8 +17,10 @@ from detent.core.chat.messages import (
 )
 from detent.core.chat.replies import ChatReply, Usage
 from detent.core.run.approval import (
+    NOTHING,
     PLAIN_ASK,
     UNBOUND,
+    Amounts,
     Ask,
     Binding,
     Clearance,
@@ -55,6 +57,8 @@ class AwaitingDecision:
         trouble: what happened then, in words.
         change: what was decided before, if the question is put again.
         votes: those who have said yes, where it takes more of them.
+        again: how often it was put anew because the rules wanted more.
+        is_stale: another process goes on with the run, whose policies have not been asked.
     """
 
     digest: str
@@ -67,6 +71,8 @@ class AwaitingDecision:
     trouble: str = ""
     change: FormerDecision | None = None
     votes: tuple[DecisionRecord, ...] = ()
+    again: int = 0
+    is_stale: bool = False
 
 
 @fast_init
@@ -166,16 +172,34 @@ Status: TypeAlias = Open | Settled
 @fast_init
 @frozen
 class Slot:
-    """One tool call and its status; `clearance` is what has let it run, where a policy stands."""
+    """One tool call and its status.
+
+    `clearance` is what has let it run, where a policy stands, `spends` what it takes of budgets.
+    """
 
     ref: CallRef
     call: ToolCall
     status: Status
     clearance: Clearance | None = None
+    spends: Amounts = NOTHING
 
 
 def moved(slot: Slot, status: Status) -> Slot:
     """The slot with another status."""
+    return Slot(slot.ref, slot.call, status, slot.clearance, slot.spends)
+
+
+def unsettled(slot: Slot, status: Status) -> Slot:
+    """The slot of a call of which nobody knows whether it was carried out, with what comes of that.
+
+    RULE: what it has taken stays spent; what it takes if it is begun anew comes on top.
+    """
+    is_open = isinstance(status, Ready | AwaitingDecision)
+    return Slot(slot.ref, slot.call, status, slot.clearance) if is_open else moved(slot, status)
+
+
+def stopped(slot: Slot, status: Refused | AnsweredByHuman) -> Slot:
+    """The slot of a call that somebody has stopped: it spends nothing."""
     return Slot(slot.ref, slot.call, status, slot.clearance)
 
 
@@ -297,6 +321,7 @@ class Run(Generic[S]):
     further calls. `nonce` is drawn when the run begins: two runs of one id are not the same.
     `calls_inside` counts the calls that agents inside have made. `started_by` says who has begun
     it, `labels` what its tools have brought along: what the model makes from then on bears them.
+    `spent` is what the calls take of budgets that have run or may run, those inside as well.
     """
 
     id: str
@@ -317,6 +342,7 @@ class Run(Generic[S]):
     calls_inside: int = 0
     started_by: str | None = None
     labels: tuple[str, ...] = ()
+    spent: Amounts = NOTHING
 
     @property
     def calls(self) -> int:
@@ -345,6 +371,24 @@ def labelled(run: Run[S], labels: tuple[str, ...]) -> Run[S]:
     """The run, which has got to know what bears these labels."""
     more = {*labels} - {*run.labels} if labels else None
     return evolve(run, labels=tuple(sorted({*run.labels, *more}))) if more else run
+
+
+def charged(run: Run[S], before: Amounts, now: Amounts) -> Run[S]:
+    """The run, of which a part has spent `now` where it had spent `before`."""
+    if before == now:
+        return run
+    spent = {**dict.fromkeys((*before, *now), 0.0), **run.spent}
+    for name in {*before, *now}:
+        spent[name] = max(0.0, spent[name] + now.get(name, 0.0) - before.get(name, 0.0))
+    return evolve(run, spent=FrozenDict(spent))
+
+
+def with_slot(run: Run[S], slot: Slot) -> Run[S]:
+    """The run, which acts, with one of its slots as it is now, and what that spends."""
+    phase = run.phase
+    assert isinstance(phase, Acting)  # noqa: S101 - else it has no slots
+    run = charged(run, phase.slots[slot.ref.place].spends, slot.spends)
+    return evolve(run, phase=Acting(phase.reply, replaced(phase.slots, slot)))
 
 
 if TYPE_CHECKING:

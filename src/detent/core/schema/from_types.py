@@ -6,6 +6,7 @@ import json
 from collections import abc
 from contextlib import suppress
 from enum import Enum
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
 
@@ -14,7 +15,7 @@ from attrs import NOTHING
 from detent.core.schema.accepted_keywords import schema_faults, without
 from detent.core.schema.constraints import constrained
 from detent.core.schema.conversion import plain
-from detent.core.schema.record_fields import class_of, fields_of
+from detent.core.schema.record_fields import EMPTY, class_of, fields_of
 from detent.core.schema.scalars import SCALARS
 from detent.core.schema.type_checks import type_name, undecorated
 from detent.core.schema.type_forms import SCHEMAS, type_form
@@ -123,7 +124,8 @@ class SchemaWriter:
             except TypeError as error:
                 raise TypeError(f"in {kind.__name__}.{field.name}: {error}") from error
             properties[field.name] = documented(schema, texts.get(field.name, ""), field.default)
-            if field.is_required:
+            # nobody can be shown, or asked about, what a function will make: the model is to say it
+            if field.is_required or field.is_made:
                 required.append(field.name)
         whole = {"type": "object", "properties": properties, "required": required}
         return documented({**whole, "additionalProperties": False}, texts.get("", ""))
@@ -131,7 +133,8 @@ class SchemaWriter:
     def _pydantic(self, kind: Any) -> Json:
         """The schema that a pydantic model gives of itself, its definitions named after it."""
         name = self._fresh(kind.__name__)
-        written = kind.model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
+        template = f"#/$defs/{name}.{{model}}"
+        written = kind.model_json_schema(ref_template=template, schema_generator=_pydantic_writer())
         schema = cast(Json, without(written, _is_unwanted))
         for part, definition in schema.pop("$defs", {}).items():
             self.definitions[f"{name}.{part}"] = definition
@@ -140,6 +143,20 @@ class SchemaWriter:
     def _fresh(self, name: str) -> str:
         taken = {*self._named.values(), *(known.split(".")[0] for known in self.definitions)}
         return name if name not in taken else self._fresh(f"{name}_")
+
+
+@cache
+def _pydantic_writer() -> type:
+    """Pydantic's own, but for fields that a function makes: they are required, as in a record."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Writer(GenerateJsonSchema):
+        def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: FBT001  # of pydantic
+            factory = field["schema"].get("default_factory")
+            is_made = factory is not None and factory not in EMPTY
+            return is_made or super().field_is_required(field, total)
+
+    return Writer
 
 
 def _is_unwanted(keyword: str, rule: object) -> bool:

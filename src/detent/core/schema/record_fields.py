@@ -32,7 +32,8 @@ EMPTY = frozenset({list, dict, set, tuple, frozenset})
 class RecordField(NamedTuple):
     """A field that a record is made with. Without a default in so many words, that is NOTHING.
 
-    `alias` is what attrs calls the argument for it, where that is not the name.
+    `alias` is what attrs calls the argument for it, where that is not the name. What stands for one
+    that is left out `is_made` by code where only a call of that tells what it will be.
     """
 
     name: str
@@ -40,6 +41,7 @@ class RecordField(NamedTuple):
     is_required: bool
     default: object = NOTHING
     alias: str = ""
+    is_made: bool = False
 
 
 def field_names(kind: type) -> tuple[str, ...] | None:
@@ -117,11 +119,17 @@ def _of_typed_dict(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
 def _of_attrs(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
     for item in attrs_fields(kind):
         if item.init:
-            default = item.default
-            if hasattr(default, "takes_self"):
+            default, is_factory = item.default, hasattr(item.default, "takes_self")
+            if is_factory:
                 default = _made(default.factory)
-            hint = hints.get(item.name, Any)
-            yield RecordField(item.name, hint, item.default is NOTHING, default, item.alias)
+            yield RecordField(
+                item.name,
+                hints.get(item.name, Any),
+                item.default is NOTHING,
+                default,
+                item.alias,
+                is_factory and default is NOTHING,
+            )
 
 
 def _made(factory: object) -> object:
@@ -136,7 +144,9 @@ def _of_dataclass(kind: Any, hints: dict[str, Any]) -> Iterator[RecordField]:
             default = cast(object, item.default)
             if default is MISSING:
                 default = _made(item.default_factory)
-            yield RecordField(item.name, hints[item.name], is_required, default)
+            is_made = default is NOTHING and not is_required
+            hint = hints[item.name]
+            yield RecordField(item.name, hint, is_required, default, is_made=is_made)
     for name, hint in hints.items():
         if isinstance(hint, InitVar):  # no field, and the class is made with it all the same
             default = getattr(kind, name, NOTHING)

@@ -39,6 +39,10 @@ EXPLAINED_MAX = 11
 """How deep a value may be where it is said what is wrong with forms in forms, each some two levels
 deep: to look at the options of all of them takes twice as long with each form more."""
 
+NAMES_MAX = 100
+"""How many names an object may have where it is said which of them are wrong: the library makes a
+copy of all of it for each."""
+
 CONTAINERS = (dict, list, tuple)
 HARMLESS = frozenset({str, bool, type(None)})
 
@@ -113,11 +117,15 @@ class Validator:
         init=False, eq=False, repr=False, default=Factory(_compile, takes_self=True)
     )
 
-    @property
-    def _branches(self) -> bool:
-        """Whether options stand in options: the schema refers to itself or to others."""
+    def _unsaid(self, value: object) -> str:
+        """Why it takes too long to say what is wrong with a value, if it does."""
         text = repr(self.schema)
-        return "'$ref'" in text and ("'anyOf'" in text or "'oneOf'" in text)
+        # options stand in options where the schema refers to itself or to others
+        branches = "'$ref'" in text and ("'anyOf'" in text or "'oneOf'" in text)
+        if branches and is_deep(value, EXPLAINED_MAX):
+            return "are nested too deep to say where"
+        is_wide = "'propertyNames'" in text and _is_wide(value)
+        return "have an object with too many names to say which" if is_wide else ""
 
     def fits(self, value: object) -> bool:
         """Whether a value fits the schema."""
@@ -131,9 +139,8 @@ class Validator:
         """One sentence for each way in which the value, which is called `whole`, does not fit."""
         try:
             require_json(value)
-            if self._branches and is_deep(value, EXPLAINED_MAX):
-                deep = f"{whole} do not fit, and are nested too deep to say where"
-                return [] if self._compiled.is_valid(value) else [deep]
+            if why := self._unsaid(value):
+                return [] if self._compiled.is_valid(value) else [f"{whole} do not fit, and {why}"]
             errors = list(self._compiled.iter_errors(value))
         except ValueError as error:
             return [f"{whole} cannot be checked: {error}"]
@@ -177,6 +184,13 @@ def require_json(value: object, depth: int = DEPTH_MAX) -> None:
                 require_json(item, depth - 1)
     elif isinstance(value, float) and not isfinite(value):
         raise ValueError(f"JSON has no {value}")
+
+
+def _is_wide(value: object) -> bool:
+    """Whether an object in a value has many names."""
+    if isinstance(value, dict):
+        return len(value) > NAMES_MAX or any(map(_is_wide, value.values()))
+    return isinstance(value, CONTAINERS) and any(map(_is_wide, value))
 
 
 def resolved(reference: str, root: Schema) -> Schema:

@@ -41,10 +41,9 @@ class _Filling:
 
                 return self.filled(value, resolved(name, self._root))
             case {"anyOf": [*kinds]} | {"oneOf": [*kinds]}, dict() | list():
-                parted = [one for one in kinds if {"$ref", "properties", "items"} & one.keys()]
-                if len(parted) > 1:  # it is read as the first that it fits
-                    parted = [one for one in parted if self._fits(value, one)]
-                return self.filled(value, parted[0]) if parted else value
+                if len(kinds) > 1:  # it is read as the first that it fits
+                    kinds = [one for one in kinds if self._fits(value, one)]
+                return self.filled(value, kinds[0]) if kinds else value
             case {"properties": Mapping() as parts}, dict():
                 rest = schema.get("additionalProperties")
                 said = {n: self.filled(x, parts.get(n, rest)) for n, x in value.items()}
@@ -52,6 +51,8 @@ class _Filling:
                 return said | {n: thaw(parts[n]["default"]) for n in left}
             case {"additionalProperties": part}, dict():
                 return {n: self.filled(item, part) for n, item in value.items()}
+            case {"prefixItems": [*parts]}, list():
+                return [*map(self.filled, value, parts), *value[len(parts) :]]
             case {"items": part}, list():
                 return [self.filled(item, part) for item in value]
             case _:

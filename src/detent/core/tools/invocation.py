@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,9 @@ class Invocation:
                     "and nothing has been written to that yet"
                 )
         signature = self.tool.signature
+        if signature.lent:
+            left = signature.lent.keys() - filled.keys()
+            filled |= {name: deepcopy(signature.lent[name]) for name in left}
         if signature.keys:
             filled |= dict.fromkeys(signature.keys, self.idempotency_key)
         if signature.tokens:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -25,7 +27,7 @@ from detent.core.schema.type_checks import sole_type
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import FencingToken, IdempotencyKey
 from detent.core.tools.wiring import Injected, Input
-from detent.core.values.frozen import FrozenDict
+from detent.core.values.frozen import ATOMS, FrozenDict
 
 if TYPE_CHECKING:
     from docstring_parser import Docstring
@@ -50,14 +52,15 @@ class Signature:
     """What a function takes and gives.
 
     `declared` has the type of each parameter, Any without an annotation. `defaults` has what stands
-    in for those that a call leaves out. `is_open` says that it may
-    take others as well: it has ``**kwargs``, or cannot be looked into. A parameter that a partial
-    has bound is none.
+    in for those that a call leaves out; of the `lent` among them, which can be changed, each call
+    gets a copy. `is_open` says that it may take others as well: it has ``**kwargs``, or cannot be
+    looked into. A parameter that a partial has bound is none.
     """
 
     declared: FrozenDict[str, Any] = field(factory=FrozenDict)
     required: frozenset[str] = frozenset()
     defaults: FrozenDict[str, Any] = field(factory=FrozenDict)
+    lent: FrozenDict[str, Any] = field(factory=FrozenDict)
     returns: Any = Any
     inputs: tuple[Input, ...] = ()
     state: StateParameter | None = None
@@ -81,16 +84,18 @@ def signature_of(function: ToolFunction) -> Signature:
     taken = parameters_in(function)
     named = [item for item in taken if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)]
     declared = FrozenDict({item.name: declared_type(item, hints) for item in named})
+    defaults = {
+        item.name: item.default
+        for item in named
+        if item.default is not item.empty and not isinstance(item.default, Injected)
+    }
+    lent = {name: value for name, value in defaults.items() if type(value) not in ATOMS}
+    lent = {name: own for name, value in lent.items() if (own := _own_copy(value)) is not None}
     return Signature(
         declared=declared,
         required=frozenset(item.name for item in named if item.default is item.empty),
-        defaults=FrozenDict(
-            {
-                item.name: item.default
-                for item in named
-                if item.default is not item.empty and not isinstance(item.default, Injected)
-            }
-        ),
+        defaults=FrozenDict(defaults | lent),
+        lent=FrozenDict(lent),
         returns=_returns(function, hints),
         inputs=tuple(
             Input(item.default.key.name, item.name, item.default.key)
@@ -104,6 +109,21 @@ def signature_of(function: ToolFunction) -> Signature:
         is_async=_is_any(function, inspect.iscoroutinefunction),
         yields=_is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction),
     )
+
+
+def _own_copy(value: object) -> object | None:
+    """A copy that the tool keeps, of what JSON can say; None of anything else, a client, say.
+
+    RULE: a call that leaves an argument out runs with the default that people were shown. Whoever
+    holds the function's own could change it, the function itself to begin with.
+    """
+    from detent.core.schema.conversion import plain  # loaded with the first such default
+
+    try:
+        json.dumps(value, default=plain)
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001 - of any class: then it is shown by the name of its type
+        return None
 
 
 def name_of(function: ToolFunction) -> str:

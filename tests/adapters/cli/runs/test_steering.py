@@ -83,6 +83,9 @@ def test_two_calls_that_wait_are_told_apart(path: str, monkeypatch: pytest.Monke
     assert "call_1_1" in call("decide", "two", "--confirm", *tail, code=2).stderr
     left = document("decide", "two", "call_1_1", "--confirm", *tail)["pending"]
     assert [one["call_id"] for one in left] == ["call_1_0"]
+    document("decide", "two", "--confirm", *tail)
+    assert "no call waits" in call("decide", "two", "--confirm", *tail, code=4).stderr
+    assert "no call c9 waits" in call("decide", "two", "c9", "--confirm", *tail, code=4).stderr
 
 
 def test_what_needs_code_says_so(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from attrs import define
 
+from detent.adapters.hosts.engines.dbos import sqlite_fault
 from tests.adapters.hosts.engines.servers import (
     EngineServer,
     free_ports,
@@ -42,9 +46,17 @@ class Site:
         return {"engine": self.engine, **where}
 
 
+def need_sqlite_for_dbos() -> None:
+    """Leave a test out where this Python's SQLite is too old for DBOS."""
+    if fault := sqlite_fault("sqlite:///", sys.version_info[:3], sqlite3.sqlite_version_info):
+        pytest.skip(reason=fault)
+
+
 @contextmanager
 def site_of(engine: str, folder: Path) -> Generator[Site]:
     """An engine, for as long as it is needed."""
+    if engine == "dbos":
+        need_sqlite_for_dbos()
     servers = {"temporal": temporal_server, "restate": restate_server}
     server = servers[engine](folder) if engine in servers else None
     try:

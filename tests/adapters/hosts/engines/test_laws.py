@@ -11,9 +11,17 @@ from typing import Any
 import pytest
 
 from detent import Agent, ScriptedChatGenerator, SQLiteJournal
+from detent.adapters.hosts.engines.dbos import sqlite_fault
 from detent.adapters.hosts.engines.driving import Wake
 from detent.adapters.hosts.engines.host import EngineHost
-from detent.hosts import Accepted, DBOSHost, HostRefusal, RestateHost, TemporalHost
+from detent.hosts import (
+    Accepted,
+    DBOSHost,
+    EngineUnavailableError,
+    HostRefusal,
+    RestateHost,
+    TemporalHost,
+)
 from detent.journals import MemoryJournal, PostgresJournal
 from detent.testing import check_host, host_agents
 from tests.adapters.hosts.engines.sites import Site, site_of
@@ -42,6 +50,24 @@ def test_what_one_process_begins_another_one_does(site: Site, tmp_path: Path) ->
     decided_elsewhere(worker, host_on(site.told(works=False), host_agents(), journal, works=False))
 
 
+@pytest.mark.parametrize(
+    ("url", "python", "sqlite", "is_refused"),
+    [
+        ("sqlite:///q.db", (3, 12, 1), (3, 40, 1), True),
+        ("sqlite:///q.db", (3, 12, 1), (3, 42, 0), False),
+        ("sqlite:///q.db", (3, 11, 7), (3, 40, 1), False),
+        ("postgresql://db/q", (3, 12, 1), (3, 40, 1), False),
+    ],
+)
+def test_dbos_is_refused_a_sqlite_that_is_too_old_for_it(
+    url: str, python: tuple[int, ...], sqlite: tuple[int, ...], *, is_refused: bool
+) -> None:
+    """DBOS itself fails at its first write, by a constraint that says nothing of versions."""
+    fault = sqlite_fault(url, python, sqlite)
+    assert (fault is not None) is is_refused
+    assert fault is None or "needs SQLite 3.42" in fault
+
+
 def test_dbos_keeps_its_queue_in_postgresql(postgres_url: str) -> None:
     """Beside the runs, in one database."""
     journal = PostgresJournal(postgres_url)
@@ -50,6 +76,29 @@ def test_dbos_keeps_its_queue_in_postgresql(postgres_url: str) -> None:
     worker = DBOSHost(host_agents(), journal, url=postgres_url, poll_s=0.05, drain_s=5)
     asker = DBOSHost(host_agents(), journal, url=postgres_url, works=False)
     decided_elsewhere(worker, asker)
+
+
+@pytest.mark.parametrize("engine", ["dbos", "temporal", "restate"])
+def test_an_engine_that_is_not_there_is_one_clear_error(engine: str, tmp_path: Path) -> None:
+    """It says which, where, and what to do; a password in the place is not repeated."""
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    nowhere: dict[str, EngineHost] = {
+        "dbos": DBOSHost(host_agents(), journal, url="postgresql://u:pw12345@127.0.0.1:9/none"),
+        "temporal": TemporalHost(host_agents(), journal, client="127.0.0.1:9"),
+        "restate": RestateHost(
+            host_agents(), journal, admin="http://u:pw12345@127.0.0.1:9", listen="127.0.0.1:0"
+        ),
+    }
+
+    async def main() -> None:
+        async with nowhere[engine]:
+            pass
+
+    for _ in range(2):  # the first leaves nothing behind that would be in the way
+        with pytest.raises(EngineUnavailableError, match=r"cannot be reached.*start it") as caught:
+            asyncio.run(main())
+    assert "pw12345" not in str(caught.value)
+    assert caught.value.__cause__ is not None
 
 
 def decided_elsewhere(worker: EngineHost, asker: EngineHost) -> None:
@@ -105,7 +154,7 @@ def test_an_engine_that_is_away_loses_no_run(caplog: pytest.LogCaptureFixture) -
     """It is stored, and told of again; whoever begins it hears nothing of that."""
 
     async def main() -> None:
-        host = Away(host_agents(), MemoryJournal(), url="sqlite://", look_s=0.01)
+        host = Away(host_agents(), MemoryJournal(), url="", look_s=0.01)
         async with host, asyncio.timeout(10):
             begun = await host.start("echo", "hi", run_id="r")
             assert begun == Accepted("r", is_new=True)

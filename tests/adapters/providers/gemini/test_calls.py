@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detent.adapters.providers.gemini.calls import Call, steps_of, with_value
+from detent.adapters.providers.gemini.calls import Call, steps_of, whole, with_value
 
 PATHS: list[tuple[str, list[str | int]]] = [
     ("$", []),
@@ -39,7 +39,7 @@ def test_a_value_finds_its_place(
     node: dict[str, Any], steps: list[str | int], value: object, made: dict[str, Any]
 ) -> None:
     """A text goes on; a place far beyond the end is the end."""
-    assert with_value(node, steps, value) == made
+    assert whole(with_value(node, steps, value)) == made
 
 
 def test_a_call_that_has_not_ended_is_never_run() -> None:

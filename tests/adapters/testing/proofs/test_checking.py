@@ -354,5 +354,5 @@ def test_what_is_no_claim_is_refused() -> None:
         always(cast(Any, "nothing"))
     with pytest.raises(TypeError, match="what is wanted is an Agent or its spec, not 3"):
         check(cast(Any, 3), always(nothing))
-    with pytest.raises(ValueError, match="says nothing without tokens= or cost="):
+    with pytest.raises(ValueError, match="says nothing without tokens=, cost= or amount="):
         budget_never_exceeded()

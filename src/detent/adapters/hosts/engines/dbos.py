@@ -7,13 +7,20 @@ https://docs.dbos.dev/python/reference/client.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.driving import Wake
-from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Leg
+from detent.adapters.hosts.engines.host import (
+    EngineHost,
+    EngineOptions,
+    EngineUnavailableError,
+    Leg,
+)
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -25,6 +32,18 @@ END_S = 5
 """How long it is waited at most for DBOS to write down that legs have ended."""
 IDLE_S = 1
 """The same where none was at work; the thread that reads the queue needs it to end."""
+NEWER_PYTHON, SQLITE_FOR_IT = (3, 12), (3, 42)
+"""From this Python on, DBOS has SQLite tell the time by a function of this version."""
+
+
+def sqlite_fault(url: str, python: tuple[int, ...], sqlite: tuple[int, ...]) -> str | None:
+    """Why DBOS cannot keep its queue there with these versions; None where it can."""
+    if not url.startswith("sqlite") or python < NEWER_PYTHON or sqlite >= SQLITE_FOR_IT:
+        return None
+    return (
+        "DBOS needs SQLite 3.42 or newer where Python is 3.12 or newer, and this Python has "
+        f"{'.'.join(map(str, sqlite))}: take a Python with a newer one, or url='postgresql://…'"
+    )
 
 
 class DBOSHost(EngineHost):
@@ -46,7 +65,7 @@ class DBOSHost(EngineHost):
 
     Raises:
         ImportError: dbos is not installed: ``pip install 'detent[dbos]'``.
-        ValueError: the journal has no claims, or there is no agent.
+        ValueError: the journal has no claims, there is no agent, or SQLite is too old for DBOS.
     """
 
     def __init__(
@@ -61,6 +80,8 @@ class DBOSHost(EngineHost):
         **options: Unpack[EngineOptions],
     ) -> None:
         super().__init__(agents, journal, **options)
+        if fault := sqlite_fault(url, sys.version_info[:3], sqlite3.sqlite_version_info):
+            raise ValueError(fault)
         self._url, self._name = url, name or f"detent-{uuid4().hex}"
         self._queue, self._poll_s = queue, poll_s
         self._client: DBOSClient | None = None
@@ -70,11 +91,18 @@ class DBOSHost(EngineHost):
             import dbos
         except ModuleNotFoundError as error:
             raise ImportError("DBOSHost needs dbos: pip install 'detent[dbos]'") from error
-        if leg is not None:
-            await asyncio.to_thread(self._launch, dbos.DBOS, asyncio.get_running_loop())
-        self._client = await asyncio.to_thread(
-            lambda: dbos.DBOSClient(system_database_url=self._url)
-        )
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            if leg is not None:
+                await asyncio.to_thread(self._launch, dbos.DBOS, asyncio.get_running_loop())
+            self._client = await asyncio.to_thread(
+                lambda: dbos.DBOSClient(system_database_url=self._url)
+            )
+        except SQLAlchemyError as error:
+            if leg is not None:  # or no other host of this process could begin
+                await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
+            raise EngineUnavailableError("the database of DBOS", "", error) from error
 
     def _launch(self, dbos: Any, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to take legs from the queue, each of which is driven in the event loop of ours."""

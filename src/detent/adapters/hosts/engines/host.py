@@ -13,12 +13,21 @@ from detent.adapters.hosts.engines.driving import EngineDriving, Wake
 from detent.adapters.hosts.finder import Finder
 from detent.adapters.hosts.looks import Looks
 from detent.adapters.hosts.stored import HostHealth, StoredHost
+from detent.core.errors import DetentError
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal
 
 Leg: TypeAlias = Callable[[str], Awaitable[float | None]]
 """Drives a run as far as it goes, and says from when on it is to go on again."""
+
+
+class EngineUnavailableError(DetentError, RuntimeError):
+    """An engine cannot be reached when its host is opened; what its library says is the cause."""
+
+    def __init__(self, engine: str, place: str, cause: Exception) -> None:
+        said = next(iter(str(cause).splitlines()), type(cause).__name__)
+        super().__init__(f"{engine} cannot be reached{place}: {said}; start it, or say where it is")
 
 
 class EngineOptions(TypedDict, total=False):
@@ -53,6 +62,7 @@ class EngineHost(StoredHost):
     the next one may be anywhere. All processes must reach the same journal.
 
     Raises:
+        EngineUnavailableError: nobody answers where the engine should be, when it is opened.
         ValueError: the journal has no claims, there is no agent, or `running` is below 1.
     """
 

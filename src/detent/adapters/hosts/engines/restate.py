@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.driving import Wake
-from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Leg
+from detent.adapters.hosts.engines.host import (
+    EngineHost,
+    EngineOptions,
+    EngineUnavailableError,
+    Leg,
+)
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -83,18 +88,28 @@ class RestateHost(EngineHost):
 
         app = app_of(placed, self._identity_keys)
         self._serving = Serving(app, self._listen, self._drain_s)
-        await self._register()
+        try:
+            await self._register()
+        except EngineUnavailableError:
+            await self._disconnect()  # nothing listens behind a host that is not open
+            raise
 
     async def _register(self) -> None:
-        """Tell Restate where this worker is. Raises httpx.HTTPError."""
+        """Tell Restate where this worker is."""
         assert self._client is not None  # noqa: S101 - it is open
+        import httpx
+
         told = {"uri": self._address, "force": True, "use_http_11": True}
-        for pause_s in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
-            came = await self._client.post(f"{self._admin}/deployments", json=told)
-            if came.is_success:
-                return
-            await asyncio.sleep(pause_s)  # the worker may not listen yet
-        came.raise_for_status()
+        try:
+            for pause_s in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6):
+                came = await self._client.post(f"{self._admin}/deployments", json=told)
+                if came.is_success:
+                    return
+                await asyncio.sleep(pause_s)  # the worker may not listen yet
+            came.raise_for_status()
+        except httpx.HTTPError as error:
+            place = httpx.URL(self._admin).netloc.decode()
+            raise EngineUnavailableError("Restate", f" at {place}", error) from error
 
     async def _wake(self, wake: Wake) -> None:
         assert self._client is not None  # noqa: S101 - it is open

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from detent.adapters.agent.agent import Agent
 from detent.adapters.hosts.engines.driving import Wake
-from detent.adapters.hosts.engines.host import EngineHost, EngineOptions, Leg
+from detent.adapters.hosts.engines.host import (
+    EngineHost,
+    EngineOptions,
+    EngineUnavailableError,
+    Leg,
+)
 from detent.ports.journal import Journal
 
 if TYPE_CHECKING:
@@ -67,8 +72,7 @@ class TemporalHost(EngineHost):
             ) from error
         from detent.adapters.hosts.engines.temporal_run import LEG, DetentRun
 
-        known = self._engine
-        self._client = await Client.connect(known) if isinstance(known, str) else known
+        self._client = await _reached(Client, self._engine)
         if leg is None:
             return
         pause_s = self._beat_s / BEATS
@@ -117,3 +121,12 @@ class TemporalHost(EngineHost):
         if self._worker is not None:
             await self._worker.shutdown()
             await self._serving
+
+
+async def _reached(sdk: type[Client], at: Client | str) -> Client:
+    if not isinstance(at, str):
+        return at
+    try:
+        return await sdk.connect(at)
+    except RuntimeError as error:  # which is all that the SDK says
+        raise EngineUnavailableError("Temporal", f" at {at}", error) from error

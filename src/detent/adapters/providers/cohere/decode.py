@@ -58,6 +58,7 @@ class ChatFold:
         self._plan: list[str] = []
         self._citations: list[Json] = []
         self._calls: list[_Call] = []
+        self._latest: dict[int | None, _Call] = {}  # by their indexes
 
     def add(self, value: Json, /) -> Sequence[StreamingChunk] | ModelFailure:
         """Take in the next value; give what can be shown of it, or the error that it is."""
@@ -128,9 +129,9 @@ class ChatFold:
         """Take in a call, or a piece of the one with this index."""
         function = wire.get("function") or {}
         name, call_id = function.get("name"), wire.get("id")
-        begun = next((call for call in reversed(self._calls) if call.index == index), None)
+        begun = self._latest.get(index)
         if begun is None or name:
-            begun = _Call(len(self._calls), index, str(name or ""), call_id)
+            begun = self._latest[index] = _Call(len(self._calls), str(name or ""), call_id)
             self._calls.append(begun)
         begun.arguments.append(function.get("arguments") or "")
         return ToolCallDelta(begun.place, name, begun.arguments[-1], call_id)
@@ -156,7 +157,6 @@ class _Call:
     """A call while its pieces come in."""
 
     place: int
-    index: int | None
     name: str
     id: str | None
     arguments: list[str] = field(factory=list)

@@ -16,7 +16,8 @@ Json: TypeAlias = Mapping[str, Any]
 
 PROVIDER = "gemini"
 
-STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[['\"](.*?)['\"]\]")
+STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[['\"]")
+NAME_END = re.compile(r"['\"]\]")
 VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
@@ -38,14 +39,16 @@ class Call:
             if path := piece.get("jsonPath"):
                 self.arguments = with_value(self.arguments, steps_of(path), value)
         self.open = bool(wire.get("willContinue"))
+        if not self.open:
+            self.arguments = whole(self.arguments)
         text = "" if self.open else json.dumps(self.arguments)
         return ToolCallDelta(self.place, wire.get("name"), text, wire.get("id"))
 
     def made(self) -> ToolCall:
         """The call as it is now; if more should have come, it cannot be run."""
-        whole = isinstance(self.arguments, dict) and not self.open
-        arguments = self.arguments if whole else {}
-        unreadable = None if whole else json.dumps(self.arguments)
+        is_whole = isinstance(self.arguments, dict) and not self.open
+        arguments = self.arguments if is_whole else {}
+        unreadable = None if is_whole else json.dumps(whole(self.arguments))
         call_id = self.extra.get("id")
         return ToolCall(self.name, arguments, call_id, {PROVIDER: self.extra}, unreadable)
 
@@ -56,25 +59,64 @@ def steps_of(path: str) -> list[str | int]:
     >>> steps_of("$.sites[0].name")
     ['sites', 0, 'name']
     """
-    found = STEP.finditer(path)
-    return [int(step[2]) if step[2] else step[1] or step[3] or "" for step in found]
+    steps: list[str | int] = []
+    at, ends = 0, True
+    while found := STEP.search(path, at):
+        at = found.end()
+        if found[1] or found[2]:
+            steps.append(found[1] or int(found[2]))
+        elif ends and (end := NAME_END.search(path, at)):
+            steps.append(path[at : end.start()])
+            at = end.end()
+        else:
+            ends = False  # of no name that begins further on there is an end, either
+    return steps
 
 
-def with_value(node: Any, steps: Sequence[str | int], value: object) -> Any:
-    """`node` with `value` at `steps`; a text there goes on with it.
+class Fragments(list[str]):
+    """A text that comes in pieces: to join each with those before would copy all of them."""
 
-    >>> with_value({"city": "Bos"}, ["city"], "ton")
+
+def with_value(node: Any, steps: Sequence[str | int], value: object, at: int = 0) -> Any:
+    """`node`, which is changed, with `value` at the `steps` from `at` on.
+
+    A text that is there goes on with it, in fragments.
+
+    >>> whole(with_value({"city": "Bos"}, ["city"], "ton"))
     {'city': 'Boston'}
     """
-    match steps:
-        case []:
-            return node + value if isinstance(node, str) and isinstance(value, str) else value
-        case [int(place), *rest]:
-            items = list(node or ())
-            old = items[place] if place < len(items) else None
-            return [*items[:place], with_value(old, rest, value), *items[place + 1 :]]
-        case [name, *rest]:
-            members = dict(node or {})
-            return members | {name: with_value(members.get(name), rest, value)}
+    if at == len(steps):
+        return _gone_on(node, value)
+    step = steps[at]
+    if isinstance(step, int):
+        items: list[Any] = node if type(node) is list else list(node or ())
+        if step < len(items):
+            items[step] = with_value(items[step], steps, value, at + 1)
+        else:
+            items.append(with_value(None, steps, value, at + 1))
+        return items
+    members: dict[str, Any] = node if type(node) is dict else dict(node or {})
+    members[step] = with_value(members.get(step), steps, value, at + 1)
+    return members
+
+
+def whole(node: Any) -> Any:
+    """`node` with each text in one piece."""
+    match node:
+        case Fragments():
+            return "".join(node)
+        case list():
+            return list(map(whole, node))
+        case dict():
+            return {name: whole(one) for name, one in node.items()}
         case _:
-            raise TypeError(f"steps are a list, got {steps!r}")
+            return node
+
+
+def _gone_on(node: Any, value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if isinstance(node, Fragments):
+        node.append(value)
+        return node
+    return Fragments((node, value)) if isinstance(node, str) else value

@@ -5,6 +5,7 @@ Source: https://ai.google.dev/api/generate-content#v1beta.GenerateContentRespons
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -19,7 +20,14 @@ from detent.adapters.providers.meaning.parts import Opaque, Part, Said, assistan
 from detent.adapters.providers.meaning.server_tools import begun, uses
 from detent.adapters.providers.meaning.wire import first_choice, first_count
 from detent.core.chat.messages import FileContent, ImageContent, ReasoningContent
-from detent.core.chat.replies import ChatReply, FinishReason, ModelFailure, StreamingChunk, Usage
+from detent.core.chat.replies import (
+    ChatReply,
+    FinishReason,
+    ModelFailure,
+    StreamingChunk,
+    ToolCallDelta,
+    Usage,
+)
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -48,6 +56,8 @@ class GenerateFold:
     def __init__(self) -> None:
         self._about: dict[str, Any] = {}  # what stands beside the content; the last word counts
         self._parts: list[_Text | Call | Part] = []
+        self._calls = 0
+        self._open: deque[Call] = deque()  # the calls of which more is to come, the first first
         self._answered = False
         self._shown: set[bool] = set()  # whether a thought, and whether a text, was shown
         self._finish = ""
@@ -77,8 +87,7 @@ class GenerateFold:
         if not blocked and not (self._answered and (ended or self._finish)):
             return Failure(unfinished("candidate", cut_off=not ended))
         parts = [part.made() if isinstance(part, _Text | Call) else part for part in self._parts]
-        calls = any(isinstance(part, Call) for part in self._parts)
-        reason = _finish_reason(self._finish, calls=calls, blocked=blocked)
+        reason = _finish_reason(self._finish, calls=self._calls > 0, blocked=blocked)
         usage = self._about.get("usageMetadata") or {}
         reply = ChatReply(
             assistant_message(PROVIDER, [*parts, *grounds(self._about, parts)]),
@@ -101,7 +110,7 @@ class GenerateFold:
     def _piece(self, part: Json) -> Sequence[StreamingChunk]:
         """Take in a part; give what can be shown of it."""
         if call := part.get("functionCall"):
-            return (StreamingChunk(tool_calls=(self._call(call, part).take(call),)),)
+            return (StreamingChunk(tool_calls=(self._taken(call, part),)),)
         if "functionCall" in part:  # the end of a call that came argument by argument
             return [*self._closed()]
         if isinstance(text := part.get("text"), str):
@@ -114,22 +123,26 @@ class GenerateFold:
                 return begun(CODE)
         return ()
 
-    def _call(self, wire: Json, part: Json) -> Call:
-        """The call that `wire` begins or goes on with."""
-        open_calls = (one for one in self._parts if isinstance(one, Call) and one.open)
-        call = next(open_calls, None) if "name" not in wire else None
-        if call is None:
-            place = sum(isinstance(one, Call) for one in self._parts)
-            extra = _without(part, {"functionCall"})
-            extra |= {"id": wire["id"]} if wire.get("id") else {}
-            call = Call(place, str(wire.get("name") or ""), extra)
-            self._parts.append(call)
-        return call
+    def _taken(self, wire: Json, part: Json) -> ToolCallDelta:
+        """Take in a call, or more of the one that `wire` goes on with."""
+        if self._open and "name" not in wire:
+            told = self._open[0].take(wire)
+            if not self._open[0].open:
+                self._open.popleft()
+            return told
+        extra = _without(part, {"functionCall"})
+        extra |= {"id": wire["id"]} if wire.get("id") else {}
+        call = Call(self._calls, str(wire.get("name") or ""), extra)
+        self._calls += 1
+        self._parts.append(call)
+        told = call.take(wire)
+        if call.open:
+            self._open.append(call)
+        return told
 
     def _closed(self) -> Iterator[StreamingChunk]:
-        for call in self._parts:
-            if isinstance(call, Call) and call.open:
-                yield StreamingChunk(tool_calls=(call.take({}),))
+        while self._open:
+            yield StreamingChunk(tool_calls=(self._open.popleft().take({}),))
 
     def _text(self, text: str, part: Json) -> Sequence[StreamingChunk]:
         """A text goes on with the one before; one with a signature stays alone, even if empty."""

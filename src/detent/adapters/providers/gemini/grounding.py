@@ -6,6 +6,7 @@ Source: https://ai.google.dev/gemini-api/docs/google-search
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from detent.adapters.providers.meaning.citations import citation
@@ -15,10 +16,14 @@ from detent.core.chat.replies import TokenLogprob
 
 Json: TypeAlias = Mapping[str, Any]
 
+BLOCK = 1024
+FURTHER = bytes(range(0x80, 0xC0))
+"""In UTF-8 the bytes of a character behind its first."""
+
 
 def grounds(about: Json, parts: Iterable[object]) -> Iterator[Citation]:
     """The sources of an answer: pages that it was grounded on, and works that it repeats."""
-    said = "".join(part.text for part in parts if isinstance(part, Said)).encode()
+    said = _Said("".join(part.text for part in parts if isinstance(part, Said)).encode())
     grounding = about.get("groundingMetadata") or {}
     chunks = grounding.get("groundingChunks") or ()
     sources: list[Json] = [next((one for one in chunk.values() if one), {}) for chunk in chunks]
@@ -36,13 +41,35 @@ def grounds(about: Json, parts: Iterable[object]) -> Iterator[Citation]:
             yield citation({**source, **_span(source, said)})
 
 
-def _span(segment: Json, said: bytes) -> Json:
+def _span(segment: Json, said: _Said) -> Json:
     """The characters that a segment covers: Gemini counts bytes, and leaves a zero out."""
     end = segment.get("endIndex")
     if end is None:
         return {}
     places = {"start_index": segment.get("startIndex", 0), "end_index": end}
-    return {name: len(said[:at].decode(errors="ignore")) for name, at in places.items()}
+    return {name: said.characters(at) for name, at in places.items()}
+
+
+class _Said:
+    """What was said, in UTF-8: of which the characters are counted once, not for each source."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        blocks = (data[at : at + BLOCK] for at in range(0, len(data), BLOCK))
+        self._before = [0, *accumulate(map(_begun, blocks))]
+
+    def characters(self, end: int) -> int:
+        """How many whole ones are among the first `end` bytes."""
+        stop = slice(end).indices(len(self._data))[1]
+        block = stop // BLOCK
+        begun = self._before[block] + _begun(self._data[block * BLOCK : stop])
+        is_cut = self._data[stop : stop + 1] and self._data[stop] in FURTHER
+        return begun - bool(is_cut)
+
+
+def _begun(data: bytes) -> int:
+    """How many characters begin in some bytes."""
+    return len(data.translate(None, FURTHER))
 
 
 def likelihoods(told: Json) -> tuple[TokenLogprob, ...]:

@@ -10,15 +10,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, evolve, field
+from attrs import evolve
 from returns.result import Failure, Result, Success
 
-from detent.adapters.providers.http.calls import FREE_TEXT
 from detent.adapters.providers.http.failures import failure_in_answer, read_error, unfinished
 from detent.adapters.providers.meaning.citations import citation
 from detent.adapters.providers.meaning.logprobs import logprobs
 from detent.adapters.providers.meaning.media import audio_of, image_of_url
-from detent.adapters.providers.meaning.wire import first_choice, first_count, read_arguments
+from detent.adapters.providers.meaning.wire import first_choice, first_count
+from detent.adapters.providers.openai.calls import Calls
+from detent.adapters.providers.openai.reasoning import Details
 from detent.core.chat.messages import (
     ChatMessage,
     FileContent,
@@ -32,7 +33,6 @@ from detent.core.chat.replies import (
     ModelFailure,
     StreamingChunk,
     TokenLogprob,
-    ToolCallDelta,
     Usage,
 )
 
@@ -50,7 +50,6 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "content_filter": "content_filter",
 }
 CUT = frozenset({"length", "content_filter"})
-FRAGMENTED = {"reasoning.text": "text", "reasoning.summary": "summary"}
 NOT_EXTRA = frozenset({"choices", "model", "object", "obfuscation", "p"})
 
 
@@ -71,8 +70,8 @@ class ChatFold:
         self._refusal: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field = ""
-        self._details: list[dict[str, Any]] = []
-        self._calls: list[_Call] = []
+        self._details = Details()
+        self._calls = Calls()
         self._annotations: list[Json] = []
         self._audio: list[str] = []
         self._images: list[str] = []
@@ -108,7 +107,7 @@ class ChatFold:
         """The reply; a failure where the answer was cut off before its end, or is none."""
         if not self._chosen or not (ended or self._over) or self._finish == "error":
             return Failure(self._failure(ended=ended))
-        calls = self._made_calls()
+        calls = self._calls.made(cut=self._finish in CUT)
         refusal = "".join(self._refusal)
         text = "".join(self._text) or refusal or None
         reason = _finish_reason(self._finish, calls=bool(calls), refused=bool(refusal))
@@ -163,7 +162,7 @@ class ChatFold:
         if refusal := delta.get("refusal"):
             pieces.append(self._say(refusal, self._refusal))
         if calls := delta.get("tool_calls"):
-            pieces.append(StreamingChunk(tool_calls=tuple(self._call(call) for call in calls)))
+            pieces.append(StreamingChunk(tool_calls=tuple(map(self._calls.add, calls))))
         pieces += self._further(delta)
         return pieces
 
@@ -185,7 +184,7 @@ class ChatFold:
         elif thought := delta.get("reasoning"):
             yield self._think("reasoning", thought)
         if details := delta.get("reasoning_details"):
-            _merge_details(self._details, details)
+            self._details.add(details)
 
     def _say(self, text: str, said: list[str]) -> StreamingChunk:
         start = not said
@@ -210,51 +209,12 @@ class ChatFold:
             elif part.get("type") == "text" and (text := part.get("text")):
                 yield self._say(text, self._text)
 
-    def _call(self, wire: Json) -> ToolCallDelta:
-        function = wire.get("function") or wire.get("custom") or {}
-        name = function.get("name")
-        call = self._call_meant(wire, name)
-        first = not call.name
-        call.name = call.name or name or ""
-        call.id = call.id or wire.get("id")
-        if signature := wire.get("extra_content"):
-            call.extra["extra_content"] = signature
-        if wire.get("type", "custom") == "custom" and wire.get("custom"):
-            call.extra["type"] = "custom"  # Snowflake has an empty one beside each function
-        arguments = function.get("arguments") or function.get("input") or ""
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments)
-        call.arguments.append(arguments)
-        return ToolCallDelta(
-            call.place, name if first else None, arguments, call.id if first else None
-        )
-
-    def _call_meant(self, wire: Json, name: str | None) -> _Call:
-        """The call that a delta goes on with, or a new one.
-
-        Deltas go by their index. Servers that leave it out, or give every call the same one, begin
-        a call with its name, and with a new id if they give ids at all.
-        """
-        index, call_id = wire.get("index"), wire.get("id")
-        for call in reversed(self._calls):
-            other_id = bool(call_id and call.id and call_id != call.id)
-            begins = name and (other_id or (index is None and not call_id))
-            if (index is None or index == call.index) and not begins:
-                return call
-        self._calls.append(_Call(place=len(self._calls), index=index))
-        return self._calls[-1]
-
-    def _made_calls(self) -> list[ToolCall]:
-        """The calls, whole; where the answer was cut off, the last one may have been, too."""
-        cut = self._finish in CUT
-        return [call.made(cut=cut and call is self._calls[-1]) for call in self._calls]
-
     def _thought(self) -> ReasoningContent | None:
         extra: dict[str, object] = {}
         if self._reasoning:
             extra["field"] = self._reasoning_field
         if self._details:
-            extra["reasoning_details"] = self._details
+            extra["reasoning_details"] = self._details.whole()
         return ReasoningContent("".join(self._reasoning), extra) if extra else None
 
     def _failure(self, *, ended: bool) -> ModelFailure:
@@ -264,51 +224,6 @@ class ChatFold:
             return failure_in_answer(self._about)
         is_of_other_api = bool(self._about) and "choices" not in self._about
         return unfinished("choice", cut_off=not ended and not is_of_other_api)
-
-
-@define
-class _Call:
-    """A tool call while its pieces come in."""
-
-    place: int
-    index: int | None
-    id: str | None = None
-    name: str = ""
-    arguments: list[str] = field(factory=list)
-    extra: dict[str, Any] = field(factory=dict)
-
-    def made(self, *, cut: bool) -> ToolCall:
-        """The whole call; its free text, if it is a custom one, is its only argument."""
-        text = "".join(self.arguments)
-        if "type" in self.extra:
-            read: Json | None = None if cut else {FREE_TEXT: text}
-        else:
-            read = read_arguments(text, cut=cut)
-        unreadable = text if read is None else None
-        call_id = str(self.id) if self.id else None
-        return ToolCall(str(self.name), read or {}, call_id, self.extra, unreadable)
-
-
-def _merge_details(known: list[dict[str, Any]], more: Iterable[Json]) -> None:
-    """Join fragments of reasoning to the entries they belong to; OpenRouter wants them back whole.
-
-    Source: https://openrouter.ai/docs/use-cases/reasoning-tokens
-    """
-    before = tuple(known)  # entries that came together are whole, or belong to different thoughts
-    for detail in more:
-        member = FRAGMENTED.get(detail.get("type", ""))
-        entry = next((old for old in before if _same_thought(old, detail)), None)
-        if member is None or entry is None:
-            known.append(dict(detail))
-            continue
-        joined = (entry.get(member) or "") + (detail.get(member) or "")
-        entry.update({key: value for key, value in detail.items() if value is not None})
-        if joined:
-            entry[member] = joined
-
-
-def _same_thought(one: Json, other: Json) -> bool:
-    return one.get("type") == other.get("type") and one.get("index") == other.get("index")
 
 
 def _finish_reason(raw: str, *, calls: bool, refused: bool) -> FinishReason:

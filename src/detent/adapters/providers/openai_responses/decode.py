@@ -72,6 +72,7 @@ class ResponseFold:
         self._computer = computer
         self._response: Json = {}  # as the last event that held all of it said
         self._items: dict[int, Json] = {}
+        self._last_item = 0  # the largest of their numbers
         self._places: dict[int, int] = {}  # the number of each call among the calls
         self._begun: set[int] = set()  # the items of which something was shown
         self._text_at: tuple[object, ...] = ()  # which text is going on
@@ -175,10 +176,11 @@ class ResponseFold:
         index = event.get("output_index")
         if isinstance(index, int):
             return index
-        return max(self._items, default=0) if default is None else default
+        return self._last_item if default is None else default
 
     def _open(self, index: int, item: Json) -> Sequence[StreamingChunk]:
         is_new = index not in self._items
+        self._last_item = max(self._last_item, index) if self._items else index
         self._items[index] = item
         if self._runs_at_server(item):
             return begun(_name_at_server(item)) if is_new else ()

@@ -62,7 +62,7 @@ class ScriptedHuman:
             return _said(self._by_tool[tool_name], question)
         others = f" (by_tool answers for {', '.join(self._by_tool)})" if self._by_tool else ""
         asked = f"  may {tool_name} run with {tool_params}?{others}"
-        return _said(self._script.next(asked), question)
+        return _said(self._script.next(lambda: asked), question)
 
     def assert_complete(self) -> None:
         """Raise AssertionError when answers were never asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -18,8 +18,8 @@ class Script(Generic[Line]):
         self._said = 0
         self._lock = Lock()
 
-    def next(self, asked: str) -> Line:
-        """The next line; `asked` describes what it is wanted for.
+    def next(self, asked: Callable[[], str]) -> Line:
+        """The next line; `asked` describes what it is wanted for, if there is none.
 
         Raises:
             AssertionError: there is none left.
@@ -28,7 +28,7 @@ class Script(Generic[Line]):
             at, self._said = self._said, self._said + 1
         if at >= len(self._lines):
             there = counted(len(self._lines), self._noun)
-            raise AssertionError(f"the script has {there}, and was asked for more:\n{asked}")
+            raise AssertionError(f"the script has {there}, and was asked for more:\n{asked()}")
         return self._lines[at]
 
     def left(self) -> list[str]:

@@ -163,7 +163,7 @@ class ScriptedChatGenerator:
                 self._never_said = [other for other in self._never_said if other is not one]
                 return _answer(one.line, asked.messages)
         try:
-            line = self._ordered.next(transcript(asked.messages))
+            line = self._ordered.next(lambda: transcript(asked.messages))
         except AssertionError as error:
             raise ScriptEndedError(ModelFailure("bug", str(error))) from None
         return _answer(line, asked.messages)

@@ -15,12 +15,17 @@ SECRETS = re.compile(
     r"|\bAIza[\w-]{35}"  # Google
     r"|\bgh[opsur]_\w{36,}"  # GitHub
     r"|\bxox[abeoprs]-[\w-]{10,}"  # Slack
-    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"  # JSON web tokens
     r"|(?<=[Bb]earer )[\w.~+/-]{16,}=*"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
-    re.DOTALL,
 )
 """What keys look like that are written into prompts, arguments and results."""
+
+WEB_TOKENS = re.compile(
+    r"(?<![\w-])(?=[\w-]++\.[\w-]{10,}+\.)([\w-]*?\b)eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"
+)
+"""JSON web tokens. What may be one is looked through once, not from each place where one begins."""
+
+KEY_END = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
+PRIVATE_KEYS = re.compile(rf"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?{KEY_END.pattern}", re.DOTALL)
 
 
 def scrub_secrets(text: str) -> str:
@@ -32,4 +37,7 @@ def scrub_secrets(text: str) -> str:
     for name, value in os.environ.items():
         if len(value) >= SHORTEST and SECRET_NAMES.search(name):
             text = text.replace(value, f"<{name}>")
+    text = WEB_TOKENS.sub(r"\1***", text)
+    end = max((found.end() for found in KEY_END.finditer(text)), default=0)
+    text = PRIVATE_KEYS.sub("***", text[:end]) + text[end:]  # from behind it none ends
     return SECRETS.sub("***", text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from math import inf
 from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
@@ -18,6 +19,8 @@ from detent.core.run.run import AwaitingDecision, Delegated, Run, Running
 _Place: TypeAlias = tuple[Path, CallRef]
 _Approved: TypeAlias = frozenset[tuple[_Place, ToolCall]]
 """The calls that may run, as they were when somebody said yes."""
+_Spent: TypeAlias = tuple[float, frozenset[_Place], _Approved]
+"""How much in all unasked, by which calls of this turn, and what was said yes to."""
 
 
 @frozen
@@ -66,13 +69,8 @@ def never_runs_unapproved(tool: str) -> Property:
     def judge(
         memory: _Approved | None, before: Run[Any], event: Event, after: Run[Any]
     ) -> _Approved | Violation:
-        approved = dict(memory or ())
-        if after.turn != before.turn:
-            approved = {}
-        approved |= _approved(before, event)
+        approved = _approved_by(memory, before, event, after)
         for path, slot in slots_in(after):
-            if isinstance(slot.status, AwaitingDecision):
-                approved.pop((path, slot.ref), None)
             runs = isinstance(slot.status, Running | Delegated) and slot.call.tool_name == tool
             if runs and approved.get((path, slot.ref)) != slot.call:
                 return Violation(
@@ -84,30 +82,73 @@ def never_runs_unapproved(tool: str) -> Property:
     return Property(f"never_runs_unapproved({tool!r})", judge, tools=(tool,))
 
 
-def budget_never_exceeded(*, tokens: int | None = None, cost: float | None = None) -> Property:
-    """When so much is spent no model is asked any more, but for the last answer of its limits.
+def budget_never_exceeded(
+    *,
+    tokens: int | None = None,
+    cost: float | None = None,
+    amount: float | None = None,
+    parameter: str = "amount",
+    tools: Sequence[str] = (),
+) -> Property:
+    """When so much is spent, no more is.
 
-    Neither that of the run nor that of an agent inside, however deep: what they spend is its own.
-    What it is spending then is what a reply too many can cost.
+    Of tokens and cost: no model is asked any more, but for the last answer of its limits. Neither
+    that of the run nor that of an agent inside, however deep: what they spend is its own. What it
+    is spending then is what a reply too many can cost.
+
+    Of an `amount`: the argument `parameter` adds up to no more over all calls of `tools`, here and
+    in agents inside, that begin though nobody has said yes to that very call. What is below zero
+    makes no room.
 
     Raises:
-        ValueError: neither is given.
+        ValueError: none of them is given, or an amount without tools, or tools without an amount.
     """
-    if tokens is None and cost is None:
-        raise ValueError("budget_never_exceeded says nothing without tokens= or cost=")
+    if tokens is None and cost is None and amount is None:
+        raise ValueError("budget_never_exceeded says nothing without tokens=, cost= or amount=")
+    if (amount is None) != (not tools) or isinstance(tools, str):
+        raise ValueError("amount= is of the calls of tools=[…], and they are of an amount")
+    spending = None if amount is None else _amount_judge(amount, parameter, frozenset(tools))
 
-    def judge(memory: None, before: Run[Any], event: Event, after: Run[Any]) -> Violation | None:
+    def judge(
+        memory: _Spent | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> Hashable | Violation:
         asks = _is_to_ask(before, after)
         if asks and tokens is not None and after.usage.total_tokens >= tokens:
             return Violation(f"the model is asked when {after.usage.total_tokens} tokens are spent")
         if asks and cost is not None and after.cost >= cost:
             return Violation(f"the model is asked when {after.cost} are spent")
-        return None
+        return None if spending is None else spending(memory, before, event, after)
 
-    said = ", ".join(
-        f"{name}={most}" for name, most in (("tokens", tokens), ("cost", cost)) if most is not None
-    )
-    return Property(f"budget_never_exceeded({said})", judge)
+    given = {"tokens": tokens, "cost": cost, "amount": amount}
+    said = ", ".join(f"{name}={most}" for name, most in given.items() if most is not None)
+    return Property(f"budget_never_exceeded({said})", judge, tools=tuple(tools))
+
+
+def _amount_judge(most: float, parameter: str, tools: frozenset[str]) -> Judge:
+    """Adds up what begins, by the arguments alone: it asks nothing that a policy is told."""
+
+    def judge(
+        memory: _Spent | None, before: Run[Any], event: Event, after: Run[Any]
+    ) -> _Spent | Violation:
+        total, begun, known = memory or (0.0, frozenset[_Place](), frozenset())
+        approved = _approved_by(known, before, event, after)
+        begun = begun if after.turn == before.turn else frozenset()
+        for path, slot in slots_in(after):
+            place, call = (path, slot.ref), slot.call
+            is_new = isinstance(slot.status, Running) and place not in begun
+            if not is_new or call.tool_name not in tools or approved.get(place) == call:
+                continue
+            begun |= {place}
+            value = call.arguments.get(parameter)
+            total += max(value, 0) if isinstance(value, int | float) else inf
+            if total > most:
+                return Violation(
+                    f"{call.tool_name} runs for call {slot.ref} with {parameter} {value}, which "
+                    f"makes {total:g} in all, and nobody has approved that"
+                )
+        return total, begun, frozenset(approved.items())
+
+    return judge
 
 
 def always_ends_within(turns: int) -> Property:
@@ -126,6 +167,18 @@ def _is_to_ask(before: Run[Any], after: Run[Any]) -> bool:
         run.turn > turns.get(path, 0) and run.outcome is None and run.exhausted is None
         for path, run in runs_in(after)
     )
+
+
+def _approved_by(
+    memory: _Approved | None, before: Run[Any], event: Event, after: Run[Any]
+) -> dict[_Place, ToolCall]:
+    """What somebody has said yes to in this turn, and is asked about no more."""
+    approved = dict(memory or ()) if after.turn == before.turn else {}
+    approved |= _approved(before, event)
+    for path, slot in slots_in(after):
+        if isinstance(slot.status, AwaitingDecision):
+            approved.pop((path, slot.ref), None)
+    return approved
 
 
 def _approved(before: Run[Any], event: Event, path: Path = ()) -> dict[_Place, ToolCall]:

@@ -1,0 +1,95 @@
+"""Policies that add up what was called before: how often, and for how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import Any, TypeGuard
+
+from attrs import field, frozen
+
+from detent.adapters.confirmation.policies import NAME, Rule, is_amount
+from detent.core.chat.messages import ToolCall
+from detent.core.run.approval import NOTHING, Allow, Answered, Ask, Rejected, Verdict
+from detent.core.run.run import AnsweredByHuman, AwaitingPolicy, Refused, Run
+from detent.core.tools.defaults import with_defaults
+from detent.core.tools.invocation import argument_faults
+from detent.core.tools.tool import Tool
+from detent.core.values.checks import number, of_kind
+from detent.core.values.frozen import FrozenDict
+
+MOST = 1e300
+"""What counts as more: sums of it are numbers."""
+
+
+def _is_spent(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and value > 0
+
+
+@frozen
+class AskAfter(Rule):
+    """Calls are asked about once the tool has had `calls` calls in this run."""
+
+    calls: int = field(validator=number(0, is_whole=True))
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """Count."""
+        before = sum(1 for _ in _let_through(run, tool))
+        if before < self.calls:
+            return Allow()
+        return Ask(f"{tool.name} was called {before} times in this run")
+
+
+@frozen
+class AskOverBudget(Rule):
+    """A call is asked about when its `parameter` adds up to more than `budget`.
+
+    What counts is all that it, and each other `AskOverBudget` of the same name, was asked about: in
+    this run, in the agents inside it, however deep, and in what the run goes on from, a fork, a
+    snapshot or the run before in a thread. Calls that failed count as well, and those that wait for
+    a human; not those that were stopped.
+
+    Attributes:
+        parameter: the argument that is added up.
+        budget: how much needs no confirmation.
+        name: which budget it is; without one, that of the parameter.
+    """
+
+    parameter: str = field(validator=NAME)
+    budget: float = field(validator=number(-inf))
+    name: str = field(default="", validator=of_kind(str, "the name of a budget"))
+
+    @property
+    def budgets(self) -> tuple[str, ...]:
+        """The name of what is spent."""
+        return (self.name or self.parameter,)
+
+    def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        """Add up."""
+        (name,) = self.budgets
+        spent, value = run.spent.get(name, 0.0), with_defaults(call, tool).get(self.parameter)
+        # An amount below zero would make room for more than the budget, confirmed or not.
+        spends = FrozenDict({name: float(min(value, MOST))}) if _is_spent(value) else NOTHING
+        if is_amount(value) and value >= 0 and spent + value <= self.budget:
+            return Allow(spends)
+        why = f"{self.parameter} {value} on top of {spent:.15g} is over {self.budget}"
+        return Ask(why, spends=spends)
+
+
+def _let_through(run: Run[Any], tool: Tool) -> Iterator[ToolCall]:
+    """The calls of a tool that have run in this run, or may, however that went.
+
+    Not those that a human has stopped, nor those that never fitted the tool.
+    """
+    calls = [result.origin for message in run.messages for result in message.tool_call_results]
+    for record in run.decisions:
+        is_past = not record.path and record.ref.turn < run.turn
+        is_stop = isinstance(record.decision, Rejected | Answered)
+        # one for each: an equal call of another turn may have run
+        if is_past and is_stop and record.call in calls:
+            calls.remove(record.call)
+    stopped = (AwaitingPolicy, Refused, AnsweredByHuman)
+    calls += [slot.call for slot in run.slots if not isinstance(slot.status, stopped)]
+    for call in calls:
+        if call.tool_name == tool.name and not argument_faults(call, tool):
+            yield call

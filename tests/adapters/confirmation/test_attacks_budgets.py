@@ -1,0 +1,348 @@
+"""Attacks on a budget: the same money through other tools, other agents, copies and other days."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    ChatMessage,
+    HITLBreakpointException,
+    MemoryJournal,
+    Runs,
+    ScriptedChatGenerator,
+    Tool,
+    ToolCall,
+    create_tool_from_function,
+    keep_last_messages,
+)
+from detent.approvals import (
+    AllOf,
+    AlwaysAskPolicy,
+    AskOverBudget,
+    NeverAskPolicy,
+    PendingCall,
+    ToolExecutionDecision,
+    Verdict,
+    WithApprovers,
+    WithQuestionOptions,
+)
+from detent.journals import SQLiteJournal
+from detent.machine import ManualClock, Run
+from detent.models import ChatReply
+
+HUNDRED = AskOverBudget("amount", 100)
+Paid = list[int]
+
+
+def calls(*made: tuple[str, int]) -> ChatMessage:
+    """A reply that pays, or sends, so much."""
+    return ChatMessage.from_assistant(
+        tool_calls=[ToolCall(name, {"amount": amount}) for name, amount in made]
+    )
+
+
+def delegations(*tasks: str, name: str = "worker") -> ChatMessage:
+    return ChatMessage.from_assistant(tool_calls=[ToolCall(name, {"task": one}) for one in tasks])
+
+
+class Payer:
+    """A model that pays what its task says, call by call, and then is done."""
+
+    def run(self, messages: Any, **options: Any) -> ChatReply:
+        """The calls that the last message names: "pay 60, wire 50"."""
+        last = messages[-1]
+        words = (
+            [one.split() for one in (last.text or "").split(", ")] if last.role == "user" else []
+        )
+        made = [ToolCall(name, {"amount": int(amount)}) for name, amount in words]
+        return ChatReply(ChatMessage.from_assistant(None if made else "done", tool_calls=made))
+
+
+def tools(paid: Paid, **options: Any) -> list[Tool]:
+    """Two ways to spend money."""
+
+    def pay(amount: int) -> str:
+        paid.append(amount)
+        return "paid"
+
+    def wire(amount: int) -> str:
+        paid.append(amount)
+        return "wired"
+
+    return [create_tool_from_function(one, description="", **options) for one in (pay, wire)]
+
+
+def agent_of(paid: Paid, *script: Any, policy: Any = HUNDRED, **options: Any) -> Agent[Any]:
+    """Both of whose tools stand under one policy."""
+    generator = ScriptedChatGenerator(*script) if script else Payer()
+    inner = options.pop("tools", [])
+    crashed = {"on_unknown": options.pop("on_unknown", "ask")}
+    return Agent(
+        chat_generator=generator,
+        tools=[*tools(paid, **crashed), *inner],
+        confirmation_strategies={("pay", "wire"): policy},
+        **options,
+    )
+
+
+def worker(paid: Paid, depth: int = 1, policy: Any = HUNDRED, *, name: str = "worker") -> AgentTool:
+    """An agent that pays what its task says; with more depth, one that has that done."""
+    inner = agent_of(paid, policy=policy)
+    for _ in range(depth - 1):
+        tool = AgentTool(inner, name="worker", description="Pays.")
+        inner = Agent(chat_generator=Forwarding(), tools=[tool])
+    return AgentTool(inner, name=name, description="Pays.")
+
+
+class Forwarding:
+    """A model that hands its task on."""
+
+    def run(self, messages: Any, **options: Any) -> ChatReply:
+        """Once."""
+        last = messages[-1]
+        said = delegations(last.text) if last.role == "user" else ChatMessage.from_assistant("done")
+        return ChatReply(said)
+
+
+def stopped(agent: Agent[Any], *args: Any, **more: Any) -> HITLBreakpointException:
+    """What the run waits for."""
+    with pytest.raises(HITLBreakpointException) as raised:
+        agent.run(*args, **more)
+    return raised.value
+
+
+def amounts(stop: HITLBreakpointException) -> list[Any]:
+    return [call.arguments["amount"] for call in stop.pending]
+
+
+def test_one_budget_counts_over_all_tools_that_it_guards() -> None:
+    """In one reply, and in the next."""
+    paid: Paid = []
+
+    at_once = stopped(agent_of(paid, calls(("pay", 60), ("wire", 60))), "go")
+    in_turn = stopped(agent_of(paid, calls(("pay", 60)), calls(("wire", 60))), "go")
+
+    assert amounts(at_once) == amounts(in_turn) == [60]
+    assert at_once.pending[0].reason == "amount 60 on top of 60 is over 100"
+    assert paid == [60, 60]
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("runs_async", [False, True], ids=["sync", "async"])
+def test_twenty_agents_have_the_budget_of_one(depth: int, *, runs_async: bool) -> None:
+    """However deep they work, and all at once."""
+    paid: Paid = []
+    tool = worker(paid, depth)
+    agent = agent_of(paid, calls(("pay", 30)), delegations(*["pay 30"] * 20), tools=[tool])
+
+    with pytest.raises(HITLBreakpointException) as raised:
+        asyncio.run(agent.run_async("go")) if runs_async else agent.run("go")
+
+    assert paid == [30, 30, 30]
+    assert amounts(raised.value) == [30] * 18
+
+
+def test_what_agents_have_spent_counts_when_they_are_gone() -> None:
+    """Their runs have ended, and nothing of them is in the conversation."""
+    paid: Paid = []
+    script = (delegations("pay 40, wire 40"), delegations("wire 10"), calls(("pay", 20)))
+
+    stop = stopped(agent_of(paid, *script, tools=[worker(paid)]), "go")
+
+    assert paid == [40, 40, 10]
+    assert amounts(stop) == [20]
+    assert stop.pending[0].reason == "amount 20 on top of 90 is over 100"
+
+
+def test_budgets_of_another_name_are_other_budgets() -> None:
+    """One of the same name is the same, whatever its limit is."""
+    paid: Paid = []
+    apart = AskOverBudget("amount", 100, name="travel")
+    script = (calls(("pay", 80)), delegations("pay 80"), "done")
+
+    agent_of(paid, *script, tools=[worker(paid, policy=apart)]).run("go")
+    strict = AskOverBudget("amount", 90)
+    stop = stopped(agent_of(paid, *script, tools=[worker(paid, policy=strict)]), "go")
+
+    assert paid == [80, 80, 80]
+    assert stop.pending[0].reason == "amount 80 on top of 80 is over 90"
+
+
+def test_a_fork_carries_what_was_spent_before_it() -> None:
+    """Up to where it was made."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    script = (calls(("pay", 50)), delegations("wire 40"), "done")
+    agent = agent_of(paid, *script, tools=[worker(paid)], journal=journal)
+    agent.run("go", run_id="r")
+    more = [ChatMessage.from_user("more")]
+
+    later = Runs(journal, agent.spec).fork("r", messages=more)
+    stop = stopped(agent_of(paid, calls(("pay", 20)), tools=[worker(paid)]), snapshot=later)
+    places = range(1, len(journal.read("r")) + 1)
+    early = [Runs(journal, agent.spec).at("r", place).spent for place in places]
+
+    assert paid == [50, 40]
+    assert stop.pending[0].reason == "amount 20 on top of 90 is over 100"
+    assert [one.get("amount", 0) for one in early if one] == sorted(
+        one["amount"] for one in early if one
+    )
+    assert early[0] == {}
+
+
+def test_another_process_goes_on_with_what_was_spent(tmp_path: Any) -> None:
+    """From its journal, or from a snapshot as text; a replay makes the same run of it."""
+    paid: Paid = []
+    script = (delegations("pay 60"), delegations("wire 60"))
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    agent = agent_of(paid, *script, tools=[worker(paid)], journal=journal)
+    stop = stopped(agent, "go", run_id="r")
+    text = stop.snapshot.to_json()
+    agent.decide("r", stop.pending[0].confirm())
+
+    fresh = SQLiteJournal(tmp_path / "runs.db")
+    other = agent_of(paid, calls(("pay", 1)), tools=[worker(paid)], journal=fresh)
+    with pytest.raises(HITLBreakpointException) as raised:
+        other.resume("r")
+    stored = Runs(fresh, other.spec).at("r")
+    again = stopped(agent_of(paid, tools=[worker(paid)]), snapshot=text)
+
+    assert paid == [60, 60]
+    assert raised.value.pending[0].reason == "amount 1 on top of 120 is over 100"
+    assert stored.spent == raised.value.result.run.spent == {"amount": 121.0}
+    assert again.pending[0].reason == stop.pending[0].reason
+
+
+def test_the_next_run_of_a_thread_goes_on_with_it() -> None:
+    """And a run behind a result; what was left out of the conversation was spent all the same."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    first = agent_of(paid, calls(("pay", 80)), "done", journal=journal).run("go", thread_id="t")
+    shorter = {"hooks": [keep_last_messages(1)]}
+
+    of_thread = stopped(agent_of(paid, calls(("wire", 30)), journal=journal), "go", thread_id="t")
+    behind = stopped(agent_of(paid, calls(("wire", 30)), **shorter), "go", after=first)
+
+    for stop in (of_thread, behind):
+        assert stop.pending[0].reason == "amount 30 on top of 80 is over 100"
+
+
+def test_a_call_that_was_stopped_has_spent_nothing() -> None:
+    """One that a human has rejected, answered, or changed to less; one that has failed has."""
+    paid: Paid = []
+    script = (calls(("pay", 90)), calls(("pay", 80)), calls(("pay", 80)), calls(("pay", 80)))
+    agent = agent_of(paid, *script, calls(("wire", 5)), "done", journal=MemoryJournal())
+    answers: list[Callable[[PendingCall], ToolExecutionDecision]] = [
+        lambda call: call.reject(),
+        lambda call: call.respond("by hand"),
+        lambda call: call.modify({"amount": 5}),
+    ]
+    stopped(agent, "go", run_id="r")
+    for answer in answers:
+        (call,) = agent.pending("r")
+        assert call.reason == "amount 80 on top of 90 is over 100"
+        agent.decide("r", answer(call))
+        if answer is not answers[-1]:
+            with pytest.raises(HITLBreakpointException):
+                agent.resume("r")
+
+    assert agent.resume("r").run.spent == {"amount": 100.0}
+    assert paid == [90, 5, 5]
+
+
+def test_a_yes_that_expires_inside_gives_back_what_it_would_have_spent() -> None:
+    """Also where that is only found when the run is taken up again."""
+    paid: Paid = []
+    clock = ManualClock(100)
+    asking = WithQuestionOptions(HUNDRED, expires_s=10)
+    script = (delegations("pay 500"), calls(("wire", 90)), "done")
+    agent = agent_of(
+        paid, *script, tools=[worker(paid, policy=asking)], journal=MemoryJournal(), clock=clock
+    )
+    stopped(agent, "go", run_id="r")
+    clock.advance(11)
+
+    assert agent.resume("r").run.spent == {"amount": 90.0}
+    assert paid == [90]
+
+
+COMBINED = [
+    NeverAskPolicy() | HUNDRED,
+    HUNDRED & (AlwaysAskPolicy() | NeverAskPolicy()),
+    AllOf([HUNDRED, NeverAskPolicy()]) | HUNDRED,
+    ~~HUNDRED,
+    WithQuestionOptions(HUNDRED, reveals=()),
+    WithApprovers(HUNDRED),
+]
+
+
+@pytest.mark.parametrize("policy", COMBINED, ids=[f"{n}" for n in range(len(COMBINED))])
+def test_a_budget_counts_whatever_it_is_combined_with(policy: Any) -> None:
+    """Also side by side, in agents of their own."""
+    paid: Paid = []
+    tool = worker(paid, policy=policy)
+
+    stop = stopped(agent_of(paid, delegations(*["pay 60"] * 3), tools=[tool]), "go")
+
+    assert paid == [60]
+    assert amounts(stop) == [60, 60]
+
+
+def test_a_slow_policy_is_not_asked_twice_about_the_same_money() -> None:
+    """One that takes its time judges one call after another: each sees those before."""
+    paid: Paid = []
+
+    class Slow:
+        """Lets others go on while it thinks."""
+
+        budgets = ("amount",)
+
+        def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Awaitable[Verdict]:
+            async def later() -> Verdict:
+                await asyncio.sleep(0)
+                return HUNDRED(call, tool, run)
+
+            return later()
+
+    make: Callable[[], Any] = Slow
+    agents = [worker(paid, policy=make(), name=f"worker{n}") for n in range(3)]
+    handed = [delegations("pay 60", name=one.name).tool_calls[0] for one in agents]
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(ChatMessage.from_assistant(tool_calls=handed)),
+        tools=agents,
+    )
+    with pytest.raises(HITLBreakpointException) as raised:
+        asyncio.run(agent.run_async("go"))
+
+    assert paid == [60]
+    assert amounts(raised.value) == [60, 60]
+
+
+@pytest.mark.parametrize("on_unknown", ["ask", "rerun"])
+def test_what_a_crash_has_left_may_have_been_spent(on_unknown: Any) -> None:
+    """And what runs again may spend it once more, whoever says what to the question."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    options: dict[str, Any] = {"on_unknown": on_unknown}
+    agent_of(paid, calls(("pay", 60)), "done", journal=journal, **options).run("go", run_id="r")
+    entries = journal.read("r")
+    begun = next(n for n, one in enumerate(entries) if one.kind == "ToolStarted") + 1
+    cut = MemoryJournal()
+    cut.append("r", entries[:begun])
+    agent = agent_of(paid, calls(("wire", 50)), journal=cut, **options)
+
+    with pytest.raises(HITLBreakpointException) as raised:
+        agent.resume("r")
+    (call,) = raised.value.pending
+    agent.decide("r", call.reject())
+    with pytest.raises(HITLBreakpointException) as raised:
+        agent.resume("r")
+
+    assert raised.value.pending[0].reason == "amount 50 on top of 60 is over 100"
+    assert paid == [60]

@@ -1,0 +1,430 @@
+"""Attacks by time: a yes of yesterday, under the rules of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from detent import (
+    Agent,
+    AgentTool,
+    AlwaysAskPolicy,
+    ChatMessage,
+    HITLBreakpointException,
+    MemoryJournal,
+    NeverAskPolicy,
+    Runs,
+    ScriptedChatGenerator,
+    SQLiteJournal,
+    Tool,
+    ToolCall,
+    create_tool_from_function,
+)
+from detent.approvals import (
+    Allow,
+    Answers,
+    Approvers,
+    Ask,
+    CallRule,
+    DecisionRefusedError,
+    Deny,
+    PendingCall,
+    Principal,
+    RuleList,
+    ToolExecutionDecision,
+    Verdict,
+    WithApprovers,
+    WithQuestionOptions,
+    pending,
+)
+from detent.machine import ManualClock, Run
+
+ASK = AlwaysAskPolicy()
+DENY = RuleList([CallRule("deny", tools=["pay"], reason="nobody pays any more")])
+PAY = ChatMessage.from_assistant(tool_calls=[ToolCall("pay", {"amount": 5}, "c1")])
+TWICE = ChatMessage.from_assistant(
+    tool_calls=[ToolCall("pay", {"amount": 5}, f"c{n}") for n in range(2)]
+)
+Paid = list[int]
+
+
+def by_name(decision: ToolExecutionDecision, call: PendingCall) -> Principal:
+    return Principal(decision.by or "nobody")
+
+
+def agent_of(paid: Paid, policy: Any, *script: Any, **options: Any) -> Agent[Any]:
+    """An agent with the rules of a day."""
+
+    def pay(amount: int, account: str = "") -> str:
+        paid.append(amount)
+        return "paid"
+
+    tool = create_tool_from_function(
+        pay, description="", inputs_from_state={"account": "account"}, **options.pop("tool", {})
+    )
+    return Agent(
+        chat_generator=ScriptedChatGenerator(*(script or ["done"])),
+        tools=[tool],
+        state_schema={"account": {"type": str}},
+        confirmation_strategies={"pay": policy},
+        **options,
+    )
+
+
+def asked(run: Callable[..., Any], *args: Any, **more: Any) -> PendingCall:
+    """What is asked when the run stops."""
+    with pytest.raises(HITLBreakpointException) as raised:
+        run(*args, **more)
+    return raised.value.pending[0]
+
+
+def said(agent: Agent[Any], **answer: Any) -> str:
+    """What the model was told in the end."""
+    messages = agent.resume("r", **answer).messages
+    return [one for one in messages if one.role == "tool"][-1].tool_call_results[0].text
+
+
+@pytest.mark.parametrize("decides", ["before", "by the new rules", "between"])
+def test_what_is_denied_today_does_not_run_by_the_yes_of_yesterday(
+    decides: str, tmp_path: Any
+) -> None:
+    """Whoever wrote the yes down, and whenever: the question was put, and answered, before."""
+    paid: Paid = []
+    journal = SQLiteJournal(tmp_path / "runs.db")
+    old = agent_of(paid, ASK, PAY, journal=journal)
+    call = asked(old.run, "go", run_id="r")
+    new = agent_of(paid, DENY, journal=SQLiteJournal(tmp_path / "runs.db"))
+    if decides != "between":
+        (old if decides == "before" else new).decide("r", call.confirm())
+
+    text = said(new)
+
+    assert "nobody pays any more" in text
+    assert paid == []
+    with pytest.raises(DecisionRefusedError):
+        new.decide("r", call.confirm())
+
+
+def test_a_snapshot_with_a_yes_is_judged_by_the_rules_of_today() -> None:
+    """It carries the question, and the yes, and nothing of what was ruled since."""
+    paid: Paid = []
+    with pytest.raises(HITLBreakpointException) as stopped:
+        agent_of(paid, ASK, PAY).run("go")
+    signed = stopped.value.snapshot.with_decisions([stopped.value.pending[0].confirm()])
+
+    result = agent_of(paid, DENY).run(snapshot=signed.to_json())
+
+    assert paid == []
+    assert result.text == "done"
+
+
+def test_what_was_let_run_before_and_has_not_begun_is_judged_again() -> None:
+    """The process ended between the policy's word and the call."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    old = agent_of(paid, NeverAskPolicy(), PAY, "done", journal=journal)
+    old.run("go", run_id="r")
+    entries = journal.read("r")
+    ready = next(n for n, one in enumerate(entries) if one.kind == "Judged") + 1
+    cut = MemoryJournal()
+    cut.append("r", entries[:ready])
+    paid.clear()
+
+    call = asked(agent_of(paid, ASK, journal=cut).resume, "r")
+
+    assert paid == []
+    assert "the rules have changed: a human must be asked" in call.reason
+
+
+def test_what_was_remembered_does_not_reach_over_a_denial() -> None:
+    """Of the whole tool, for the rest of the run."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    old = agent_of(paid, ASK, PAY, journal=journal)
+    call = asked(old.run, "go", run_id="r")
+    old.decide("r", call.confirm(remember="tool"))
+
+    assert "nobody pays any more" in said(agent_of(paid, DENY, journal=journal))
+    assert paid == []
+
+
+STRICTER: Mapping[str, tuple[Any, str]] = {
+    "two people": (WithApprovers(ASK, Approvers(2)), "others must decide, or more people"),
+    "a role": (WithApprovers(ASK, Approvers(roles=("cfo",))), "others must decide"),
+    "revealed": (WithQuestionOptions(ASK, reveals=("account",)), "more is shown"),
+    "no yes": (
+        WithQuestionOptions(ASK, answers=Answers(confirm=False)),
+        "other answers are taken",
+    ),
+    "no answer": (
+        WithQuestionOptions(ASK, answers=Answers(respond=False)),
+        "other answers are taken",
+    ),
+    "fewer changes": (
+        WithQuestionOptions(ASK, answers=Answers(modify=("amount",))),
+        "other answers are taken",
+    ),
+    "for one call": (
+        WithQuestionOptions(ASK, answers=Answers(remember="call")),
+        "a yes counts for less",
+    ),
+    "not for long": (
+        WithQuestionOptions(ASK, answers=Answers(remember_s=5)),
+        "a yes counts for less",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRICTER)
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_what_is_no_longer_enough_is_asked_again(name: str, *, is_decided: bool) -> None:
+    """Under the rules of today, and the human is told what they want more."""
+    policy, words = STRICTER[name]
+    paid: Paid = []
+    journal = MemoryJournal()
+    options: dict[str, Any] = {"journal": journal, "approvers": by_name}
+    old = agent_of(paid, ASK, PAY, **options)
+    call = asked(old.run, "go", run_id="r")
+    if is_decided:
+        old.decide("r", call.confirm(by="ann"))
+
+    new = agent_of(paid, policy, **options)
+    again = asked(new.resume, "r")
+
+    assert paid == []
+    assert again.digest != call.digest
+    assert f"It must be decided anew: the rules have changed: {words}" in again.reason
+    assert again.changed
+    with pytest.raises(DecisionRefusedError, match="of another call, run or question"):
+        new.decide("r", call.confirm(by="bob"))
+    assert asked(new.resume, "r").digest == again.digest
+
+
+def test_two_people_decide_from_the_beginning() -> None:
+    """A yes under the old rules is no vote under the new ones, and two of them are enough once."""
+    paid: Paid = []
+    options: dict[str, Any] = {"journal": MemoryJournal(), "approvers": by_name}
+    old = agent_of(paid, ASK, PAY, **options)
+    old.decide("r", asked(old.run, "go", run_id="r").confirm(by="ann"))
+    new = agent_of(paid, WithApprovers(ASK, Approvers(2)), **options)
+    again = asked(new.resume, "r")
+    assert again.votes == ()
+
+    new.decide("r", again.confirm(by="ann"))
+    assert asked(new.resume, "r").votes == ("ann",)
+    new.decide("r", again.confirm(by="bob"))
+    new.resume("r")
+
+    assert paid == [5]
+
+
+SAME: Mapping[str, tuple[Any, Any]] = {
+    "the same": (ASK, ASK),
+    "looser": (WithQuestionOptions(ASK, reveals=("account",)), ASK),
+    "fewer people": (WithApprovers(ASK, Approvers(1, ("cfo",))), ASK),
+    "another reason": (ASK, lambda call, tool, run: Ask(f"it is turn {run.turn} at noon")),
+    "one that fails": (ASK, lambda call, tool, run: 1 / 0),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_what_is_enough_still_is_not_asked_again(name: str, *, is_decided: bool) -> None:
+    """The same question goes on waiting, so that links to it hold; a yes to it counts."""
+    before, now = SAME[name]
+    paid: Paid = []
+
+    def known(decision: ToolExecutionDecision, call: PendingCall) -> Principal:
+        return Principal("ann", ("cfo",))
+
+    options: dict[str, Any] = {"journal": MemoryJournal(), "approvers": known}
+    old = agent_of(paid, before, PAY, **options)
+    call = asked(old.run, "go", run_id="r")
+    new = agent_of(paid, now, **options)
+    if not is_decided:
+        assert asked(new.resume, "r").digest == call.digest
+    new.decide("r", call.confirm())
+
+    assert new.resume("r").text == "done"
+    assert paid == [5]
+
+
+def test_a_question_that_was_put_waits_though_it_need_not_be_put_today() -> None:
+    """Somebody may be about to say no; and a policy that looks at the time says this by night."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    asked(agent_of(paid, ASK, PAY, journal=journal).run, "go", run_id="r")
+    new = agent_of(paid, NeverAskPolicy(), journal=journal)
+
+    new.decide("r", asked(new.resume, "r").reject("no"))
+
+    assert "no" in said(new)
+    assert paid == []
+
+
+def test_a_shorter_time_holds_for_what_was_asked_and_said_before() -> None:
+    """Nobody is asked again for that; of two times it is the sooner."""
+    paid: Paid = []
+    clock = ManualClock(100)
+    options: dict[str, Any] = {"journal": MemoryJournal(), "clock": clock}
+    first = WithQuestionOptions(ASK, expires_s=60)
+    asked(agent_of(paid, first, PAY, **options).run, "go", run_id="r")
+
+    for expires_s, until in ((90, 160), (None, 160), (10, 110), (60, 110)):
+        policy = WithQuestionOptions(ASK, expires_s=expires_s)
+        assert asked(agent_of(paid, policy, **options).resume, "r").expires_at == until
+    clock.advance(11)
+
+    assert "nobody did so in time" in said(agent_of(paid, ASK, **options))
+
+
+def test_fewer_attempts_hold_for_what_was_said_before() -> None:
+    """A yes to three attempts is one to the first alone, where the rules say so by now."""
+    journal = MemoryJournal()
+    tried: Paid = []
+
+    def pay(amount: int) -> str:
+        tried.append(amount)
+        raise ValueError("not now")
+
+    def made(policy: Any) -> Agent[Any]:
+        tool = create_tool_from_function(pay, description="", retries=3)
+        return Agent(
+            chat_generator=ScriptedChatGenerator(PAY, "done")
+            if policy is ASK
+            else ScriptedChatGenerator("done"),
+            tools=[tool],
+            journal=journal,
+            confirmation_strategies={"pay": policy},
+        )
+
+    old = made(ASK)
+    old.decide("r", asked(old.run, "go", run_id="r").confirm())
+    new = made(WithQuestionOptions(ASK, attempts=1))
+    again = asked(new.resume, "r")
+
+    assert tried == [5]
+    assert "the yes covers it no longer" in again.reason
+
+
+def test_agents_inside_are_judged_by_the_rules_of_today_as_well() -> None:
+    """Their questions wait inside, and so does what they were let do."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    task = ChatMessage.from_assistant(tool_calls=[ToolCall("worker", {"task": "pay"})])
+
+    def made(policy: Any, *script: Any) -> Agent[Any]:
+        inner = agent_of(paid, policy, *(script[1:] or ["done"]))
+        tool = AgentTool(inner, name="worker", description="Pays.")
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*(script[:1] or ["done"])),
+            tools=[tool],
+            journal=journal,
+        )
+
+    old = made(ASK, task, PAY)
+    old.decide("r", asked(old.run, "go", run_id="r").confirm())
+
+    result = made(DENY).resume("r")
+
+    assert paid == []
+    (record, denied) = result.run.decisions
+    assert (denied.by, len(denied.path)) == ("policy", 1)
+    assert record.path == denied.path
+
+
+def test_a_crash_in_a_call_leaves_a_question_to_the_rules_of_today() -> None:
+    """What is denied now is not begun anew, whatever somebody would say."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    old = agent_of(paid, ASK, PAY, "done", journal=journal, tool={"on_unknown": "ask"})
+    old.decide("r", asked(old.run, "go", run_id="r").confirm())
+    old.resume("r")
+    entries = journal.read("r")
+    begun = next(n for n, one in enumerate(entries) if one.kind == "ToolStarted") + 1
+    cut = MemoryJournal()
+    cut.append("r", entries[:begun])
+
+    new = agent_of(paid, DENY, journal=cut, tool={"on_unknown": "ask"})
+
+    assert "nobody pays any more" in said(new)
+    assert paid == [5]
+
+
+def test_an_agent_without_a_policy_goes_on_with_what_was_said() -> None:
+    """It has no rules that could say more."""
+    paid: Paid = []
+    with pytest.raises(HITLBreakpointException) as stopped:
+        agent_of(paid, ASK, TWICE).run("go")
+    first, second = stopped.value.pending
+    plain = agent_of(paid, ASK)
+    free = Agent(
+        chat_generator=ScriptedChatGenerator("done"),
+        tools=list(plain.spec.tools.values()),
+        state_schema={"account": {"type": str}},
+    )
+
+    half = stopped.value.snapshot.with_decisions([first.confirm()])
+    (waiting,) = pending(free.spec, free.run(snapshot=half).run)
+    whole = stopped.value.snapshot.with_decisions([first.reject(), second.confirm()])
+
+    assert waiting.digest == second.digest
+    assert free.run(snapshot=whole).text == "done"
+    assert paid == [5, 5]
+
+
+def test_a_copy_carries_no_yes_by_being_judged_again() -> None:
+    """What waits for today's rules in one run is judged by them in its fork, from the beginning."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    old = agent_of(paid, ASK, TWICE, journal=journal)
+    with pytest.raises(HITLBreakpointException) as stopped:
+        old.run("go", run_id="r")
+    old.decide("r", stopped.value.pending[0].confirm())
+    asked(old.resume, "r")
+
+    fork = Runs(journal, old.spec).fork("r")
+    with pytest.raises(HITLBreakpointException) as copied:
+        agent_of(paid, ASK).run(snapshot=fork)
+
+    assert len(copied.value.pending) == 1
+    assert paid == [5]
+    entries = journal.read("r")
+    decided = next(n for n, one in enumerate(entries) if one.kind == "Resumed") + 1
+    early = Runs(journal, old.spec).fork("r", decided)
+    with pytest.raises(HITLBreakpointException) as copied:
+        agent_of(paid, ASK).run(snapshot=early)
+
+    assert len(copied.value.pending) == 2
+    assert paid == [5]
+
+
+def test_counting_policies_count_a_call_once_when_they_are_asked_again() -> None:
+    """Neither itself, nor those that come after it."""
+    from detent.approvals import AskAfter, AskOverBudget
+
+    for policy in (AskAfter(1), AskOverBudget("amount", 5)):
+        paid: Paid = []
+        journal = MemoryJournal()
+        old = agent_of(paid, policy, TWICE, journal=journal)
+        first = asked(old.run, "go", run_id="r")
+        again = asked(agent_of(paid, policy, journal=journal).resume, "r")
+
+        assert paid == [5]
+        assert (again.reason, again.digest) == (first.reason, first.digest)
+
+
+def test_a_verdict_of_today_may_be_async() -> None:
+    """As any other."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    old = agent_of(paid, ASK, PAY, journal=journal)
+    old.decide("r", asked(old.run, "go", run_id="r").confirm())
+
+    async def later(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+        return Deny("not today") if run.turn == 1 else Allow()
+
+    assert "not today" in said(agent_of(paid, later, journal=journal))
+    assert paid == []

@@ -1,0 +1,125 @@
+"""Proofs about what calls add up to: by one budget they hold, by what each run sees they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from detent import Agent, AgentTool, Limits, Tool, ToolCall, tool
+from detent.approvals import Allow, Ask, AskOverBudget, NeverAskPolicy, Verdict
+from detent.machine import Run
+from detent.testing import (
+    Proof,
+    Refuted,
+    ScriptedChatGenerator,
+    budget_never_exceeded,
+    check,
+)
+
+
+@tool
+def pay(amount: int) -> str:
+    """Pay somebody."""
+    return f"paid {amount}"
+
+
+@tool
+def wire(amount: int) -> str:
+    """Wire money."""
+    return f"wired {amount}"
+
+
+def in_its_own_run(call: ToolCall, tool: Tool, run: Run[Any]) -> Verdict:
+    """What a policy sees that looks at the calls of one tool in one run."""
+    past = [one.origin for message in run.messages for one in message.tool_call_results]
+    past += [slot.call for slot in run.slots if type(slot.status).__name__ != "AwaitingPolicy"]
+    amounts: list[Any] = [one.arguments["amount"] for one in past if one.tool_name == tool.name]
+    amounts.append(call.arguments["amount"])
+    return Allow() if sum(amounts) <= 100 else Ask()
+
+
+def proved(policy: Any, *tools: Any, turns: int = 1, **more: Any) -> Proof:
+    """Whether an agent stays within its budget, whose tools stand under one policy."""
+    names = ["pay", *(one.name for one in tools if one is wire)]
+    claim = budget_never_exceeded(amount=100, tools=names)
+    agent = Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[pay, *tools],
+        confirmation_strategies={tuple(names): policy},
+    )
+    given = {name: [{"amount": 60 if name == "pay" else 50}] for name in names}
+    return check(agent, claim, turns=turns, arguments=given, **more)
+
+
+def payer(policy: Any) -> AgentTool:
+    inner = Agent(
+        chat_generator=ScriptedChatGenerator(),
+        tools=[pay],
+        limits=Limits(max_agent_steps=1, max_calls_per_reply=1),
+        confirmation_strategies={"pay": policy},
+    )
+    return AgentTool(inner, name="worker", description="Pays.")
+
+
+def test_one_budget_is_never_exceeded_over_two_tools() -> None:
+    """Nor in the next turn, though a proof does not tell conversations apart."""
+    assert proved(AskOverBudget("amount", 100), wire).states > 20
+    assert proved(AskOverBudget("amount", 100), wire, turns=2, calls=1).states > 100
+
+
+def test_what_counts_for_each_tool_is_refuted() -> None:
+    """By the two of them in one reply."""
+    with pytest.raises(Refuted, match="makes 110 in all, and nobody has approved that"):
+        proved(in_its_own_run, wire)
+    with pytest.raises(Refuted, match="makes 120 in all"):
+        proved(NeverAskPolicy())
+
+
+def test_what_counts_for_each_run_is_refuted() -> None:
+    """By an agent inside that pays what the one around it has paid already."""
+    with pytest.raises(Refuted, match="makes 120 in all"):
+        proved(in_its_own_run, payer(in_its_own_run))
+
+
+def test_one_budget_is_never_exceeded_by_agents_inside() -> None:
+    """Of their own, and at once with the one around them."""
+    budget = AskOverBudget("amount", 100)
+
+    assert proved(budget, payer(budget)).states > 20
+
+
+def test_a_higher_budget_than_is_claimed_is_refuted() -> None:
+    """It is the claim that says how much."""
+    with pytest.raises(Refuted, match="makes 110 in all"):
+        proved(AskOverBudget("amount", 115), wire)
+
+
+def test_a_default_that_nobody_sees_is_refuted() -> None:
+    """The claim looks at arguments: what is not there adds up to nothing that it knows."""
+
+    @tool
+    def gift(amount: int = 1000) -> str:
+        """Give money."""
+        return "given"
+
+    agent = Agent(chat_generator=ScriptedChatGenerator(), tools=[gift])
+    claim = budget_never_exceeded(amount=100, tools=["gift"])
+    with pytest.raises(Refuted, match=r"gift runs for call .* with amount None"):
+        check(agent, claim, turns=1, arguments={"gift": [{}]})
+    with pytest.raises(Refuted, match="makes 101 in all"):
+        check(agent, claim, turns=1, calls=1, arguments={"gift": [{"amount": 101}]})
+    assert check(agent, claim, turns=1, calls=1, arguments={"gift": [{"amount": -5}]}).states
+
+
+def test_a_claim_about_an_amount_names_tools() -> None:
+    """Else it would speak of nothing; and a name is not a list of letters."""
+    mistakes: list[dict[str, Any]] = [
+        *({"amount": 5}, {"tools": ["pay"], "cost": 1}, {"amount": 5, "tools": "pay"})
+    ]
+    for mistake in mistakes:
+        with pytest.raises(ValueError, match=r"is of the calls of tools=\[…\]"):
+            budget_never_exceeded(**mistake)
+    of_nothing = budget_never_exceeded(amount=5, tools=["gone"])
+    with pytest.raises(ValueError, match="gone"):
+        check(Agent(chat_generator=ScriptedChatGenerator(), tools=[pay]), of_nothing)

@@ -1,0 +1,292 @@
+"""What takes as many values as a model, a tool, a server or a human likes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from detent import (
+    Agent,
+    ChatMessage,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    State,
+    ToolCall,
+    diff,
+    tool,
+)
+from detent.adapters.faces.following import Spoken
+from detent.adapters.faces.openai_texts import Answer as Told
+from detent.adapters.providers.anthropic.decode import MessageFold
+from detent.adapters.providers.bedrock.decode import ConverseFold
+from detent.adapters.providers.cohere.decode import ChatFold as CohereFold
+from detent.adapters.providers.gemini.decode import GenerateFold
+from detent.adapters.providers.http.answers import Fold
+from detent.adapters.providers.ollama.decode import ChatFold as OllamaFold
+from detent.adapters.providers.openai.decode import ChatFold
+from detent.adapters.providers.openai_responses.decode import ResponseFold
+from detent.core.chat.json import messages_from_json
+from detent.core.schema.conversion import convert
+from detent.core.schema.validation import Validator
+from detent.core.state.handlers import append_unique, merge_dicts, unite_sets
+from detent.core.tools.redaction import redacted
+from detent.core.values.frozen import freeze, thaw
+
+Work: TypeAlias = Callable[[], object]
+Events: TypeAlias = Callable[[int, int], Mapping[str, Any]]
+"""The event at a place among so many."""
+
+EACH = 50
+"""About how many characters an item takes."""
+
+
+def _folded(make: Callable[[], Fold], event: Events) -> Callable[[int], Work]:
+    """A provider's answer of as many events."""
+
+    def ready(size: int) -> Work:
+        count = max(size // EACH, 1)
+        events = [event(place, count) for place in range(count)]
+
+        def fold() -> None:
+            reading = make()
+            for one in events:
+                reading.add(one)
+            reading.finish(ended=True)
+
+        return fold
+
+    return ready
+
+
+def _openai(delta: Callable[[int], Mapping[str, Any]]) -> Callable[[int], Work]:
+    def event(place: int, count: int) -> Mapping[str, Any]:
+        end = {"finish_reason": "stop"} if place == count - 1 else {}
+        return {"choices": [{"delta": delta(place), **end}]}
+
+    return _folded(ChatFold, event)
+
+
+def _gemini(part: Callable[[int], Mapping[str, Any]], **beside: Any) -> Callable[[int], Work]:
+    def event(place: int, count: int) -> Mapping[str, Any]:
+        end = {"finishReason": "STOP", **beside} if place == count - 1 else {}
+        return {"candidates": [{"content": {"parts": [part(place)]}, **end}]}
+
+    return _folded(GenerateFold, event)
+
+
+def _grounded(size: int) -> Work:
+    """A text of Gemini's with a source for each few characters."""
+    count = size // EACH
+    supports = [
+        {"segment": {"startIndex": at, "endIndex": at + EACH}, "groundingChunkIndices": [0]}
+        for at in range(0, size, EACH)
+    ]
+    grounding = {"groundingChunks": [{"web": {"uri": "u"}}], "groundingSupports": supports}
+    parts = [{"text": "é" * (EACH // 2)} for _ in range(count)]
+    about = {"content": {"parts": parts}, "finishReason": "STOP", "groundingMetadata": grounding}
+
+    def fold() -> None:
+        reading = GenerateFold()
+        reading.add({"candidates": [about]})
+        reading.finish(ended=True)
+
+    return fold
+
+
+def _gemini_argument(place: int) -> Mapping[str, Any]:
+    begun = {"name": "t", "willContinue": True} if not place else {"willContinue": True}
+    return {
+        "functionCall": {**begun, "partialArgs": [{"jsonPath": "$.a", "stringValue": "x" * 20}]}
+    }
+
+
+def _gemini_item(place: int) -> Mapping[str, Any]:
+    begun = {"name": "t", "willContinue": True} if not place else {"willContinue": True}
+    piece = {"jsonPath": f"$.a[{place}]", "stringValue": "x"}
+    return {"functionCall": {**begun, "partialArgs": [piece]}}
+
+
+def _gemini_member(place: int) -> Mapping[str, Any]:
+    begun = {"name": "t", "willContinue": True} if not place else {"willContinue": True}
+    piece = {"jsonPath": f"$.a{place}", "stringValue": "x"}
+    return {"functionCall": {**begun, "partialArgs": [piece]}}
+
+
+def _responses(place: int, count: int) -> Mapping[str, Any]:
+    """An item each, without its number, and a piece of it."""
+    if place == count - 1:
+        return {"type": "response.completed", "response": {"status": "completed"}}
+    if place % 2:
+        return {"type": "response.function_call_arguments.delta", "delta": "{}"}
+    item = {"type": "function_call", "name": "t", "call_id": f"c{place}"}
+    return {"type": "response.output_item.added", "item": item}
+
+
+def _cohere(place: int, count: int) -> Mapping[str, Any]:
+    call = {"id": f"c{place}", "function": {"name": "t", "arguments": "{}"}}
+    end = {"finish_reason": "TOOL_CALL"} if place == count - 1 else {}
+    return {"index": place, "delta": {"message": {"tool_calls": call}, **end}}
+
+
+def _anthropic(place: int, count: int) -> Mapping[str, Any]:
+    if place == count - 1:
+        return {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    if not place:
+        return {"type": "message_start", "message": {"id": "m"}}
+    if place % 2:
+        block = {"type": "tool_use", "id": f"c{place}", "name": "t"}
+        return {"type": "content_block_start", "index": place, "content_block": block}
+    return {"type": "content_block_delta", "index": place - 1, "delta": {"partial_json": "{}"}}
+
+
+def _bedrock(place: int, count: int) -> Mapping[str, Any]:
+    if place == count - 1:
+        return {"messageStop": {"stopReason": "tool_use"}}
+    if place % 2:
+        delta = {"toolUse": {"input": "{}"}}
+        return {"contentBlockDelta": {"contentBlockIndex": place - 1, "delta": delta}}
+    start = {"toolUse": {"name": "t", "toolUseId": f"c{place}"}}
+    return {"contentBlockStart": {"contentBlockIndex": place, "start": start}}
+
+
+def _ollama(place: int, count: int) -> Mapping[str, Any]:
+    call = {"function": {"name": "t", "arguments": {"a": place}}}
+    return {"message": {"tool_calls": [call]}, "done": place == count - 1}
+
+
+def _items(function: Callable[[list[Any]], object], item: Callable[[int], Any]) -> Any:
+    def ready(size: int) -> Work:
+        items = [item(place) for place in range(max(size // EACH, 1))]
+        return lambda: function(items)
+
+    return ready
+
+
+def _told(size: int) -> Work:
+    """What a client of an OpenAI face is told that waits for all of it."""
+
+    class Request:
+        async def is_disconnected(self) -> bool:
+            return False
+
+    async def coming() -> Any:
+        for _ in range(size // EACH):
+            yield Spoken("0", "x" * EACH, is_thought=False)
+
+    request: Any = Request()
+    return lambda: asyncio.run(Told("").whole(request, coming()))
+
+
+@tool
+def look(n: int = 0) -> int:
+    """Look."""
+    return n
+
+
+def _run(calls: int, turns: int) -> Work:
+    messages = [
+        ChatMessage.from_assistant(
+            tool_calls=[ToolCall("look", {"n": n}, f"{turn}.{n}") for n in range(calls)]
+        )
+        for turn in range(turns)
+    ]
+    script: list[ChatMessage | str] = [*messages, "Done."]
+    return lambda: Agent(
+        chat_generator=ScriptedChatGenerator(*script),
+        tools=[look],
+        journal=MemoryJournal(),
+        max_agent_steps=turns + 2,
+    ).run("Go.")
+
+
+def _state(size: int) -> Work:
+    schema = {"some": {"type": list}, "by": {"type": dict}}
+    items = [f"item {n}" for n in range(size // EACH)]
+    before = State(schema, {"some": items, "by": dict.fromkeys(items, 1)})
+    after = State(schema, {"some": [*items, "x"], "by": dict.fromkeys(items, 2)})
+    return lambda: [str(change) for change in diff(before, after)]
+
+
+VALUES: Mapping[str, Callable[[int], Work]] = {
+    "openai: pieces of text": _openai(lambda n: {"content": "x" * EACH}),
+    "openai: many calls": _openai(
+        lambda n: {"tool_calls": [{"index": n, "id": f"c{n}", "function": {"name": "t"}}]}
+    ),
+    "openai: many calls, piece by piece, in turn": _openai(
+        lambda n: {"tool_calls": [{"index": n % 1000, "function": {"arguments": " "}}]}
+    ),
+    "openai: one call in pieces": _openai(
+        lambda n: {"tool_calls": [{"index": 0, "function": {"name": "t", "arguments": " " * 20}}]}
+    ),
+    "openai: pieces of reasoning": _openai(
+        lambda n: {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "x" * 50}]}
+    ),
+    "openai: many thoughts": _openai(
+        lambda n: {"reasoning_details": [{"type": "reasoning.text", "index": n, "text": "x"}]}
+    ),
+    "openai: many sources": _openai(
+        lambda n: {"annotations": [{"type": "url_citation", "url": f"https://a.org/{n}"}]}
+    ),
+    "openai: many images": _openai(
+        lambda n: {"images": [{"image_url": {"url": "data:image/png;base64,aGk="}}]}
+    ),
+    "responses: many calls": _folded(ResponseFold, _responses),
+    "anthropic: many calls": _folded(MessageFold, _anthropic),
+    "bedrock: many calls": _folded(ConverseFold, _bedrock),
+    "cohere: many calls": _folded(CohereFold, _cohere),
+    "ollama: many calls": _folded(OllamaFold, _ollama),
+    "gemini: many calls": _gemini(lambda n: {"functionCall": {"name": "t", "args": {"a": n}}}),
+    "gemini: an argument in pieces": _gemini(_gemini_argument),
+    "gemini: many items of an argument": _gemini(_gemini_item),
+    "gemini: many arguments": _gemini(_gemini_member),
+    "gemini: many thoughts": _gemini(lambda n: {"text": "x", "thought": bool(n % 2)}),
+    "gemini: ends of no call": _gemini(lambda n: {"functionCall": None}),
+    "gemini: many sources": _grounded,
+    "schema: a set": _items(
+        Validator({"type": "array", "uniqueItems": True}).faults, lambda n: {"a": n}
+    ),
+    "schema: wrong items": _items(
+        Validator({"type": "array", "items": {"type": "integer"}}).faults, str
+    ),
+    "schema: wrong options": _items(
+        Validator(
+            {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}
+        ).faults,
+        str,
+    ),
+    "schema: unknown names": _items(
+        lambda names: Validator(
+            {"properties": {"a": {}, "b1": {}}, "additionalProperties": False}
+        ).faults(dict.fromkeys(names)),
+        lambda n: f"b{n}",
+    ),
+    "schema: wrong names": _items(
+        lambda names: Validator({"propertyNames": {"maxLength": 1}}).faults(dict.fromkeys(names)),
+        lambda n: f"b{n}",
+    ),
+    "schema: a choice among wrong items": _items(
+        Validator({"items": {"oneOf": [{"minimum": 1}, {"minimum": 0}]}}).faults, int
+    ),
+    "a converted list": _items(lambda items: convert(items, list[int], "x"), int),
+    "a converted set": _items(lambda items: convert(items, set[str], "x"), str),
+    "frozen and thawed": _items(lambda items: thaw(freeze(items)), lambda n: {"a": [n]}),
+    "state: unique items": _items(lambda items: append_unique(items, items), lambda n: {"a": n}),
+    "state: merged sets": _items(lambda items: unite_sets(set(items), set(items)), str),
+    "state: merged dicts": _items(
+        lambda items: merge_dicts(dict.fromkeys(items), dict.fromkeys(items)), str
+    ),
+    "state: what differs": _state,
+    "an error without many values": _items(
+        lambda items: redacted(" ".join(items), {"it": items}, known={}), lambda n: f"item {n}"
+    ),
+    "an error without what many values know": _items(
+        lambda items: redacted(" ".join(items), {"it": items}, known=items), lambda n: f"item {n}"
+    ),
+    "stored messages": _items(
+        messages_from_json, lambda n: ChatMessage.from_user(f"{n}").to_dict()
+    ),
+    "a client that waits for all": _told,
+    "a run of many turns": lambda size: _run(1, max(size // 4000, 1)),
+    "a run of many calls": lambda size: _run(max(size // 1000, 1), 1),
+}

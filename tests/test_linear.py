@@ -1,0 +1,82 @@
+"""What a model, a tool, a server or a human makes long takes linear time: a sample of all cells."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+def script() -> ModuleType:
+    """The script beside this file."""
+    spec = importlib.util.spec_from_file_location("linear", Path(__file__).with_name("linear.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+linear: Any = script()
+CELLS = {cell.name: cell for cell in linear.cells()}
+FIRST = 1 << 15
+"""In characters: what is quadratic takes a tenth of a second for it and more."""
+
+ONCE_WORSE = (
+    "openai: many calls",
+    "openai: many thoughts",
+    "openai: pieces of reasoning",
+    "responses: many calls",
+    "cohere: many calls",
+    "gemini: many calls",
+    "gemini: many arguments",
+    "gemini: an argument in pieces",
+    "gemini: many items of an argument",
+    "gemini: many sources",
+    "schema: wrong names",
+    "a client that waits for all",
+    "a run of many turns",
+    "a path into arguments: steps",
+    "an answer in a fence without an end: spaces",
+    "a recording without keys: begun keys",
+    "a recording without keys: web tokens",
+)
+SAMPLE = (
+    "the arguments of a call: brackets",
+    "a pattern of a schema: letters",
+    "a text on a terminal: marks",
+    "a text on a page: markup",
+    "events of a stream: newlines",
+    "an error with all of it: letters",
+    "an argument that a human sees: colours",
+)
+
+
+@pytest.mark.parametrize("name", [*ONCE_WORSE, *SAMPLE])
+def test_a_doubled_length_takes_no_more_than_two_and_a_half_times_as_long(name: str) -> None:
+    """All cells: ``python3 dev.py linear``."""
+    good, best = linear.judged(CELLS[name], FIRST)
+
+    assert good, f"{name}: {best}"
+
+
+def test_what_is_quadratic_is_found() -> None:
+    """Each time that it is measured."""
+
+    def ready(size: int) -> Any:
+        return lambda: sum(1 for _ in range(size // 500) for _ in range(size // 500))
+
+    good, best = linear.judged(linear.Cell("a square", ready), 1 << 18)
+
+    assert not good
+    assert best.ratio > linear.RATIO_MAX
+
+
+def test_what_is_too_quick_to_be_timed_is_taken_larger() -> None:
+    """Up to the largest size there is."""
+    assert linear.first_size(linear.Cell("nothing", lambda size: lambda: None)) == linear.LARGEST
