@@ -252,13 +252,3 @@ def test_a_fault_in_the_agents_code_is_told_with_its_line(
         assert result.exit_code == 1
         assert f"Error: wrong:agent: {tmp_path}" in result.output
         assert told in result.output
-
-
-def test_what_an_engine_says_is_a_sentence(folder: Path) -> None:
-    """Its library raises errors of its own."""
-    pytest.importorskip("dbos", reason="the extra dbos is needed")
-    words = ["serve", f"{folder.name}:own", "--engine", "dbos", "--engine-option", "url=none"]
-    result = CliRunner().invoke(main, words)
-
-    assert result.exit_code == 1
-    assert "Error: --engine dbos failed: ArgumentError: Could not parse" in result.output

@@ -108,10 +108,7 @@ base_url_option = click.option(
 
 
 class _QuotingGroup(click.Group):
-    """Commands whose errors quote a server or the name of a file, and steer no terminal by it.
-
-    Ctrl-C ends each of them with one code.
-    """
+    """Commands whose errors quote what steers no terminal, and which Ctrl-C ends with one code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

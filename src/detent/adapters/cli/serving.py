@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.adapters.agent.agent import Agent
-from detent.adapters.cli.endings import CODES, INTERRUPTED, CodedCommand, told
+from detent.adapters.cli.endings import INTERRUPTED, CodedCommand
 from detent.adapters.cli.hosting import ENGINES, host_of
 from detent.adapters.cli.runs.apps import agents_by_name
 from detent.adapters.cli.runs.stores import FORMS, store_at
@@ -114,33 +114,12 @@ def serve(
     with (
         nullcontext()
         if web is None
-        else listening("--web", web, has_people=bool(people)) as listener,
-        _engine_faults(engine),
+        else listening("--web", web, has_people=bool(people)) as listener
     ):
         number = asyncio.run(_served(host, listener, people))
     LOGGER.info("has ended")
     if number == signal.SIGINT:
         raise click.exceptions.Exit(INTERRUPTED)
-
-
-@contextmanager
-def _engine_faults(engine: str | None) -> Generator[None]:
-    """What the library of an engine raises ends the program with a sentence, as our own errors do.
-
-    The whole of it is logged at DEBUG.
-    """
-    try:
-        yield
-    except Exception as error:
-        if engine is None or isinstance(error, KNOWN):
-            raise
-        LOGGER.debug("engine %s has failed", engine, exc_info=True)
-        said = (str(error).splitlines() or ["it does not say why"])[0]
-        raise told(f"--engine {engine} failed: {type(error).__name__}: {said}") from error
-
-
-KNOWN = (*(kind for kind, _ in CODES), click.ClickException)
-"""Errors that are told as they are."""
 
 
 async def _served(host: StoredHost, listener: socket.socket | None, people: Tokens | None) -> int:

@@ -75,8 +75,8 @@ def _meant(waiting: tuple[PendingCall, ...], run_id: str, call: str | None) -> P
     if len(found) == 1:
         return found[0]
     if not found:
-        which = "no call" if call is None else f"no call {call}"
-        raise told(f"in run {run_id} {which} waits for a human", REFUSED)
+        named = "no call" if call is None else f"no call {call}"
+        raise told(f"in run {run_id} {named} waits for a human", REFUSED)
     names = ", ".join(f"{one.tool_name} ({one.call_id})" for one in found)
     raise click.UsageError(f"more than one call waits, say which: {names}")
 
