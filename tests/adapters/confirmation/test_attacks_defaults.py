@@ -116,6 +116,8 @@ def test_what_is_left_out_is_shown_as_it_will_be() -> None:
     assert pair[:2] == ([[{"a": 1}, {"b": 2}]], [(One(1), Two(2))])
     assert shown_and_run(dict[str, int] | One, {})[:2] == ([{}], [{}])
     assert shown_and_run(One | dict[str, int], {"z": 1})[:2] == ([{"z": 1}], [{"z": 1}])
+    each = shown_and_run(list[One | Two], [{}, {"b": 3}])
+    assert each[:2] == ([[{"a": 1}, {"b": 3}]], [[One(1), Two(3)]])
 
 
 def greedy(ran: list[Any], others: list[str]) -> Callable[..., str]:

@@ -29,7 +29,11 @@ class WithApprovers(Rule):
 
     policy: Any
     approvers: Approvers = field(default=ANYBODY, validator=instance_of(Approvers))
-    limits_answers = True
+
+    @property
+    def limits_answers(self) -> bool:
+        """Always."""
+        return True
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""

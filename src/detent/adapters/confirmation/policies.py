@@ -226,7 +226,11 @@ class WithQuestionOptions(Rule):
     reveals: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
     answers: Answers = ALL_ANSWERS
     attempts: int | None = None
-    limits_answers = True
+
+    @property
+    def limits_answers(self) -> bool:
+        """Always."""
+        return True
 
     def __call__(self, call: ToolCall, tool: Tool, run: Run[Any]) -> Judgement:
         """Ask it."""

@@ -97,8 +97,8 @@ def test_an_engine_that_is_not_there_is_one_clear_error(engine: str, tmp_path: P
     for _ in range(2):  # the first leaves nothing behind that would be in the way
         with pytest.raises(EngineUnavailableError, match=r"cannot be reached.*start it") as caught:
             asyncio.run(main())
-    assert "pw12345" not in str(caught.value)
-    assert caught.value.__cause__ is not None
+        assert "pw12345" not in str(caught.value)
+        assert caught.value.__cause__ is not None
 
 
 def decided_elsewhere(worker: EngineHost, asker: EngineHost) -> None:
