@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
-from hashlib import sha256
 from types import CodeType
 from typing import Any
 
@@ -14,6 +13,8 @@ from detent.core.values.frozen import thaw
 
 def hashed(*parts: object) -> str:
     """A digest of plain values. Equal JSON has equal digests."""
+    from hashlib import sha256  # which brings OpenSSL: 4 % of what importing us takes
+
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=_plain)
     return sha256(text.encode()).hexdigest()
 
