@@ -194,6 +194,16 @@ def test_options_that_stand_under_names_are_found() -> None:
     assert with_defaults(ToolCall("pay", {"by": {"y": 0}}), loose) == {"by": {"y": 0, "m": 2}}
 
 
+def test_of_a_single_option_the_defaults_are_shown() -> None:
+    """Whether or not the call fits it."""
+    part = {"anyOf": [{"properties": {"n": {"default": 1}}}]}
+    loose = Tool(
+        "pay", "", {"type": "object", "properties": {"by": part}}, lambda **given: str(given)
+    )
+
+    assert with_defaults(ToolCall("pay", {"by": {"y": 0}}), loose) == {"by": {"y": 0, "n": 1}}
+
+
 @pytest.mark.parametrize(("attempts", "asked"), [(None, False), (1, True), (2, False)])
 def test_a_yes_for_one_attempt_is_none_for_another_after_a_crash(
     attempts: int | None, *, asked: bool

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zlib import compress
@@ -32,6 +33,18 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(JournalDamagedError, match=r"x\.db could not be opened: .*not a database"):
         SQLiteJournal(path)
     assert path.read_bytes() == b"no database at all" * 99
+
+
+def test_a_new_file_that_another_is_just_making_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the workers of a service do that begin for the first time: SQLite refuses all but one."""
+    path = tmp_path / "runs.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as another:
+        another.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr("time.sleep", lambda _: another.execute("ROLLBACK"))
+
+        assert list(SQLiteJournal(path).runs()) == []
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -54,6 +55,8 @@ END
 transaction by itself: with a check before it, an append takes half as many instructions again."""
 WAIT_S = 30.0
 """How long a write waits for other processes that write to the same file."""
+PAUSE_S = 0.005
+"""How long after a refusal a new file is tried again."""
 READ_ONLY = (
     ": it, its folder or the disk may only be read here, or it is not there; what a writer that "
     "crashed has left beside it, in a file -wal, can be read where its folder may be written"
@@ -179,7 +182,7 @@ def _opened(path: str, mode: str) -> sqlite3.Connection:
             )  # and gives the files beside it the same mode
     db = _connected(path, mode)
     try:
-        db.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
         if _layout(db) != LAYOUT:
             _make(db, path)
@@ -189,6 +192,25 @@ def _opened(path: str, mode: str) -> sqlite3.Connection:
         raise
     db.text_factory = TEXT
     return db
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Have the file keep a write-ahead log, which is what takes writers and readers at once.
+
+    Where several make one file so at the same time, SQLite does not wait: each has begun to read,
+    and all but one are refused at once. By the next try that one is done.
+    """
+    end = time.monotonic() + WAIT_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > end:
+                raise
+            time.sleep(PAUSE_S)
+        else:
+            return
 
 
 def _layout(db: sqlite3.Connection) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from hypothesis import given, settings
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from detent.core.chat.messages import ChatMessage
 from detent.core.chat.replies import ChatReply
@@ -31,6 +33,9 @@ TYPES: Mapping[str, type[Any]] = {
 }
 
 
+NAMES = (*TYPES, "bedrock_converse")
+
+
 @cache
 def adapter(name: str) -> TypeAdapter[Any]:
     """Holds requests to the types of the SDK."""
@@ -46,12 +51,40 @@ def read(value: object) -> object:
     return value
 
 
+@cache
+def converse() -> Any:
+    """What Bedrock's model of itself says that a request to Converse is."""
+    loader: Any = import_module("botocore.loaders").Loader()  # it has no types
+    described = loader.load_service_model("bedrock-runtime", "service-2")
+    model: Any = import_module("botocore.model").ServiceModel(described)
+    return model.operation_model("Converse").input_shape
+
+
+def parameters(value: Any, shape: Any) -> Any:
+    """A request as botocore takes it: with bytes, which go over the wire in base64."""
+    match value:
+        case {} if shape.type_name == "structure" and not shape.is_document_type:
+            return {n: parameters(x, shape.members[n]) for n, x in value.items()}
+        case [*items] if shape.type_name == "list":
+            return [parameters(item, shape.member) for item in items]
+        case str() if shape.type_name == "blob":
+            return b64decode(value, validate=True)
+        case _:
+            return value
+
+
 def held(name: str, body: Mapping[str, Any]) -> None:
     """Raise where a request is not of the types."""
-    read(adapter(name).validate_python(body))
+    if name != "bedrock_converse":
+        read(adapter(name).validate_python(body))
+        return
+    asked = {"modelId": "m", **parameters(body, converse())}
+    check: Any = import_module("botocore.validate").ParamValidator()
+    if faults := check.validate(asked, converse()).generate_report():
+        raise ValueError(faults)
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=60, deadline=None)
 @given(messages=conversations())
 def test_any_conversation_is_of_the_types_of_the_sdk(
@@ -62,7 +95,7 @@ def test_any_conversation_is_of_the_types_of_the_sdk(
 
 
 @needs_records
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("source", READERS)
 def test_what_any_provider_has_answered_is_of_the_types_of_the_sdk(source: str, name: str) -> None:
     """When the conversation goes on with another provider."""
@@ -78,11 +111,11 @@ def test_what_any_provider_has_answered_is_of_the_types_of_the_sdk(source: str, 
             held(name, written(name, [ask, reply.message, *results_of(calls), ask]))
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_types_refuse_what_is_none(name: str) -> None:
     """They would else prove nothing."""
     body = written(name, [ChatMessage.from_user("Hi")])
     member = "input" if name == "openai_responses" else "messages"
     for wrong in ([{"role": "user", "content": 7}], [{"role": "nobody", "content": "Hi"}]):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValueError):  # noqa: PT011  # pydantic's is one
             held(name, {**body, member: wrong})
