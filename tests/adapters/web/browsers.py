@@ -64,11 +64,10 @@ class Site:
             while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
                 await asyncio.sleep(0.01)
             self._port = self._server.servers[0].sockets[0].getsockname()[1]
-            between = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
-            self.url = f"http://localhost:{between.sockets[0].getsockname()[1]}"
+            self._between = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+            self.url = f"http://localhost:{self._between.sockets[0].getsockname()[1]}"
             self._ready.set()
-            async with between:
-                await serving
+            await serving
             await asyncio.gather(*self._passing, return_exceptions=True)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -78,6 +77,8 @@ class Site:
         self._passing.append(passing)
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._open += [writer, far_writer]
+        if not self._between.is_serving():  # it was on its way as the server ended
+            self._abort()
         ways = ((reader, far_writer), (far_reader, writer))
         await asyncio.gather(*(_copy(*way) for way in ways), return_exceptions=True)
         closing = (end.wait_closed() for end in (writer, far_writer))
@@ -85,8 +86,11 @@ class Site:
 
     def cut(self) -> None:
         """Break all connections that are open."""
+        self.loop.call_soon_threadsafe(self._abort)
+
+    def _abort(self) -> None:
         for writer in self._open:
-            self.loop.call_soon_threadsafe(writer.transport.abort)
+            writer.transport.abort()
 
     def wait_for(self, run_id: str) -> None:
         """Until a run has ended."""
@@ -95,10 +99,15 @@ class Site:
 
     def close(self) -> None:
         """End the server, and wait for that."""
-        self._server.should_exit = True
-        self.cut()  # streams of events end with those who read them
+        self.loop.call_soon_threadsafe(self._end)
         self._thread.join(30)
         assert not self._thread.is_alive()
+
+    def _end(self) -> None:
+        """Let nobody in any more, who would come back at once, and then everybody go."""
+        self._between.close()
+        self._abort()  # streams of events end with those who read them
+        self._server.should_exit = True
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
