@@ -8,6 +8,9 @@ import shutil
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -24,6 +27,12 @@ NEEDS_BROWSER = [
         CHROMIUM is None and not IN_CI, reason="no chromium: install the system's package"
     ),
     pytest.mark.xdist_group("browser"),
+]
+AXE = find_spec("axe_playwright_python")
+"""The package that brings axe-core along, under the MPL 2.0; it is only read from."""
+NEEDS_AXE = [
+    *NEEDS_BROWSER,
+    pytest.mark.skipif(AXE is None and not IN_CI, reason="axe-playwright-python is not installed"),
 ]
 FLAGS = [
     "--no-sandbox",
@@ -126,3 +135,21 @@ def opened(browser: Any, url: str, problems: list[str], **options: Any) -> Any:
     page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
     page.goto(url)
     return page
+
+
+@cache
+def axe() -> str:
+    """The program."""
+    assert AXE is not None
+    assert AXE.origin is not None
+    return (Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core says of a page, by all rules that are on as it comes."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.evaluate(axe())
+    return [
+        f"{page.url}: {one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
+        for one in page.evaluate("axe.run()")["violations"]
+    ]
