@@ -224,8 +224,12 @@ class WithQuestionOptions(Rule):
     policy: Any
     expires_s: float | None = None
     reveals: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
-    answers: Answers = ALL_ANSWERS
+    answers: Answers = field(default=ALL_ANSWERS, validator=of_kind(Answers, "Answers"))
     attempts: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Raise where no question can be put like that: later, it would be put as any other."""
+        self._put(Ask())
 
     @property
     def limits_answers(self) -> bool:

@@ -12,12 +12,15 @@ from attrs.validators import deep_mapping, instance_of
 
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ToolCall
+from detent.core.codec.own_values import dump
 from detent.core.control.pending import PendingCall, ToolExecutionDecision, decision_for
 from detent.core.errors import StoredDataError
 from detent.core.machine.calls import Refusal
-from detent.core.run.approval import Principal
+from detent.core.run.approval import Decision, Principal
 from detent.core.run.events import HumanDecided
 from detent.core.tools.tool import Tool
+from detent.core.tools.version import hashed
+from detent.core.values.checks import number
 from detent.ports.clock import Clock
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ class ApproverKey:
 
     public_key: str = field(validator=instance_of(str))
     roles: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
-    until: float | None = None
+    until: float | None = field(default=None, validator=number(0, or_none=True))
 
 
 @frozen
@@ -102,6 +105,11 @@ class ApproverKeys:
     )
     clock: Clock = field(factory=SystemClock, repr=False)
 
+    @keys.validator
+    def _are_different(self, _: object, keys: Mapping[str, ApproverKey]) -> None:
+        if len({one.public_key for one in keys.values()}) < len(keys):
+            raise ValueError("two approvers have the same public key: one person is not two")
+
     def __call__(
         self, decision: ToolExecutionDecision, question: PendingCall, /
     ) -> Principal | Refusal:
@@ -109,7 +117,7 @@ class ApproverKeys:
         proof = decision.credential or ""
         fault = self._fault(proof, decision.by or "", self.clock.now())
         signed = None if fault else _signed(proof)
-        if signed is not None and signed[1] != evolve(decision, credential=None):
+        if signed is not None and signed[0] != _text(evolve(decision, credential=None), signed[2]):
             fault = "what was signed is another decision"
         if fault:
             return Refusal("unauthenticated", fault)
@@ -124,7 +132,8 @@ class ApproverKeys:
         _, signed, _ = _signed(who.proof)
         is_theirs = {*who.roles} <= {*self.keys[who.name].roles}
         is_about = (signed.digest, signed.tool_name) == (event.digest, call.tool_name)
-        return is_theirs and is_about and decision_for(call, tool, signed) == event.decision
+        said = (decision_for(call, tool, signed), event.decision)
+        return is_theirs and is_about and len({hashed(dump(one, Decision)) for one in said}) == 1
 
     def _fault(self, proof: str, name: str, at: float | None) -> str:
         """Why a proof is not that of this person at this time; "" if it is."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from attrs import field, frozen
+from attrs.validators import min_len
 from starlette.requests import Request
 
 NAME = "name"
@@ -25,7 +26,7 @@ class Person:
         credential: what the agent's `approvers` know them by; it goes with each decision.
     """
 
-    name: str
+    name: str = field(validator=min_len(1))
     credential: str | None = field(default=None, repr=False)
 
 
@@ -50,6 +51,8 @@ class Tokens:
     def __attrs_post_init__(self) -> None:
         if not self.names:
             raise ValueError("nobody could sign in: Tokens needs at least one token")
+        if not all(self.names.values()):
+            raise ValueError("a token is nobody's: each has the name of a person")
         if any(len(token) < SHORTEST for token in self.names):
             raise ValueError(
                 f"a token is too short: it needs {SHORTEST} characters, of secrets.token_urlsafe()"

@@ -147,7 +147,7 @@ def not_entitled(
         return Refusal("not_entitled", f"{who.name} has not got the role {roles}")
     if isinstance(decision, Rejected):
         return None
-    if wanted.apart and started_by in (None, who.name):
+    if wanted.apart and (not started_by or started_by == who.name):
         begun = f"{who.name} has started this run: somebody else must say yes"
         unknown = "whoever started the run may not say yes, and it is not known who did: begin it "
         text = begun if started_by else f"{unknown}with started_by=…"

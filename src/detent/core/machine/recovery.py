@@ -10,7 +10,15 @@ from detent.core.machine.binding import binding_of, digest_of
 from detent.core.machine.delegation import inner_name
 from detent.core.machine.questions import posed
 from detent.core.run.approval import Ask
-from detent.core.run.events import Attempted, Resumed, ToolLost, ToolNeverRan, ToolRaised
+from detent.core.run.effects import Vouches
+from detent.core.run.events import (
+    Attempted,
+    HumanDecided,
+    Resumed,
+    ToolLost,
+    ToolNeverRan,
+    ToolRaised,
+)
 from detent.core.run.run import (
     Acting,
     AwaitingDecision,
@@ -33,6 +41,8 @@ from detent.core.state.typevars import S
 from detent.core.tools import wording
 from detent.core.tools.result import ToolFault
 from detent.core.tools.version import hashed
+
+NOT_BEGUN, AT_WORK = AwaitingPolicy | Ready | BackingOff, Running | Unknown
 
 
 def recovered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Resumed) -> Slot:
@@ -156,6 +166,42 @@ def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
     if not isinstance(run.phase, Acting):
         return run
     return evolve(run, phase=Acting(run.phase.reply, tuple(slots)))
+
+
+def proven(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """A run that somebody hands in, without what they may have written into it of a human's yes.
+
+    Where the agent knows who approves, votes count as far as their proof does. What is remembered,
+    and a yes to a call that has not begun, have none that fits: they are asked for again.
+    """
+    if spec.vouches is None:
+        return run
+    slots = [_proven(spec, slot, spec.vouches) for slot in run.slots]
+    return _with_slots(evolve(run, grants=()), slots)
+
+
+def _proven(spec: AgentSpec[Any], slot: Slot, vouches: Vouches) -> Slot:
+    status, clear = slot.status, slot.clearance
+    if clear is not None and clear.ask is not None and isinstance(status, NOT_BEGUN | AT_WORK):
+        status, clear = AwaitingPolicy() if isinstance(status, NOT_BEGUN) else status, None
+    match status:
+        case Delegated(name, inner):
+            status = Delegated(name, proven(spec.agents[name], inner))
+        case AwaitingDecision(digest, votes=(_, *_) as votes):
+            tool = spec.tools[slot.call.tool_name]
+            sure = [
+                vote
+                for vote in votes
+                if vouches(
+                    HumanDecided(slot.ref, digest, vote.decision, vote.by, vote.at, vote.who),
+                    slot.call,
+                    tool,
+                )
+            ]
+            status = evolve(status, votes=tuple(sure))
+        case _:
+            pass
+    return Slot(slot.ref, slot.call, status, clear, slot.spends)
 
 
 def _unconfirmed(spec: AgentSpec[Any], slot: Slot) -> Slot:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from detent import ChatGeneratorError, SQLiteJournal, ToolCall, tool
+from detent.adapters.cli.endings import REFUSED
 from detent.journals import Runs
 from detent.models import ModelFailure
 from tests.adapters.cli.runs.clerks import (
@@ -35,6 +36,23 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert (ended["exit_reason"], ended["text"]) == ("text", "Paid.")
     assert document("show", "order-1")["status"] == "done"
+
+
+def test_a_no_and_a_yes_are_neither(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever comes last."""
+    the_app = app(monkeypatch)
+    for ways in (["--reject", "--confirm"], ["--confirm", "--reject"]):
+        refused = call("decide", "order-1", *ways, "--app", the_app, code=2)
+        assert "decide by one of --confirm, --reject" in refused.output
+
+
+def test_the_name_of_a_tool_is_no_id_that_a_model_has_made(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who decides about `look` does not mean the payment that the model has called so."""
+    begin(SQLiteJournal(path), "trap", said(ToolCall("pay", {"amount": 5}, "look")))
+
+    call("decide", "trap", "look", "--confirm", "--app", app(monkeypatch), code=REFUSED)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import time
+from collections.abc import Container
 from typing import Any
 
 import click
@@ -40,8 +41,8 @@ TRIES = 20
 @click.argument("call", metavar="[CALL]", required=False)
 @store_option
 @app_option
-@click.option("--confirm", "how", flag_value="confirm", help="Let it run as it is.")
-@click.option("--reject", "how", flag_value="reject", help="Do not let it run.")
+@click.option("--confirm", is_flag=True, help="Let it run as it is.")
+@click.option("--reject", is_flag=True, help="Do not let it run.")
 @click.option("--modify", metavar="JSON", help="Let it run with these arguments, all of them.")
 @click.option("--respond", metavar="TEXT", help="Answer in the tool's place.")
 @click.option("--reason", metavar="TEXT", help="For the model, with --reject and --modify.")
@@ -59,7 +60,7 @@ def decide(
     name = run_named(store, run_id)
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
     waiting = agent.pending(name)
-    one = _meant(waiting, name, call)
+    one = _meant(waiting, name, call, agent.spec.tools)
     if said["digest"] not in {None, one.digest}:
         raise told(f"what waits in run {name} is not what was shown: look again", REFUSED)
     left = agent.decide(name, _decision(one, said))
@@ -70,8 +71,15 @@ def decide(
     put_lines([line for each in left for line in shown(each)])
 
 
-def _meant(waiting: tuple[PendingCall, ...], run_id: str, call: str | None) -> PendingCall:
-    found = [one for one in waiting if call in {None, one.call_id, one.tool_name}]
+def _meant(
+    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Container[str]
+) -> PendingCall:
+    """The call that is meant. The model writes the ids: none of them passes for a tool's name."""
+    found = [
+        one
+        for one in waiting
+        if call in {None, one.tool_name} or (call == one.call_id and call not in tools)
+    ]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -82,15 +90,20 @@ def _meant(waiting: tuple[PendingCall, ...], run_id: str, call: str | None) -> P
 
 
 def _decision(one: PendingCall, said: dict[str, Any]) -> ToolExecutionDecision:
-    ways = [way for way in (said["how"], said["modify"], said["respond"]) if way is not None]
-    if len(ways) != 1:
+    ways = (
+        said["confirm"],
+        said["reject"],
+        said["modify"] is not None,
+        said["respond"] is not None,
+    )
+    if sum(ways) != 1:
         raise click.UsageError("decide by one of --confirm, --reject, --modify and --respond")
     by = said["by"] or getpass.getuser()
     if said["modify"] is not None:
         return one.modify(_arguments(one, said["modify"]), said["reason"], by=by)
     if said["respond"] is not None:
         return one.respond(said["respond"], by=by)
-    if said["how"] == "reject":
+    if said["reject"]:
         return one.reject(said["reason"], by=by)
     return one.confirm(by=by, remember=said["remember"])
 
