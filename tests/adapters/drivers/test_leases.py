@@ -169,6 +169,7 @@ def test_a_run_is_driven_by_one(claims: SharedClaims, clock: ManualClock) -> Non
     assert (busy.value.since, busy.value.until) == (1000.0, 1000.0 + CLOCK_S)
 
 
+@pytest.mark.filterwarnings("ignore:unclosed database")  # what other tests have left in cycles
 def test_one_process_does_not_drive_a_run_twice(claims: SharedClaims, clock: ManualClock) -> None:
     """A lease that nobody has any more is no reason to wait."""
     ours = keeper(claims, clock)

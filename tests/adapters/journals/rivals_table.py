@@ -10,6 +10,7 @@ is killed and replaced, or frozen for longer or shorter than its claim holds.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import signal
@@ -65,6 +66,7 @@ class Processes:
         child = os.fork()
         if child == 0:
             code = 1
+            faulthandler.register(signal.SIGUSR1)
             try:
                 drive(self.store, self.place, self.declared)
                 code = 0
@@ -73,6 +75,12 @@ class Processes:
             finally:
                 os._exit(code)
         self.alive.add(child)
+
+    def show(self) -> None:
+        """Have each say where it stands."""
+        for child in self.alive:
+            os.kill(child, signal.SIGUSR1)
+        time.sleep(1)
 
     def kill(self, child: int) -> None:
         """End one, in the middle of whatever it does."""
@@ -134,6 +142,7 @@ def fight(store: str, place: Path, declared: str, dice: random.Random) -> Round:
         awake = sorted(processes.alive - processes.frozen.keys())
         if time.monotonic() > end:
             fought.stuck += 1
+            processes.show()
             for child in [*processes.alive]:
                 processes.kill(child)
         elif awake and fought.kills < 4 and dice.random() < 0.3:

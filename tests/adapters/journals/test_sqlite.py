@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -45,6 +46,64 @@ def test_a_new_file_that_another_is_just_making_is_waited_for(
         monkeypatch.setattr("time.sleep", lambda _: another.execute("ROLLBACK"))
 
         assert list(SQLiteJournal(path).runs()) == []
+
+
+FORKED = """
+import os, sys
+from threading import Thread
+from detent.journals import Entry, SQLiteJournal
+
+journal, is_over = SQLiteJournal(sys.argv[1]), False
+
+
+def write(run_id, count):
+    for position in range(count):
+        journal.append(run_id, [Entry(position, 1.0, "Started", "running", {})])
+
+
+def write_on():
+    position = 0
+    while not is_over:
+        journal.append("busy", [Entry(position, 1.0, "Started", "running", {})])
+        position += 1
+
+
+write("parent", 1)
+(begun, begin), (ended, end) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    write("first", 2)
+    os.write(begin, b"x")
+    os.read(ended, 1)
+    journal.append("first", [Entry(2, 1.0, "Started", "running", {})])
+    os._exit(0)
+os.read(begun, 1)
+journal.close()  # as the last one here, while a child goes on
+os.write(end, b"x")
+assert os.wait()[1] == 0
+writer = Thread(target=write_on)
+writer.start()
+for number in range(5):
+    if os.fork() == 0:  # while another thread is at work with the file
+        write(f"child {number}", 1)
+        os._exit(0)
+    assert os.wait()[1] == 0
+is_over = True
+writer.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_nothing_that_a_child_writes_is_lost_whatever_its_parent_does(tmp_path: Path) -> None:
+    """It closes the file, or is at work with it in another thread at the fork."""
+    path = tmp_path / "runs.db"
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED, str(path)]
+
+    subprocess.run(program, check=True, timeout=60)
+
+    lengths = {run.run_id: run.length for run in SQLiteJournal(path).runs()}
+    assert lengths.pop("busy") > 0
+    children = {f"child {number}": 1 for number in range(5)}
+    assert lengths == {"parent": 1, "first": 3, **children}
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ import shutil
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -24,6 +27,12 @@ NEEDS_BROWSER = [
         CHROMIUM is None and not IN_CI, reason="no chromium: install the system's package"
     ),
     pytest.mark.xdist_group("browser"),
+]
+AXE = find_spec("axe_playwright_python")
+"""The package that brings axe-core along, under the MPL 2.0; it is only read from."""
+NEEDS_AXE = [
+    *NEEDS_BROWSER,
+    pytest.mark.skipif(AXE is None and not IN_CI, reason="axe-playwright-python is not installed"),
 ]
 FLAGS = [
     "--no-sandbox",
@@ -64,11 +73,10 @@ class Site:
             while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
                 await asyncio.sleep(0.01)
             self._port = self._server.servers[0].sockets[0].getsockname()[1]
-            between = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
-            self.url = f"http://localhost:{between.sockets[0].getsockname()[1]}"
+            self._between = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+            self.url = f"http://localhost:{self._between.sockets[0].getsockname()[1]}"
             self._ready.set()
-            async with between:
-                await serving
+            await serving
             await asyncio.gather(*self._passing, return_exceptions=True)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -78,6 +86,8 @@ class Site:
         self._passing.append(passing)
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._open += [writer, far_writer]
+        if not self._between.is_serving():  # it was on its way as the server ended
+            self._abort()
         ways = ((reader, far_writer), (far_reader, writer))
         await asyncio.gather(*(_copy(*way) for way in ways), return_exceptions=True)
         closing = (end.wait_closed() for end in (writer, far_writer))
@@ -85,8 +95,11 @@ class Site:
 
     def cut(self) -> None:
         """Break all connections that are open."""
+        self.loop.call_soon_threadsafe(self._abort)
+
+    def _abort(self) -> None:
         for writer in self._open:
-            self.loop.call_soon_threadsafe(writer.transport.abort)
+            writer.transport.abort()
 
     def wait_for(self, run_id: str) -> None:
         """Until a run has ended."""
@@ -95,10 +108,15 @@ class Site:
 
     def close(self) -> None:
         """End the server, and wait for that."""
-        self._server.should_exit = True
-        self.cut()  # streams of events end with those who read them
+        self.loop.call_soon_threadsafe(self._end)
         self._thread.join(30)
         assert not self._thread.is_alive()
+
+    def _end(self) -> None:
+        """Let nobody in any more, who would come back at once, and then everybody go."""
+        self._between.close()
+        self._abort()  # streams of events end with those who read them
+        self._server.should_exit = True
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -117,3 +135,21 @@ def opened(browser: Any, url: str, problems: list[str], **options: Any) -> Any:
     page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
     page.goto(url)
     return page
+
+
+@cache
+def axe() -> str:
+    """The program."""
+    assert AXE is not None
+    assert AXE.origin is not None
+    return (Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core says of a page, by all rules that are on as it comes."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.evaluate(axe())
+    return [
+        f"{page.url}: {one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
+        for one in page.evaluate("axe.run()")["violations"]
+    ]

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from detent.web import Tokens
-from tests.adapters.web.browsers import ANN, BOB, NEEDS_BROWSER, Site
+from tests.adapters.web.browsers import ANN, BOB, NEEDS_AXE, Site, violations
 
-AXE = find_spec("axe_playwright_python")
-"""The package that brings axe-core along, under the MPL 2.0; it is only read from."""
-pytestmark = [
-    *NEEDS_BROWSER,
-    pytest.mark.skipif(
-        AXE is None and not os.environ.get("CI"), reason="axe-playwright-python is not installed"
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """The program."""
-    assert AXE is not None
-    assert AXE.origin is not None
-    return (Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+pytestmark = NEEDS_AXE
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +29,9 @@ def closed() -> Iterator[Site]:
     found.close()
 
 
-def violations(page: Any, axe: str) -> list[str]:
-    """What axe-core says of a page, by all rules that are on as it comes."""
-    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    page.evaluate(axe)
-    return [
-        f"{page.url}: {one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
-        for one in page.evaluate("axe.run()")["violations"]
-    ]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1920])
-def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures
-    both: Site, closed: Site, browser: Any, axe: str, width: int, scheme: str
-) -> None:
+def test_axe_finds_nothing(both: Site, closed: Site, browser: Any, width: int, scheme: str) -> None:
     """On any page, with what is folded up unfolded."""
     size = {"width": width, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=scheme)
@@ -78,9 +48,9 @@ def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures
         question,
     ):
         page.goto(url)
-        found += violations(page, axe)
+        found += violations(page)
     page.get_by_role("button", name="Look at the change").click()
     page.wait_for_load_state("load")
-    found += violations(page, axe)
+    found += violations(page)
     context.close()
     assert found == []

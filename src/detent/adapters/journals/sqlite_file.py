@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
+from weakref import WeakSet
 
 from detent.adapters.journals.sqlite_tables import RUNS_SCHEMA
 from detent.adapters.system.snapshot_files import OWN_FILE
@@ -67,6 +68,11 @@ TEXT = partial(str, encoding="utf-8", errors="replace")
 
 _OF_PARENTS: list[object] = []
 """Connections that came with a fork, which nobody here uses or closes."""
+_FILES: WeakSet[SQLiteFile] = WeakSet()
+_KNOWN = Lock()
+"""Whoever has it may change which files there are."""
+_HELD: list[Lock] = []
+"""What a fork holds while it lasts."""
 
 
 class SQLiteFile:
@@ -86,6 +92,8 @@ class SQLiteFile:
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._only_reads = False
+        with _KNOWN:
+            _FILES.add(self)
         if not is_twin:
             self.do("opened", lambda db: None)
 
@@ -132,7 +140,8 @@ class SQLiteFile:
     def _leave_to_parent(self) -> None:
         """Go on with a connection of one's own after a fork: SQLite forbids to share one.
 
-        That of the parent is not closed here, which might take away what the parent relies on.
+        That of the parent, if it could not be closed before, is not closed here, which might take
+        away what the parent relies on.
         """
         _OF_PARENTS.append(self._db)
         self._db, self._lock, self._pid = None, Lock(), os.getpid()
@@ -162,6 +171,32 @@ class SQLiteFile:
         if self._db is not None:
             self._db.close()
             self._db = None
+
+
+def _close_all() -> None:
+    """Before a fork: close every connection, once nobody is at work with it.
+
+    INVARIANT: no connection of ours is open in two processes. SQLite keeps count of the locks that
+    a process has on a file. A child gets that count and not the locks, so that the parent, as it
+    closes, takes itself for the last one and deletes the log that the child is writing to.
+    """
+    _KNOWN.acquire()
+    _HELD.append(_KNOWN)
+    for file in [*_FILES]:
+        lock = file._lock  # noqa: SLF001 - of this module's own class
+        if lock.acquire(timeout=WAIT_S):
+            _HELD.append(lock)
+            file._drop()  # noqa: SLF001 - as above
+
+
+def _go_on() -> None:
+    """After a fork, in both processes: each opens what it needs."""
+    while _HELD:
+        _HELD.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_all, after_in_parent=_go_on, after_in_child=_go_on)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

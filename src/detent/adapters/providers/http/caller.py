@@ -66,6 +66,7 @@ class Request:
     method: Literal["GET", "POST"] = "POST"
 
 
+@lru_cache(maxsize=100)
 def host_of(url: str) -> str:
     """Host and port of a URL, for messages: the whole of it can hold secrets."""
     return urlsplit(url).netloc.rpartition("@")[2]

@@ -75,8 +75,8 @@ class HttpOptions(TypedDict, total=False):
     async_http_client: httpx.AsyncClient | None
 
 
-def _is_secret(header: str, value: str | Secret) -> bool:
-    return isinstance(value, Secret) or any(word in header.lower() for word in SECRET_HEADERS)
+def _is_secret(name: str, headers: Mapping[str, str | Secret]) -> bool:
+    return isinstance(headers[name], Secret) or any(word in name for word in SECRET_HEADERS)
 
 
 class HttpChatGenerator:
@@ -119,7 +119,9 @@ class HttpChatGenerator:
         self._thinking: ThinkingLevel | None = options.get("thinking")
         require_thinking(self._thinking)
         self._server_tools = require_server_tools(options.get("server_tools", ()))
-        self._headers = dict(options.get("headers") or {})
+        headers = (options.get("headers") or {}).items()
+        self._headers = {name.lower(): value for name, value in headers}
+        self._secret_headers = [name for name in self._headers if _is_secret(name, self._headers)]
         self._clients = Clients(options.get("http_client"), options.get("async_http_client"))
         self._timeouts = as_timeouts(options.get("timeout", Timeouts()))
         self._caller = HttpCaller(self._clients, self._timeouts)
@@ -348,10 +350,10 @@ class HttpChatGenerator:
         Raises:
             SecretError: one of the secrets is missing.
         """
-        headers, secrets = dict(BASIC_HEADERS), []
+        headers = dict(BASIC_HEADERS)
         for name, value in self._headers.items():
-            headers[name.lower()] = value.reveal() if isinstance(value, Secret) else value
-            secrets += [headers[name.lower()]] if _is_secret(name, value) else []
+            headers[name] = value.reveal() if isinstance(value, Secret) else value
+        secrets = [headers[name] for name in self._secret_headers]
         if self._key is not None:
             secrets.append(self._key.reveal())
             name, before = self.endpoint.key_header

@@ -35,4 +35,6 @@ def in_turns(
 
 def is_blank(part: object) -> bool:
     """Whether a part is a text with nothing in it: such APIs refuse it."""
-    return isinstance(part, TextContent | Said) and not part.text.strip()
+    if isinstance(part, (TextContent, Said)):  # `|` takes thrice as long
+        return not part.text.strip()
+    return False
