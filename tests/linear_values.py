@@ -23,6 +23,8 @@ from detent.adapters.providers.bedrock.decode import ConverseFold
 from detent.adapters.providers.cohere.decode import ChatFold as CohereFold
 from detent.adapters.providers.gemini.decode import GenerateFold
 from detent.adapters.providers.http.answers import Fold
+from detent.adapters.providers.local.decode import ReplyReader
+from detent.adapters.providers.local.encode import Form
 from detent.adapters.providers.ollama.decode import ChatFold as OllamaFold
 from detent.adapters.providers.openai.decode import ChatFold
 from detent.adapters.providers.openai_responses.decode import ResponseFold
@@ -200,6 +202,21 @@ def _run(calls: int, turns: int) -> Work:
     ).run("Go.")
 
 
+def _local(size: int) -> Work:
+    """An answer of the model in this process, token by token."""
+    begun = '{"name": "final_answer", "arguments": {"text": "'
+    events = [
+        {"choices": [{"delta": {"content": text}}]} for text in (begun, *["abc "] * (size // 4))
+    ]
+
+    def read() -> None:
+        reader = ReplyReader(Form("final_answer"))
+        for event in events:
+            reader.read(event)
+
+    return read
+
+
 def _state(size: int) -> Work:
     schema = {"some": {"type": list}, "by": {"type": dict}}
     items = [f"item {n}" for n in range(size // EACH)]
@@ -209,6 +226,7 @@ def _state(size: int) -> Work:
 
 
 VALUES: Mapping[str, Callable[[int], Work]] = {
+    "local: pieces of text": _local,
     "openai: pieces of text": _openai(lambda n: {"content": "x" * EACH}),
     "openai: many calls": _openai(
         lambda n: {"tool_calls": [{"index": n, "id": f"c{n}", "function": {"name": "t"}}]}

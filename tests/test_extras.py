@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from detent import ChatMessage, chat_generator
 from tests.clean_environments import FOR_WORK, TRIALS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,3 +54,15 @@ def test_without_an_extra_its_name_is_said(extra: str, tmp_path: Path) -> None:
     said = re.escape(f"pip install 'detent[{extra}]'")
     assert done.returncode
     assert re.search(rf"^(ImportError: |the command line).*{said}$", done.stderr, re.MULTILINE)
+
+
+def test_what_is_to_be_installed_is_said_before_what_is_to_be_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever has neither a provider's library nor its key is not sent for the key alone."""
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = chat_generator("openai:gpt-5-mini")
+
+    with pytest.raises(ImportError, match=re.escape("pip install 'detent[http]'")):
+        model.run([ChatMessage.from_user("hi")])

@@ -31,6 +31,7 @@ LARGER = 1 << 18
 """Where a piece costs little by itself, and what is copied for it shows only then."""
 
 ONCE_WORSE = {
+    "local: pieces of text": FIRST,
     "openai: many calls": FIRST,
     "openai: many thoughts": FIRST,
     "openai: pieces of reasoning": LARGER,

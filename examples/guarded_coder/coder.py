@@ -20,7 +20,6 @@ from detent import (
     ConfirmationUI,
     ScriptedChatGenerator,
     SimpleConsoleUI,
-    State,
     ToolCall,
     chat_generator,
     tool,
@@ -55,7 +54,7 @@ def files_of(folder: Path) -> MCPToolset:
 
 def make_coder(
     files: MCPToolset, model: ChatGenerator, ui: ConfirmationUI, send: Callable[[str], None]
-) -> Agent[State, None]:
+) -> Agent:
     """The helper.
 
     Args:

@@ -24,7 +24,6 @@ from detent import (
     Runs,
     ScriptedChatGenerator,
     SQLiteJournal,
-    State,
     ToolCall,
     chat_generator,
     tool,
@@ -60,9 +59,7 @@ class Register:
         return [(letter, topic) for letter, _, topic in (line.partition("\t") for line in lines)]
 
 
-def make_agent(
-    register: Register, journal: SQLiteJournal, model: ChatGenerator
-) -> Agent[State, None]:
+def make_agent(register: Register, journal: SQLiteJournal, model: ChatGenerator) -> Agent:
     """The agent that reads one letter and files it."""
 
     def look_up(arguments: Mapping[str, object], _: str) -> object:
@@ -92,7 +89,7 @@ def make_agent(
     )
 
 
-def work_on(agent: Agent[State, None], letter: Path) -> str:
+def work_on(agent: Agent, letter: Path) -> str:
     """Begin the run of a letter, or go on with it; gives the name of the letter."""
     text = letter.read_text(encoding="utf-8")
     try:

@@ -72,7 +72,7 @@ USUAL: Mapping[str, object] = {"to": OWN, "euros": SMALL}
 """One that may run: `check` wants no world in which a claim holds because nothing happens."""
 
 
-def make_agent(rules: RuleList) -> Agent[State, None]:
+def make_agent(rules: RuleList) -> Agent:
     """The agent that is to ship. Its model is not asked."""
     return Agent(
         name="teller",

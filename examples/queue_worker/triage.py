@@ -24,7 +24,6 @@ from detent import (
     IdempotencyKey,
     ScriptedChatGenerator,
     SQLiteJournal,
-    State,
     ToolCall,
     chat_generator,
     tool,
@@ -59,9 +58,7 @@ class Board:
         return {key: ticket for key, ticket, _, _ in lines}
 
 
-def make_triage(
-    board: Board, model: ChatGenerator, journal: SQLiteJournal | None = None
-) -> Agent[State, None]:
+def make_triage(board: Board, model: ChatGenerator, journal: SQLiteJournal | None = None) -> Agent:
     """The agent, the same in each worker; a host has a journal for it."""
 
     def look_up(arguments: Mapping[str, object], key: str) -> object:
@@ -92,7 +89,7 @@ def make_triage(
     )
 
 
-def agents() -> Agent[State, None]:
+def agents() -> Agent:
     """What `detent runs decide` has to know of it: the tool, and its rule."""
     return make_triage(Board(Path("board.jsonl")), scripted())
 

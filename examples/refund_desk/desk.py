@@ -29,7 +29,6 @@ from detent import (
     IdempotencyKey,
     ScriptedChatGenerator,
     SQLiteJournal,
-    State,
     ToolCall,
     chat_generator,
     tool,
@@ -81,7 +80,7 @@ class Ledger:
         return closing(sqlite3.connect(self.path))
 
 
-def make_clerk(ledger: Ledger, model: ChatGenerator) -> Agent[State, None]:
+def make_clerk(ledger: Ledger, model: ChatGenerator) -> Agent:
     """The agent, with its one tool and the one rule about it."""
 
     def look_up(arguments: Mapping[str, object], key: str) -> object:
@@ -125,12 +124,15 @@ def make_app(host: AnyHost, tokens: Mapping[str, str], secret: str | None = None
 
     async def begin(request: Request) -> JSONResponse:
         """Take an order in; the same one again is the same run."""
-        sent = await request.json()
-        order = f"order-{sent['order']}"
-        said = await host.start("clerk", f"Order {sent['order']}: {sent['text']}", run_id=order)
+        try:
+            sent = await request.json()
+            order, text = str(sent["order"]), str(sent["text"])
+        except (ValueError, KeyError, TypeError):
+            return JSONResponse({"error": 'send JSON: {"order": "7", "text": "…"}'}, 400)
+        said = await host.start("clerk", f"Order {order}: {text}", run_id=f"order-{order}")
         if isinstance(said, HostRefusal):
             return JSONResponse({"error": said.text}, 409)
-        return JSONResponse({"refund": f"/refunds/{sent['order']}"}, 202)
+        return JSONResponse({"refund": f"/refunds/{order}"}, 202)
 
     async def tell(request: Request) -> JSONResponse:
         """Say how far an order is."""

@@ -49,7 +49,7 @@ async def measure(city: str, seconds: float) -> str:
     return f"{city}: {len(city)} degrees"
 
 
-def make_agent(model: ChatGenerator) -> Agent[State, None]:
+def make_agent(model: ChatGenerator) -> Agent:
     """An agent whose tool is a coroutine of trio."""
     return Agent(chat_generator=model, tools=[measure], system_prompt="You know the weather.")
 
@@ -58,7 +58,7 @@ def make_agent(model: ChatGenerator) -> Agent[State, None]:
 class Loop:
     """A run under way, and the cancel scope of each effect that is being performed."""
 
-    agent: Agent[State, None]
+    agent: Agent
     performer: EffectPerformer
     run: Run[State]
     flying: dict[EffectKey, trio.CancelScope] = field(factory=dict)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import doctest
 import importlib
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import griffe
 import pytest
+
+from detent import Agent
+from detent.adapters.agent.options import AgentOptions
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 WITH_EXAMPLES = [
@@ -42,3 +46,9 @@ def test_docstrings_describe_what_is_there(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.WARNING, "griffe"):
         assert [docstring.parsed for docstring in documented(package)]
     assert caplog.messages == []
+
+
+def test_an_editor_shows_every_option_of_an_agent_where_it_is_made() -> None:
+    """The docstring of `Agent` names each by what it is for: a hover shows no `AgentOptions`."""
+    shown = set(re.findall(r"\w+", Agent.__doc__ or ""))
+    assert AgentOptions.__annotations__.keys() - shown == set()

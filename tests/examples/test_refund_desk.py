@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.examples.loading import example
 
@@ -104,3 +105,29 @@ def test_nobody_decides_who_is_not_signed_in(tmp_path: Path) -> None:
             return inbox.status_code, order.status_code
 
     assert asyncio.run(visit()) == (303, 404)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"order 7",
+        b"[]",
+        b'"7"',
+        b'{"order": "7"}',
+        b'{"text": "a cup, 5 euros"}',
+        b"\xff",
+    ],
+)
+def test_what_is_no_order_begins_nothing(body: bytes, tmp_path: Path) -> None:
+    """The answer says what to send."""
+
+    async def visit() -> tuple[int, str]:
+        async with customers(tmp_path) as client:
+            answer = await client.post("/refunds", content=body)
+            assert (await client.get("/refunds/7")).status_code == 404
+            return answer.status_code, answer.json()["error"]
+
+    code, error = asyncio.run(visit())
+    assert code == 400
+    assert '{"order": "7", "text": ' in error

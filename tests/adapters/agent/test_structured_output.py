@@ -178,7 +178,8 @@ def test_an_option_that_there_is_not_is_refused() -> None:
     """The message says which there are."""
     options: dict[str, Any] = {"out_type": Weather}
     with pytest.raises(
-        TypeError, match=r"no option 'out_type'; beside .* it has name, system_prompt"
+        TypeError,
+        match=r"'out_type'; did you mean output_type=…[?] It has .*, name, ",
     ):
         Agent(chat_generator=ScriptedChatGenerator(), **options)
 

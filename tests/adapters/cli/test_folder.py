@@ -56,12 +56,16 @@ def test_an_empty_folder_says_so(tmp_path: Path) -> None:
 
 
 def test_the_best_matching_lines_come_first(folder: Folder) -> None:
-    """A line with both words is before one with a single one; each names its file and line."""
+    """A line with both words is before one with a single one; each names its file and line.
+
+    At the end stands how to read on at the best place, as half a line is no answer.
+    """
     found = folder.search_files("green degrees")
 
     assert found["text"] == (
         "tea.md:3: Green tea is brewed at 80 degrees.\n"
         "deep/coffee.txt:1: Coffee is brewed at 93 degrees."
+        "\n\nThese are single lines. Read on: read_file('tea.md', from_line=1)"
     )
     assert found["files"] == ["tea.md", "deep/coffee.txt"]
 

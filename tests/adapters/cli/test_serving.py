@@ -252,3 +252,25 @@ def test_a_fault_in_the_agents_code_is_told_with_its_line(
         assert result.exit_code == 1
         assert f"Error: wrong:agent: {tmp_path}" in result.output
         assert told in result.output
+
+
+@pytest.mark.parametrize(
+    ("app", "word"),
+    [
+        ("./desk:desk", "desk:desk"),
+        ("desk.py", "desk:agent"),
+        ("shop/desk.py:clerk", "shop.desk:clerk"),
+        ("../desk:desk", "desk:desk, from its own folder: cd /"),
+        ("..desk:desk", "desk:desk"),
+        (":desk", "desk:desk"),
+    ],
+)
+def test_a_path_in_the_place_of_a_module_is_told_as_one(app: str, word: str) -> None:
+    """With the word that is meant."""
+    for command in ("serve", "mcp", "acp"):
+        result = CliRunner().invoke(main, [command, app, "--journal", "runs.db"])
+
+        assert result.exit_code == 2
+        assert f"Error: {app}: " in result.output
+        assert word in result.output
+        assert ("from its own folder" in result.output) is ("from its own folder" in word)

@@ -64,7 +64,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_run_says_what_it_does(caplog: pytest.LogCaptureFixture) -> None:
     """At INFO, a line for each thing; agents inside it say whose work it is."""
     caplog.set_level(logging.INFO, "detent")
-    helper = AgentTool(working(FAIL, PRIVATE), name="ask", description="")
+    helper = AgentTool(working(FAIL, PRIVATE), name="ask", description="Ask.")
     model = ScriptedChatGenerator(ToolCall("ask", {"task": PRIVATE}), PRIVATE)
     agent = Agent(chat_generator=model, tools=[helper])
 
@@ -234,3 +234,35 @@ def test_a_run_that_stops_for_a_human_warns(caplog: pytest.LogCaptureFixture) ->
     assert (line.levelname, line.getMessage()) == ("WARNING", text)
     assert [call.tool_name for call in result.pending] == ["pay"]
     assert "waits for a human: pay" in repr(result)
+
+
+def test_a_tool_of_which_the_model_knows_the_name_alone_warns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once for each agent that has it; a docstring is all that it needs."""
+
+    @tool
+    def mystery(n: int) -> int:
+        return n
+
+    Agent(chat_generator=ScriptedChatGenerator(), tools=[add, mystery])
+
+    (warned,) = told(caplog)
+    assert warned.startswith("WARNING tool mystery has no description: the model knows it by its")
+
+
+def test_a_result_that_is_no_json_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """With what the model reads in its place; the contents of the result are not told."""
+
+    @tool
+    def look() -> object:
+        """Look."""
+        return {"secret": working, PRIVATE: 1}
+
+    caplog.set_level(logging.INFO, "detent")
+    Agent(chat_generator=ScriptedChatGenerator(ToolCall("look", {}), "done"), tools=[look]).run("x")
+
+    (warned,) = [line for line in told(caplog) if line.startswith("WARNING")]
+    assert warned.endswith(
+        "the result of tool 'look' is no JSON: the model reads how Python prints a dict"
+    )

@@ -17,7 +17,7 @@ from detent.core.chat.messages import FileContent, ImageContent, TextContent
 from detent.core.state.fields import Appended, Replaced
 from detent.core.state.keys import Write
 from detent.core.state.state import State, TypedState
-from detent.core.tools.result import ResultError, ToolResult, result_of, text_of
+from detent.core.tools.result import ResultError, result_of, text_of
 from detent.core.tools.tool import Tool
 from detent.core.tools.wiring import Reply
 
@@ -121,7 +121,7 @@ def wired(**wires: Any) -> Tool:
 def test_text_stays_and_all_else_becomes_json(value: object, text: str) -> None:
     """What JSON cannot say is said as Python prints it."""
     assert text_of(value) == text
-    assert result_of(PLAIN, value) == ToolResult(text)
+    assert result_of(PLAIN, value).content == text
 
 
 def test_a_value_that_contains_itself_is_printed() -> None:
@@ -304,3 +304,19 @@ def test_an_object_without_a_text_is_told_by_its_class() -> None:
         pass
 
     assert text_of(Lamp()) == "<Lamp>"
+
+
+@pytest.mark.parametrize("rules", [{}, {"outputs_to_string": {"it": {"source": "it"}}}])
+def test_a_result_that_json_has_no_words_for_is_told_to_observers(rules: Any) -> None:
+    """By the name of its type."""
+
+    class Thing:
+        """Neither data nor printed in its own way."""
+
+    made = Tool("find", "", {"type": "object"}, lambda: None, **rules)
+    (warning,) = result_of(made, {"it": Thing()} if rules else Thing()).warnings
+    what = "dict" if rules else "Thing"
+    assert warning == (
+        f"the result of tool 'find' is no JSON: the model reads how Python prints a {what}"
+    )
+    assert result_of(made, {"it": (1, {2})}).warnings == ()

@@ -143,4 +143,4 @@ Agent(chat_generator=model, tools=several, state_schema=Research)  # no error, b
 mixed: list[Tool | Toolset] = [note, bundle]
 Agent(chat_generator=model, tools=mixed, state_schema=Research)
 loosely = Agent(chat_generator=model, tools=[loose], state_schema={})  # no error, but for pyrefly
-assert_type(loosely, Agent[State])  # no error, but for pyrefly
+assert_type(loosely, Agent[State])

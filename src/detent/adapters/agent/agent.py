@@ -27,23 +27,19 @@ if TYPE_CHECKING:
     from detent.core.run.spec import AgentSpec
     from detent.core.state.state import State
     from detent.core.storage.snapshot import AgentSnapshot
-    from detent.ports.chat import (
-        AsyncChatGenerator,
-        ChatGenerator,
-        Messages,
-        StreamingCallback,
-    )
+    from detent.ports.chat import AsyncChatGenerator, ChatGenerator, Messages, StreamingCallback
 
     AnyForm: TypeAlias = UnionType | _SpecialForm | type[Any]
-    """Types that are no classes: ``Literal["yes", "no"]``, ``Stop | None``. No word for them is
-    known to all checkers yet; what `output` gives then is Any."""
+    """Types that are no classes, as ``Stop | None``: for checkers the answer then is Any."""
 
 NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
 
 
 class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
-    """A model with tools, run until it is done.
+    """A model with tools, run until it is done: ``Agent(chat_generator=…, tools=[…]).run("…")``.
+
+    As a type `Agent` alone is `Agent[State, None]`: of a state by keys, with text for an answer.
 
     Args:
         chat_generator: who answers the conversation; it has `run`, `run_async` or both.
@@ -52,7 +48,13 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
             subclass of `TypedState`.
         output_type: what the answer is: an attrs class, a dataclass, a typed dict, a pydantic model
             or any other type that JSON can carry; an `OutputType` says more. None is text.
-        options: see `AgentOptions`.
+        options: all others; `AgentOptions` tells of each.
+            What it does: system_prompt, exit_conditions, hooks, generation_kwargs, name.
+            How far it goes: max_agent_steps, limits, model_retries, parallel_tool_calls.
+            Who is asked: confirmation_strategies, approvers. What outlives it: journal, claim_s.
+            Who hears of it: streaming_callback, observers, telemetry.
+            Rarely: raise_on_tool_invocation_failure, tool_executor, tool_invoker_kwargs, clock,
+            chance.
 
     Raises:
         TypeError: `chat_generator` cannot answer, or not with tools; or no JSON Schema describes
@@ -293,12 +295,10 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         **state: object,
     ) -> AgentResult[S, T]:
         """As `run`, in the running event loop."""
+        from detent.adapters.agent.inputs import require_async_inbox
         from detent.adapters.drivers.steps import in_event_loop
 
-        if inbox is not None:
-            from detent.adapters.agent.inputs import require_async_inbox
-
-            require_async_inbox(inbox)
+        require_async_inbox(inbox)
         said = (messages, break_point, snapshot, generation_kwargs, system_prompt, tools)
         request = RunRequest(*said, run_id, state, started_by)
         assembly = await self._warmed_up()

@@ -23,6 +23,7 @@ from detent.adapters.agent.inputs import (
     require_keys,
     require_nothing_else,
     require_said,
+    required_run_id,
 )
 from detent.adapters.agent.measuring import first_leg, later_leg, measured, observers_of
 from detent.adapters.agent.options import RunRequest
@@ -161,9 +162,8 @@ class Assembly(Generic[S]):
             nonce=self.chance.new_id() + ("" if leg is None else leg.mark),
             started_by=request.started_by,
         )
-        at = Loaded(behind(new, before, messages), 0)
-        begun = (at, streaming_callback, request.break_point, leg, thread)
-        return (yield from self._begun(spec, *begun))
+        begun = (Loaded(behind(new, before, messages), 0), streaming_callback, request.break_point)
+        return (yield from self._begun(spec, *begun, leg, thread))
 
     def _taken_up(
         self,
@@ -205,7 +205,7 @@ class Assembly(Generic[S]):
         Raises:
             RunBusyError: another process drives it, and it is not to be taken over.
         """
-        spec, _ = self._chosen(tools)
+        run_id, (spec, _) = required_run_id(run_id), self._chosen(tools)
         journal, keeper = self.required_journal, self.keeper
         if not (keeper is None or take_over):
             yield from keeper.require_free(run_id)

@@ -30,6 +30,10 @@ class RunDecisions:
     def pending(self, run_id: str) -> tuple[PendingCall, ...]:
         """The calls of a run of the journal that wait for a human, in the model's order.
 
+        A call that was under way when its process ended is none of them yet: nobody else can know
+        that it has. `resume` finds its outcome unknown; if its tool has ``on_unknown="ask"``, it
+        waits from then on.
+
         Raises:
             RunNotFoundError: the journal has no such run.
             StoredDataError: what is stored is damaged, or this agent cannot go on with it.
@@ -112,9 +116,10 @@ class RunDecisions:
         self._write(run_id, revoke)
 
     def _load(self, run_id: str) -> tuple[AgentSpec[Any], Run[Any]]:
+        from detent.adapters.agent.inputs import required_run_id
         from detent.adapters.drivers.loading import loaded
 
-        spec = self._assembly.current_spec
+        spec, run_id = self._assembly.current_spec, required_run_id(run_id)
         return spec, loaded(self._assembly.required_journal, spec, run_id).run
 
     def _write(self, run_id: str, change: Change) -> Run[Any]:

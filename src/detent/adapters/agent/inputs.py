@@ -102,9 +102,11 @@ def checked_options(options: Mapping[str, object], known: Iterable[str]) -> dict
         TypeError: one of them is not `known`, or is not what it should be.
     """
     if unknown := sorted(options.keys() - set(known)):
+        known = (*OWN_OPTIONS, *known)
+        meant = " and ".join(filter(None, (_meant(one, known, AGENT_OPTIONS) for one in unknown)))
         raise TypeError(
-            f"Agent has no option {', '.join(map(repr, unknown))}; beside chat_generator, tools, "
-            f"state_schema and output_type it has {', '.join(known)}"
+            f"Agent has no option {', '.join(map(repr, unknown))}; "
+            f"{f'did you mean {meant}? It' if meant else 'it'} has {', '.join(known)}"
         )
     checked = dict(options)
     checked |= _invoker_options(checked.pop("tool_invoker_kwargs", None))
@@ -148,6 +150,13 @@ def require_async_inbox(value: object) -> None:
     """Raise TypeError unless events can come from it into a run in an event loop, or it is None."""
     is_right = value is None or isinstance(value, Queue)
     _require("inbox", value, (lambda _: is_right, "an AsyncInbox()"))
+
+
+def required_run_id(run_id: object) -> str:
+    """The id of a run of the journal, as it is. Raises TypeError for what is no text."""
+    wanted = "the text that names a run in the journal, such as result.run_id"
+    _require("run_id", run_id, (_is_text, wanted))
+    return cast("str", run_id)
 
 
 def conversation_of(messages: Messages) -> Sequence[ChatMessage]:
@@ -194,18 +203,32 @@ OTHER_NAMES = {
         for name in ("temperature", "max_tokens", "top_p")
     },
 }
-"""What people look for who know another library."""
+OWN_OPTIONS = ("chat_generator", "tools", "state_schema", "output_type")
+AGENT_OPTIONS = {
+    **dict.fromkeys(("model", "llm", "client"), "chat_generator=…"),
+    **dict.fromkeys(("instructions", "prompt", "system"), "system_prompt=…"),
+    **dict.fromkeys(("state", "deps_type"), "state_schema=…"),
+    **dict.fromkeys(("response_format", "result_type"), "output_type=…"),
+    **dict.fromkeys(("max_turns", "max_steps", "max_iterations"), "max_agent_steps=…"),
+    **dict.fromkeys(("checkpointer", "session", "store"), "journal=…"),
+    **dict.fromkeys(("temperature", "max_tokens", "top_p"), "generation_kwargs={…}"),
+}
+"""What people look for who know another library: of a run, and of an agent."""
+
+
+def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
+    """What may be meant by a name that there is not; an empty text where nobody can tell."""
+    from difflib import get_close_matches  # only for a mistake
+
+    close = [f"{one}=…" for one in get_close_matches(name, known, n=1)]
+    return others.get(name) or next(iter(close), "")
 
 
 def require_keys(state: Mapping[str, object], keys: Collection[str]) -> None:
     """Raise StateError for what is neither an option of `Agent.run` nor a key of the state."""
     for name in state:
         if name not in keys:
-            from difflib import get_close_matches  # only for a mistake
-
-            known = (*RUN_OPTIONS, *keys)
-            close = [f"{one}=…" for one in get_close_matches(name, known, n=1)]
-            meant = OTHER_NAMES.get(name) or next(iter(close), "")
+            meant = _meant(name, (*RUN_OPTIONS, *keys), OTHER_NAMES)
             raise StateError(
                 f"{name!r} is neither an option of run nor a key of the agent's state, which has "
                 f"{', '.join(map(repr, keys))}" + (f"; did you mean {meant}?" if meant else "")

@@ -11,6 +11,7 @@ from detent.adapters.agent.assembly import Assembly
 from detent.adapters.agent.inputs import exits_of, limits_of
 from detent.adapters.agent.selection import may_grow
 from detent.adapters.confirmation.rules import NO_RULES, Rules
+from detent.adapters.telemetry.logs import log_undescribed
 from detent.adapters.tools.toolsets import Tools, flat
 from detent.core.control.hooks import Hook
 from detent.core.run.limits import Limits
@@ -20,6 +21,7 @@ from detent.core.state.state import State, TypedState
 from detent.core.state.typevars import S, T
 from detent.core.tools.retries import Retries, retries_of
 from detent.core.tools.tool import Tool, by_name
+from detent.core.values.frozen import FrozenDict
 from detent.ports.approvers import vouches_of
 from detent.ports.chat import AsyncChatGenerator, ChatGenerator, StreamingCallback, schema_mode_of
 from detent.ports.journal import Journal
@@ -52,7 +54,7 @@ def assemble(
     **ports: Any,
 ) -> Assembly[S]:
     """The arguments of `Agent`, put together. `ports` are those that have one of their own."""
-    state, own = blank_state(state_schema), by_name(flat(tools))
+    state, own = blank_state(state_schema), _named(tools)
     rules = _rules(confirmation_strategies, own, state.fields, may_grow=may_grow(tools))
     spec: AgentSpec[S] = AgentSpec(
         state=state,
@@ -70,6 +72,12 @@ def assemble(
     )
     parts = (tools, rules, streaming_callback, observers, journal, hooks, rules.named, name)
     return Assembly(spec, chat_generator, *parts, **ports)
+
+
+def _named(tools: Tools[Any]) -> FrozenDict[str, Tool]:
+    own = by_name(flat(tools))
+    log_undescribed(own)
+    return own
 
 
 def _rules(

@@ -27,6 +27,7 @@ SUFFIXES = frozenset(
     {".md", ".txt", ".rst", ".adoc", ".org", ".csv", ".toml", ".yaml", ".yml", ".json", ".py"}
 )
 LINES_PER_READ = 60
+LINES_BEFORE = 3
 LINE_MAX = 500
 FILES_MAX = 2_000
 BYTES_MAX = 1_000_000
@@ -88,6 +89,10 @@ class Folder:
         best = sorted(hits, key=lambda hit: -hit[0])[:HITS_MAX]
         shown = [f"{name}:{number}: {line[:160]}" for _, name, number, line in best]
         text = "\n".join(shown) or f"No file has {words!r}. Try other words, or list_files."
+        if best:  # a small model answers from half a line otherwise
+            _, name, number, _ = best[0]
+            first = max(number - LINES_BEFORE, 1)
+            text += f"\n\nThese are single lines. Read on: read_file({name!r}, from_line={first})"
         return {"text": text, "files": [name for _, name, _, _ in best]}
 
     def read_file(

@@ -8,7 +8,7 @@ there is one `tool`, `call_id` and `attempt`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from detent.core.chat.replies import Usage
@@ -35,6 +35,7 @@ from detent.core.run.events import (
 )
 from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
+from detent.core.tools.tool import Tool
 from detent.ports.observer import Observer
 
 LOGGER = logging.getLogger("detent")
@@ -72,6 +73,15 @@ def log_event(before: Run[Any], event: Event, after: Run[Any]) -> None:
         _emit(level, f"run {run_id}{who}: {text}", common | fields)
 
 
+def log_undescribed(tools: Mapping[str, Tool]) -> None:
+    """Warn of tools that the model knows by nothing but their names."""
+    for name, tool in tools.items():
+        if not tool.description.strip():
+            text = f"tool {name} has no description: the model knows it by its name alone; give its"
+            fields = {"run_id": None, "turn": None, "agents": (), "tool": name}
+            _emit(logging.WARNING, f"{text} function a docstring", fields)
+
+
 def log_waiting(run_id: str, pending: Sequence[PendingCall]) -> None:
     """Warn that a run has stopped, as calls wait for humans: nothing more happens by itself."""
     names = ", ".join(dict.fromkeys(one.tool_name for one in pending))
@@ -106,6 +116,8 @@ def _lines(run: Run[Any], event: Event) -> Iterator[Line]:
         case ToolStarted(ref, attempt) | ToolReturned(ref, attempt):
             word = "began" if isinstance(event, ToolStarted) else "returned"
             yield _of_tool(run, ref, word, attempt=attempt)
+            for text in event.result.warnings if isinstance(event, ToolReturned) else ():
+                yield logging.WARNING, text, {}
         case ToolRaised(ref, attempt, fault, at):
             yield _of_tool(run, ref, f"failed ({fault.kind})", attempt=attempt)
             again = "it may be tried again" if at is not None else "the model is told"

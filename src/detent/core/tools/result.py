@@ -110,8 +110,11 @@ def result_of(tool: Tool, value: object) -> ToolResult:
     return ToolResult(content, tuple(stored), tuple(warnings))
 
 
-def text_of(value: object) -> str:
-    """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it."""
+def text_of(value: object, printed: list[str] | None = None) -> str:
+    """A value as a model reads it: a string as it is, all else as JSON, or as Python prints it.
+
+    `printed` gets the name of the type where it is the last.
+    """
     if type(value) is int:  # as JSON has it, and in a tenth of the time (0.1 µs of 1.4)
         return str(value)
     value = value.value if isinstance(value, Enum) else value
@@ -123,6 +126,8 @@ def text_of(value: object) -> str:
         with suppress(TypeError, ValueError, RecursionError):
             return _in_json(_json(value))
         kind = type(value)
+        if printed is not None:
+            printed.append(kind.__name__)
         if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
             return f"<{kind.__name__}>"  # its address says nothing, and differs in every process
         return str(value)
@@ -152,7 +157,7 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
     rules = tool.text_rules
     if not isinstance(rules, TextRule):
         parts = {name: _part_for_model(tool, rule, value, warnings) for name, rule in rules.items()}
-        return text_of(parts)
+        return _told(tool, parts, warnings)
     part = _part_for_model(tool, rules, value, warnings)
     if type(part) in SCALARS and not rules.raw:
         return text_of(part)
@@ -162,7 +167,15 @@ def _content(tool: Tool, value: object, warnings: list[str]) -> str | tuple[Resu
         return tuple(part)
     if rules.raw and not isinstance(part, str):
         raise TypeError(f"a raw result is text or content parts, not {type(part).__name__}")
-    return text_of(part)
+    return _told(tool, part, warnings)
+
+
+def _told(tool: Tool, value: object, warnings: list[str]) -> str:
+    printed: list[str] = []
+    text = text_of(value, printed)
+    lacked = f"the result of tool {tool.name!r} is no JSON: the model reads how Python prints a "
+    warnings += [lacked + name for name in printed]
+    return text
 
 
 def _part_for_model(tool: Tool, rule: TextRule, value: object, warnings: list[str]) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -461,6 +462,28 @@ def test_the_command_serves_an_editor(tmp_path: Path) -> None:
 
     assert asyncio.run(visit()) == ("end_turn", [getuser()])
     assert editor.text() == "Cy has it."
+
+
+@pytest.mark.parametrize("kind", ["nothing", "a file"])
+def test_it_ends_where_what_comes_in_does(kind: str, tmp_path: Path) -> None:
+    """Also where standard input is nothing that an event loop can watch."""
+    asked = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+    source = tmp_path / "said"
+    source.write_text(json.dumps(asked) + "\n" if kind == "a file" else "")
+    program = ("acp", f"{served.__name__}:editor_agent", "--journal", str(tmp_path / "runs.db"))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with (Path(os.devnull) if kind == "nothing" else source).open("rb") as given:
+        done = subprocess.run(
+            [sys.executable, "-m", "detent", *program],
+            check=False,
+            stdin=given,
+            capture_output=True,
+            timeout=60,
+            env={**env, "FOLDER": str(tmp_path)},
+        )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (b'"protocolVersion"' in done.stdout) is (kind == "a file")
 
 
 def test_without_the_extra_the_error_names_it(

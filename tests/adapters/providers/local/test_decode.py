@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Result
 
-from detent.adapters.providers.local.decode import Received, Seen, pieces, receive, see, whole_reply
+from detent.adapters.providers.local.decode import (
+    LOOKS,
+    Received,
+    ReplyReader,
+    Seen,
+    pieces,
+    receive,
+    see,
+    whole_reply,
+)
 from detent.adapters.providers.local.encode import Form, Request
 from detent.core.chat.messages import ToolCall
 from detent.core.chat.replies import ChatReply, ModelFailure, StreamingChunk, ToolCallDelta, Usage
@@ -65,13 +74,14 @@ def taken(received: Received, event: Mapping[str, Any]) -> Received:
 def streamed(parts: Iterable[str], form: Form) -> list[StreamingChunk]:
     """What is shown when the text comes in `parts`."""
     chunks: list[StreamingChunk] = []
-    received, before = Received(), Seen()
+    reader = ReplyReader(form)
     for part in parts:
-        received = taken(received, {"choices": [{"delta": {"content": part}}]})
-        after = see(received, form)
-        chunks += pieces(before, after)
-        before = after
-    return chunks
+        read = reader.read({"choices": [{"delta": {"content": part}}]})
+        assert not isinstance(read, ModelFailure)
+        chunks += read
+    end = reader.read({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    assert not isinstance(end, ModelFailure)
+    return [*chunks, *end]
 
 
 def joined(chunks: Iterable[StreamingChunk]) -> Seen:
@@ -312,3 +322,14 @@ def test_arguments_nested_beyond_measure_are_unreadable() -> None:
     """A small model may open brackets until it is stopped."""
     made = reply('{"name": "a", "arguments": ' + "[" * 100_000, finish="length")
     assert made.message.tool_calls[0].unreadable == "[" * 100_000
+
+
+def test_a_long_answer_is_shown_in_few_looks() -> None:
+    """Each shows what is new; the last one all that there is, before the reply is whole."""
+    text = "word " * 4_000
+    written = call("final_answer", {"text": text})
+    chunks = streamed(written, TOOLS)
+
+    assert joined(chunks).content == text
+    assert max(len(chunk.content) for chunk in chunks) <= len(text) // LOOKS + 1
+    assert len(chunks) < LOOKS * 8

@@ -71,6 +71,7 @@ def _named(app: str) -> list[tuple[str, Agent[Any, Any]]]:
 def _given(app: str) -> object:
     """What stands there, or what the function that does so makes."""
     module_name, _, name = app.partition(":")
+    _require_module_name(app, module_name, name or USUAL[-1])
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -92,6 +93,22 @@ def _given(app: str) -> object:
         return found()
     except Exception as error:
         raise _fault(app, error) from error
+
+
+def _require_module_name(app: str, module: str, name: str) -> None:
+    """Raise UsageError for a path, and say how what is in it is named."""
+    path = Path(module)
+    if not module.startswith(".") and module and path.suffix != ".py" and len(path.parts) == 1:
+        return
+    if not module.strip("."):
+        raise click.UsageError(f"{app}: name a module and what is in it, such as desk:{name}")
+    here = Path.cwd()
+    where = here / (module.lstrip("./") if len(path.parts) == 1 else path)
+    where = where.resolve().parent / where.name.removesuffix(".py")
+    is_here = where.is_relative_to(here)
+    word = ".".join(where.relative_to(here).parts) if is_here else where.name
+    folder = "" if is_here else f", from its own folder: cd {where.parent}"
+    raise click.UsageError(f"{app}: a module is named as an import does: {word}:{name}{folder}")
 
 
 def _fault(app: str, error: Exception) -> click.ClickException:

@@ -6,9 +6,12 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import sys
+import threading
 from getpass import getuser
 from importlib.util import find_spec
+from stat import S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import TYPE_CHECKING, Any
 
 from detent.adapters.faces.entrance import ThreadOf, own_threads
@@ -68,6 +71,10 @@ async def _stdio() -> Transport:
     from acp.stdio import stdio_streams
 
     if sys.platform != "win32":
+        if sys.stdin is None or S_ISREG(os.fstat(1).st_mode):
+            what = "input is closed" if sys.stdin is None else "output is a file"
+            raise ValueError(f"ACP is spoken by pipes with an editor: standard {what}")
+        _make_input_watchable()
         sys.stdout.flush()
         own = os.dup(1)
         os.dup2(2, 1)
@@ -76,6 +83,21 @@ async def _stdio() -> Transport:
     if sys.platform != "win32":
         sys.stdout = sys.stderr
     return Lines(reader, writer)
+
+
+def _make_input_watchable() -> None:
+    """Pass on what comes in by a pipe, where an event loop cannot watch it: a file, `/dev/null`."""
+    if S_ISFIFO(kind := os.fstat(0).st_mode) or S_ISSOCK(kind) or os.isatty(0):
+        return
+    given, (end, beginning) = os.dup(0), os.pipe()
+    os.dup2(end, 0)
+    os.close(end)
+
+    def pass_on() -> None:
+        with os.fdopen(given, "rb") as source, os.fdopen(beginning, "wb") as pipe:
+            shutil.copyfileobj(source, pipe)
+
+    threading.Thread(target=pass_on, name="detent-acp-input", daemon=True).start()
 
 
 class Lines:

@@ -15,7 +15,7 @@ from detent.adapters.providers.http.caller import (
     as_timeouts,
     host_of,
 )
-from detent.adapters.providers.http.clients import Clients
+from detent.adapters.providers.http.clients import Clients, require_httpx
 from detent.adapters.providers.http.counting import CountFold
 from detent.adapters.providers.http.endpoints import Endpoint, below, server_of
 from detent.adapters.providers.http.listing import NamesFold, names_in
@@ -340,6 +340,7 @@ class HttpChatGenerator:
 
     @staticmethod
     def _no_key(url: str, error: SecretError) -> ChatGeneratorError:
+        require_httpx()  # what is to be installed comes first: a key alone would not help
         text = f"a key for {host_of(url)} is needed: {error}; set it or pass api_key="
         return ChatGeneratorError(ModelFailure("authentication", text))
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from returns.result import Failure
 
-from detent.adapters.providers.local.decode import Received, Seen, pieces, receive, see, whole_reply
+from detent.adapters.providers.local.decode import ReplyReader, whole_reply
 from detent.adapters.providers.local.encode import Request, cannot, chat_request
 from detent.adapters.providers.local.fetching import fetch
 from detent.adapters.providers.local.llama import LlamaError, Server, Threads, load, require_llama
@@ -212,8 +212,7 @@ class _Reading:
         self._request = request
         self._tell = tell
         self._stop = stop
-        self._received = Received()
-        self._seen = Seen()
+        self._reader = ReplyReader(request.form)
         self._error: Exception | None = None
 
     def __call__(self, event: dict[str, Any]) -> bool:
@@ -232,7 +231,7 @@ class _Reading:
         """The whole reply, or the exception that stopped it."""
         if self._error is not None:
             raise self._error
-        result = whole_reply(self._received, self._request, model)
+        result = whole_reply(self._reader.received, self._request, model)
         if isinstance(result, Failure):
             raise ChatGeneratorError(result.failure())
         reply = result.unwrap()
@@ -240,11 +239,8 @@ class _Reading:
         return reply
 
     def _take_in(self, event: Mapping[str, Any]) -> None:
-        received = receive(self._received, event)
-        if isinstance(received, ModelFailure):
-            raise ChatGeneratorError(received)
-        self._received = received
-        seen = see(self._received, self._request.form)
-        for piece in pieces(self._seen, seen):
+        read = self._reader.read(event)
+        if isinstance(read, ModelFailure):
+            raise ChatGeneratorError(read)
+        for piece in read:
             self._tell(piece)
-        self._seen = seen

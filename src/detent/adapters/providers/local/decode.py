@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -32,6 +32,7 @@ CAUSES: Mapping[str, FailureCause] = {
     "invalid_request_error": "bad_request",
 }
 EXCERPT_CHARACTERS = 200
+LOOKS = 256
 
 _decoder = json.JSONDecoder(strict=False)
 _NAME = r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
@@ -94,6 +95,53 @@ def receive(received: Received, event: Mapping[str, Any]) -> Received | ModelFai
             finish_reason=choice.get("finish_reason") or received.finish_reason,
         )
     return received
+
+
+class ReplyReader:
+    """A reply as it comes: events go in, and the pieces that they add come out.
+
+    RULE: what is there is looked at again when there is a 256th more of it, and at its end: then
+    all of it takes linear time, and of a long reply the pieces are a few tokens late.
+    """
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._received = Received()
+        self._new: list[Received] = []
+        self._new_characters = 0
+        self._seen = Seen()
+
+    @property
+    def received(self) -> Received:
+        """All that has come."""
+        self._received, self._new = _joined([self._received, *self._new]), []
+        return self._received
+
+    def read(self, event: Mapping[str, Any]) -> Sequence[StreamingChunk] | ModelFailure:
+        """Take in an event; gives what can be shown now, or the error that the event is."""
+        new = receive(Received(), event)
+        if isinstance(new, ModelFailure):
+            return new
+        self._new.append(new)
+        self._new_characters += len(new.text) + len(new.reasoning)
+        known = len(self._received.text) + len(self._received.reasoning)
+        if self._new_characters * LOOKS < known and not new.finish_reason:
+            return ()
+        before, self._seen = self._seen, see(self.received, self._form)
+        self._new_characters = 0
+        return list(pieces(before, self._seen))
+
+
+def _joined(parts: Sequence[Received]) -> Received:
+    """What has come one after the other."""
+    used = [part.usage for part in parts if part.usage != Usage()]
+    ends = [part.finish_reason for part in parts if part.finish_reason]
+    return Received(
+        "".join([part.text for part in parts]),
+        "".join([part.reasoning for part in parts]),
+        ends[-1] if ends else "",
+        used[-1] if used else Usage(),
+    )
 
 
 def see(received: Received, form: Form) -> Seen:
