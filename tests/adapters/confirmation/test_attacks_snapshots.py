@@ -48,7 +48,7 @@ class Desk:
 
     def __init__(self, on_unknown: Literal["ask", "rerun"] = "ask") -> None:
         self.paid: list[int] = []
-        self.on_unknown = on_unknown
+        self.on_unknown: Literal["ask", "rerun"] = on_unknown
 
     def agent(self, *script: Any) -> Agent[Any]:
         """For one process."""

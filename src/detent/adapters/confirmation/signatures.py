@@ -105,9 +105,9 @@ class ApproverKeys:
     )
     clock: Clock = field(factory=SystemClock, repr=False)
 
-    @keys.validator
-    def _are_different(self, _: object, keys: Mapping[str, ApproverKey]) -> None:
-        if len({one.public_key for one in keys.values()}) < len(keys):
+    def __attrs_post_init__(self) -> None:
+        """Raise where two people have one key."""
+        if len({one.public_key for one in self.keys.values()}) < len(self.keys):
             raise ValueError("two approvers have the same public key: one person is not two")
 
     def __call__(

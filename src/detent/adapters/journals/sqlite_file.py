@@ -109,7 +109,8 @@ class SQLiteFile:
             self._drop()
 
     def __del__(self) -> None:
-        self.close()
+        if self._db is not None:  # during a fork, which holds the lock, there is nothing to close
+            self.close()
 
     def do(self, done: str, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do it with the connection, one caller at a time. A transaction that fails is undone."""

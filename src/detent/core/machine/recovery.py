@@ -176,8 +176,8 @@ def proven(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """
     if spec.vouches is None:
         return run
-    slots = [_proven(spec, slot, spec.vouches) for slot in run.slots]
-    return _with_slots(evolve(run, grants=()), slots)
+    sure = evolve(run, grants=())
+    return _with_slots(sure, [_proven(spec, slot, spec.vouches) for slot in run.slots])
 
 
 def _proven(spec: AgentSpec[Any], slot: Slot, vouches: Vouches) -> Slot:

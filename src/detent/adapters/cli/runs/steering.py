@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import time
-from collections.abc import Container
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -72,13 +72,13 @@ def decide(
 
 
 def _meant(
-    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Container[str]
+    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Mapping[str, object]
 ) -> PendingCall:
     """The call that is meant. The model writes the ids: none of them passes for a tool's name."""
     found = [
         one
         for one in waiting
-        if call in {None, one.tool_name} or (call == one.call_id and call not in tools)
+        if call in {None, one.tool_name} or (call == one.call_id not in tools)
     ]
     if len(found) == 1:
         return found[0]
