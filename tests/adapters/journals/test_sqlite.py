@@ -49,11 +49,16 @@ def test_a_new_file_that_another_is_just_making_is_waited_for(
 
 
 FORKED = """
-import os, sys
+import gc, os, sys
 from threading import Thread
+
+os.register_at_fork(before=gc.collect)  # behind those that are registered later
 from detent.journals import Entry, SQLiteJournal
 
 journal, is_over = SQLiteJournal(sys.argv[1]), False
+forgotten = [SQLiteJournal(sys.argv[1])]
+forgotten.append(forgotten)
+del forgotten  # found by the collector, in the middle of the fork
 
 
 def write(run_id, count):
