@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial, wraps
 from typing import Any
 
@@ -194,6 +195,84 @@ def helped(amount: int) -> int:
 def balance() -> int:
     """Tell the balance."""
     return len("1000")
+
+
+class Bank:
+    """Pays by itself, and by way of itself."""
+
+    def pay(self, amount: int) -> int:
+        """Pay."""
+        return amount
+
+    def pay_twice(self, amount: int) -> int:
+        """Pay two times."""
+        return self.pay(amount) + self.pay(amount)
+
+    def __call__(self, amount: int) -> int:
+        """Pay by another way."""
+        return helped(amount)
+
+    @staticmethod
+    def helped(amount: int) -> int:
+        """Pay by a third one."""
+        return helped(amount)
+
+
+BANK, NAMED = Bank(), sys.modules[__name__]
+
+
+def in_a_list(amount: int) -> int:
+    return sum([PAY.function(amount=one) for one in [amount]])
+
+
+def in_a_function(amount: int) -> int:
+    def inner() -> list[int]:
+        return [*map(lambda one: helped(one), [amount])]  # noqa: C417, PLW0108 - on purpose
+
+    return sum(inner())
+
+
+def by_default(amount: int, way: Any = pay) -> int:
+    return int(way(amount))
+
+
+def by_its_module(amount: int) -> int:
+    return int(NAMED.helped(amount)) + int(NAMED.BANK.helped(amount))
+
+
+def by_an_import(amount: int) -> int:
+    from tests.adapters.testing.proofs import test_hooks_and_functions
+
+    return test_hooks_and_functions.helped(amount)
+
+
+def by_a_class(amount: int) -> int:
+    return Bank.helped(amount)
+
+
+CALLERS = [in_a_list, in_a_function, by_default, by_its_module, by_an_import, by_a_class, BANK]
+
+
+@pytest.mark.parametrize("caller", CALLERS, ids=lambda one: getattr(one, "__name__", "object"))
+def test_whatever_way_a_tool_calls_another_one_it_is_refused(caller: Any) -> None:
+    """As far as its code, and what is within it, name the other."""
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+    other = Tool("other", "Pay too.", schema, caller)
+
+    with pytest.raises(ValueError, match=r"a function that \['other'\] calls by itself"):
+        small(agent_with(tools=(PAY, other)), never_runs_unapproved("pay"))
+
+
+def test_the_method_of_an_object_is_that_of_no_other_one() -> None:
+    """One that calls it is refused; the same method of another object is another tool."""
+    pays = create_tool_from_function(BANK.pay)
+    twice = create_tool_from_function(BANK.pay_twice)
+    others = create_tool_from_function(Bank().pay_twice)
+    claim = never_runs_unapproved("pay")
+
+    with pytest.raises(ValueError, match=r"a function that \['pay_twice'\] calls by itself"):
+        small(agent_with(tools=(pays, twice)), claim)
+    assert small(agent_with(tools=(pays, others)), claim, arguments=AMOUNTS).states
 
 
 def test_a_tool_that_calls_another_one_is_refused() -> None:

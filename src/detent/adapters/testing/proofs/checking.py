@@ -9,6 +9,7 @@ import json
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from time import perf_counter
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import field, fields, frozen
@@ -167,6 +168,7 @@ def _require_all_names(spec: AgentSpec[Any], claims: Sequence[Property]) -> None
                 f"{claim.name} is about a function that is also called {sorted(left_out)}; claim "
                 "the same of that, or give it a function of its own"
             )
+        meant += [one.__func__ for one in meant if isinstance(one, MethodType)]  # of any object
         callers = {tool.name for tool in tools if any(one in meant for one in called_by(tool))}
         if left_out := callers - told:
             raise ValueError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from functools import partial
-from inspect import getclosurevars
+from inspect import getattr_static
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from detent.core.tools.tool import Tool
@@ -37,12 +39,50 @@ def called_by(tool: Tool) -> Iterator[Any]:
 
 
 def _named_in(function: Any) -> Iterator[Any]:
-    try:
-        names = getclosurevars(function)
-    except (TypeError, ValueError):  # it is no function in Python
+    """What its code names, and the functions and classes within it; not what it is given."""
+    own, owner = getattr(function, "__func__", function), getattr(function, "__self__", None)
+    if not hasattr(own, "__code__"):  # an object that can be called
+        own, owner = getattr_static(type(own), "__call__", None), own
+    if not isinstance(own, FunctionType) or _is_of_others(own.__module__):
         return
-    for value in (*names.nonlocals.values(), *names.globals.values()):
-        if isinstance(value, Tool):
-            yield behind(value.function)
-        elif callable(value) and not isinstance(value, type):
-            yield behind(value)
+    names = {*_names_in(own.__code__)}
+    values = [own.__globals__.get(name, sys.modules.get(name)) for name in names]
+    values += [cell.cell_contents for cell in own.__closure__ or () if cell != CellType()]
+    values += [*(own.__defaults__ or ()), *(own.__kwdefaults__ or {}).values(), owner]
+    for value in values:
+        yield from _meant(value, names)
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):  # of a function, a class or, before 3.12, a comprehension
+            yield from _names_in(inner)
+
+
+def _meant(value: Any, names: Collection[str], depth: int = 3) -> Iterator[Any]:
+    """The functions that a value stands for, and those of its attributes that are named as well."""
+    if isinstance(value, Tool):
+        yield behind(value.function)
+        return
+    if callable(value) and not isinstance(value, type):
+        yield behind(value)
+    if not depth or isinstance(value, FunctionType | MethodType) or _is_plain(value):
+        return
+    for name in (*names, "__init__", "__call__") if isinstance(value, type) else names:
+        part = getattr_static(value, name, None)
+        part = getattr(part, "__func__", part)  # of a class or static method
+        is_method = isinstance(part, FunctionType) and not isinstance(value, type | ModuleType)
+        yield from _meant(MethodType(part, value) if is_method else part, names, depth - 1)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is data, or belongs to whom no function of a user's is known."""
+    if isinstance(value, type | ModuleType):
+        return _is_of_others(getattr(value, "__module__", value.__name__))
+    return value is None or _is_of_others(type(value).__module__)
+
+
+def _is_of_others(module: str | None) -> bool:
+    top = (module or "").partition(".")[0]
+    return top == "detent" or (top in sys.stdlib_module_names and top != "__main__")
