@@ -28,12 +28,14 @@ def called_by(tool: Tool) -> Iterator[Any]:
 
     A tool that is named stands for its function. What is found at run time alone is not seen.
     """
-    seen: dict[int, Any] = {}
+    seen: dict[tuple[int, int], Any] = {}
     left = list(_named_in(behind(tool.function)))
     while left:
         function = left.pop()
-        if id(function) not in seen:
-            seen[id(function)] = function
+        # a method is made anew each time that it is looked for
+        key = id(getattr(function, "__func__", function)), id(getattr(function, "__self__", None))
+        if key not in seen:
+            seen[key] = function
             yield function
             left += _named_in(function)
 
