@@ -67,16 +67,18 @@ def test_a_doubled_length_takes_no_more_than_two_and_a_half_times_as_long(name: 
     assert good, f"{name}: {best}"
 
 
-def test_what_is_quadratic_is_found() -> None:
-    """Each time that it is measured."""
+@pytest.mark.parametrize("power", [1, 1.2, 1.5, 2])
+def test_what_is_quadratic_is_found(power: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By how its time grows; what takes next to none is not looked at."""
+    monkeypatch.setattr(linear, "seconds", lambda work: work())
 
-    def ready(size: int) -> Any:
-        return lambda: sum(1 for _ in range(size // 500) for _ in range(size // 500))
+    def judged(first_s: float) -> tuple[bool, Any]:
+        cell = linear.Cell("a power", lambda size: lambda: first_s * (size / FIRST) ** power)
+        good, best = linear.judged(cell, FIRST)
+        return good, best.ratio
 
-    good, best = linear.judged(linear.Cell("a square", ready), 1 << 18)
-
-    assert not good
-    assert best.ratio > linear.RATIO_MAX
+    assert judged(1.0) == (power < 1.3, pytest.approx(2**power))
+    assert judged(linear.LEAST_S / 100)[0]
 
 
 def test_what_is_too_quick_to_be_timed_is_taken_larger() -> None:
