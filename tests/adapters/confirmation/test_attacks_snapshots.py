@@ -6,6 +6,8 @@ Each test is called by the promise that it attacks.
 from __future__ import annotations
 
 import json
+import string
+from base64 import b64encode
 from collections.abc import Callable
 from math import nan
 from typing import Any, Literal
@@ -261,6 +263,65 @@ def test_one_person_is_not_two_by_two_names_of_one_key() -> None:
     for until in (nan, "2026-01-01"):
         with pytest.raises((TypeError, ValueError), match="'until' of ApproverKey"):
             ApproverKey(ADA.public_key, until=until)  # type: ignore[arg-type]  # on purpose
+
+
+def encoded(y: int, sign: int = 0) -> str:
+    """A point of the curve as a public key is written."""
+    return b64encode((y | sign << 255).to_bytes(32, "little")).decode()
+
+
+P = 2**255 - 19
+PUBLIC = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+"""The first of RFC 8032."""
+OF_ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+"""The y of one; the curve has four such points, with this one and with its negative."""
+WEAK = [
+    *(encoded(y) for y in (1, P - 1)),
+    *(encoded(y, sign) for y in (0, OF_ORDER_8, P - OF_ORDER_8) for sign in (0, 1)),
+]
+
+
+@pytest.mark.parametrize("key", WEAK)
+def test_a_key_by_which_nobody_in_particular_signs_is_none(key: str) -> None:
+    """With such a point, a signature that anybody can write fits messages that nobody signed."""
+    with pytest.raises(ValueError, match="'public_key' of ApproverKey is weak"):
+        ApproverKey(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "Ada",
+        "☃" * 44,
+        PUBLIC[:-1],
+        PUBLIC + "\n",
+        b64encode(bytes(31)).decode(),
+        b64encode(bytes(33)).decode(),
+        encoded(2),  # no point of the curve has that y
+        encoded(P + 3),  # a y that is written in a second way
+        encoded(1, 1),  # a sign, where x is 0
+    ],
+)
+def test_what_is_no_public_key_is_refused_where_it_is_given(key: str) -> None:
+    """And not with the first decision, as a signature that is none."""
+    with pytest.raises(ValueError, match="'public_key' of ApproverKey is 32 bytes in Base64"):
+        ApproverKey(key)
+
+
+def test_one_person_is_not_two_by_two_spellings_of_one_key() -> None:
+    """The last letter of Base64 has bits that nobody reads."""
+    letters = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+    last = letters[letters.index(PUBLIC[-2]) ^ 1]
+    with pytest.raises(ValueError, match="32 bytes in Base64"):
+        ApproverKey(PUBLIC[:-2] + last + "=")
+
+
+def test_each_new_key_is_one() -> None:
+    """Of whoever signs."""
+    assert ApproverKey(PUBLIC).public_key == PUBLIC
+    for _ in range(50):
+        assert ApproverKey(Signer.new("Ada").public_key).roles == ()
 
 
 def test_a_run_that_nobody_has_begun_is_nobodys() -> None:

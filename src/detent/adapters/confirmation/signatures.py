@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import evolve, field, frozen
 from attrs.validators import deep_mapping, instance_of
 
+from detent.adapters.confirmation.public_keys import is_public_key
 from detent.adapters.system.clocks import SystemClock
 from detent.core.chat.messages import ToolCall
 from detent.core.codec.own_values import dump
@@ -41,9 +42,12 @@ class ApproverKey:
         roles: the roles that they have had.
         until: what they sign counts until then, in seconds since 1970; None is without an end. Keep
             the key of somebody who leaves, or the runs that they decided about cannot be read.
+
+    Raises:
+        ValueError: `public_key` is no key, or a weak one, for which anybody can sign.
     """
 
-    public_key: str = field(validator=instance_of(str))
+    public_key: str = field(validator=is_public_key)
     roles: tuple[str, ...] = field(default=(), converter=tuple[str, ...])
     until: float | None = field(default=None, validator=number(0, or_none=True))
 
