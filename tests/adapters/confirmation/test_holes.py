@@ -22,25 +22,35 @@ from detent import (
 )
 from detent.approvals import (
     Allow,
+    Answers,
+    Approvers,
     Ask,
     CallRule,
     Confirmed,
+    Decision,
     Deny,
+    Modified,
     RuleList,
     ToolExecutionDecision,
+    Verdict,
 )
-from detent.core.run.run import AwaitingDecision, Ready
+from detent.core.run.run import AwaitingDecision, AwaitingPolicy, Ready
 from detent.core.tools.defaults import with_defaults
 from detent.core.values.frozen import FrozenDict
 from detent.machine import (
     AgentSpec,
     CallRef,
+    GrantRevoked,
     HumanDecided,
+    Judge,
     Judged,
     ModelReplied,
     Resumed,
     Run,
+    ToolFault,
+    ToolRaised,
     ToolStarted,
+    due,
     start,
     step,
 )
@@ -232,6 +242,152 @@ def test_a_yes_for_one_attempt_is_none_for_another_after_a_crash(
         assert status == Ready(2)  # and the one after that is asked about
         run = step(spec, step(spec, run, ToolStarted(ref, 2)), Resumed("crash 2"))
         assert isinstance(run.slots[0].status, AwaitingDecision)
+
+
+WIRED = evolve(LOOSE, inputs_from_state={"account": "account"})
+ASKING: AgentSpec[State] = AgentSpec(
+    State({"account": {"type": str}}).set("account", "Ann"),
+    FrozenDict({"pay": WIRED}),
+    policies=FrozenDict({"pay": lambda *_: Ask()}),
+)
+REVEALING = Ask(reveals=("account",))
+
+
+def asked_about(*questions: Ask) -> Run[State]:
+    """A run whose model has called a tool as often, each time with a question."""
+    calls = [ToolCall("pay", {"amount": 5}, f"c{place}") for place, _ in enumerate(questions)]
+    reply = ChatReply(ChatMessage.from_assistant(tool_calls=calls))
+    run = start(ASKING, [ChatMessage.from_user("pay")], run_id="r", at=0.0)
+    run = step(ASKING, run, ModelReplied(1, 1, reply))
+    for place, question in enumerate(questions):
+        run = step(ASKING, run, Judged(CallRef(1, place), question, 0.0))
+    return run
+
+
+def said_to(run: Run[State], place: int, decision: Decision) -> Run[State]:
+    """The run after a human has decided about a call."""
+    status = run.slots[place].status
+    assert isinstance(status, AwaitingDecision)
+    return step(ASKING, run, HumanDecided(CallRef(1, place), status.digest, decision, at=0.0))
+
+
+def test_what_is_remembered_answers_no_open_question_that_shows_more() -> None:
+    """Whoever has confirmed the first call has not seen whose account it is."""
+    run = said_to(asked_about(Ask(), REVEALING, Ask()), 0, Confirmed("tool"))
+
+    assert [type(slot.status) for slot in run.slots] == [Ready, AwaitingDecision, Ready]
+    run = said_to(run, 1, Confirmed())
+    assert run.slots[1].status == Ready()
+
+
+def test_what_was_let_run_by_one_yes_is_not_held_by_another_that_was_none_for_it() -> None:
+    """The yes that has let it run is revoked; that which is left was given for less."""
+    run = said_to(asked_about(Ask(), REVEALING, REVEALING), 0, Confirmed("tool"))
+    run = said_to(run, 1, Confirmed("tool"))
+    assert run.slots[2].status == Ready()
+    assert [one for one in due(ASKING, run) if isinstance(one, Judge)] == []
+
+    run = step(ASKING, run, GrantRevoked(CallRef(1, 1)))
+
+    (judge,) = [one for one in due(ASKING, run) if isinstance(one, Judge)]
+    assert judge.ref == CallRef(1, 2)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        REVEALING,
+        Ask(answers=Answers(confirm=False)),
+        Ask(answers=Answers(modify=())),
+        Ask(approvers=Approvers(roles=("finance",))),
+    ],
+)
+def test_a_change_is_asked_about_where_the_changed_call_wants_more(question: Ask) -> None:
+    """What a human makes of a harmless call may be one that nobody may make of it."""
+    run = said_to(asked_about(Ask()), 0, Modified({"amount": 5000}))
+    assert run.slots[0].status == AwaitingPolicy()
+
+    run = step(ASKING, run, Judged(CallRef(1, 0), question, 0.0))
+
+    assert isinstance(run.slots[0].status, AwaitingDecision)
+
+
+def test_a_change_counts_for_no_longer_and_no_more_than_the_changed_call_may() -> None:
+    """The question of the call as it was may let more attempts begin, and for a longer time."""
+    run = said_to(asked_about(Ask(attempts=3, expires_s=60.0)), 0, Modified({"amount": 5000}))
+
+    run = step(ASKING, run, Judged(CallRef(1, 0), Ask(attempts=1, expires_s=10.0), 0.0))
+
+    (slot,) = run.slots
+    assert slot.status == Ready()
+    assert slot.clearance is not None
+    assert slot.clearance.expires_at == 10.0
+    assert slot.clearance.covers(1)
+    assert not slot.clearance.covers(2)
+
+
+@pytest.mark.parametrize("verdict", [Allow(), Ask()])
+def test_a_yes_after_a_crash_that_has_lapsed_leaves_the_question(verdict: Verdict) -> None:
+    """Nobody knows what the call has done: no policy, and no yes from before, begins it again."""
+    first = ToolStarted(CallRef(1, 0), 1, at=0.0)
+    run = step(ASKING, said_to(asked_about(Ask(expires_s=60.0)), 0, Confirmed("tool")), first)
+    run = step(ASKING, run, Resumed("crash", 0.0))
+    trouble = run.slots[0].status
+    assert isinstance(trouble, AwaitingDecision)
+    run = said_to(run, 0, Confirmed())
+    assert run.slots[0].status == Ready(2)
+    run = step(ASKING, run, ToolStarted(CallRef(1, 0), 2, at=99.0))
+    assert run.slots[0].status == AwaitingPolicy()
+
+    run = step(ASKING, run, Judged(CallRef(1, 0), verdict, 99.0))
+
+    status = run.slots[0].status
+    assert isinstance(status, AwaitingDecision)
+    assert (status.after, status.trouble) == (trouble.after, trouble.trouble)
+    assert status.digest != trouble.digest
+
+
+def crashed(run: Run[State], decision: Decision) -> Run[State]:
+    """The run after a crash in its first call, about which a human has decided then."""
+    run = step(ASKING, said_to(run, 0, Confirmed()), ToolStarted(CallRef(1, 0), 1, at=0.0))
+    return said_to(step(ASKING, run, Resumed("crash", 0.0)), 0, decision)
+
+
+def test_a_call_that_lapses_again_and_again_is_remembered_once() -> None:
+    """Each yes to it says the same, and the last one counts: a run does not grow by them."""
+    run = crashed(asked_about(Ask(expires_s=60.0)), Confirmed("tool"))
+    for _ in range(3):
+        run = step(ASKING, run, ToolStarted(CallRef(1, 0), 2, at=99.0))
+        run = step(ASKING, run, Judged(CallRef(1, 0), Ask(expires_s=60.0), 0.0))
+        run = said_to(run, 0, Confirmed("tool"))
+
+    assert len(run.decisions) == 5
+    assert len(run.grants) == 1
+
+
+@pytest.mark.parametrize("verdict", [Allow(), Ask()])
+def test_a_change_after_a_crash_is_enough(verdict: Verdict) -> None:
+    """The human who made it was asked about the crash."""
+    run = crashed(asked_about(Ask()), Modified({"amount": 1}))
+
+    run = step(ASKING, run, Judged(CallRef(1, 0), verdict, 0.0))
+
+    assert run.slots[0].status == Ready(2)
+
+
+def test_what_has_begun_again_after_a_crash_is_a_call_like_any_other() -> None:
+    """That attempt has failed, and is known: what comes next is for the policy to judge."""
+    ref, fault = CallRef(1, 0), ToolFault("raised", "broke off", retryable=True)
+    spec = evolve(ASKING, tools=FrozenDict({"pay": evolve(WIRED, retries=2)}))
+    run = step(spec, crashed(asked_about(Ask()), Confirmed()), ToolStarted(ref, 2, at=0.0))
+    run = step(spec, run, ToolRaised(ref, 2, fault))
+    assert run.slots[0].status == Ready(3)
+    run = evolve(run, state=run.state.set("account", "Bob"))
+    (judge,) = [one for one in due(spec, run) if isinstance(one, Judge)]
+
+    run = step(spec, run, Judged(ref, Allow(), 0.0, binding=judge.binding))
+
+    assert run.slots[0].status == Ready(3)
 
 
 def test_a_price_that_is_no_number_leaves_no_room() -> None:

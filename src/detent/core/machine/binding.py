@@ -9,7 +9,7 @@ from weakref import ref
 
 from detent.core.chat.messages import ToolCall
 from detent.core.errors import UnstorableError
-from detent.core.run.approval import Binding, FormerDecision, Grant, Modified
+from detent.core.run.approval import Ask, Binding, FormerDecision, Grant, Modified, granted
 from detent.core.run.run import (
     AwaitingDecision,
     AwaitingPolicy,
@@ -143,7 +143,8 @@ def is_unfit(spec: AgentSpec[Any], run: Run[Any], slot: Slot, now: Binding) -> b
             return slot.status.digest != now_asked
         case Ready(attempt) if slot.clearance is not None:
             is_other = slot.clearance.binding != now or not slot.clearance.covers(attempt)
-            return is_other or _is_taken_back(run, slot, now)
+            tool = spec.tools[slot.call.tool_name]
+            return is_other or _is_taken_back(run, slot, tool, now)
         case Ready():  # without a trace of why: in a snapshot that somebody has edited, say
             return slot.call.tool_name in spec.guards
         case _:
@@ -158,14 +159,25 @@ def is_stale(slot: Slot) -> bool:
     return isinstance(status, Ready) and clear is not None and clear.is_stale
 
 
-def _is_taken_back(run: Run[Any], slot: Slot, now: Binding) -> bool:
+def grant_for(run: Run[Any], tool: Tool, now: Binding, at: float | None, ask: Ask) -> Grant | None:
+    """What is remembered that answers a question about a call: its giver has seen as much."""
+    return granted(_informed(run, tool, ask), now, at, ask)
+
+
+def _informed(run: Run[Any], tool: Tool, ask: Ask) -> list[Grant]:
+    """What is remembered of people who have seen all that a question about a call shows."""
+    shown = inputs_in(run, tool, ask.reveals).keys()
+    return [one for one in run.grants if shown <= {*one.revealed}]
+
+
+def _is_taken_back(run: Run[Any], slot: Slot, tool: Tool, now: Binding) -> bool:
     """Whether a call was let run by what was confirmed for another, and that is revoked."""
-    return (
-        slot.clearance is not None
-        and slot.clearance.ask is not None
-        and not any(one.covers(now, one.expires_at) for one in run.grants)
-        and not any((one.ref, one.path) == (slot.ref, ()) for one in run.decisions)
-    )
+    ask = None if slot.clearance is None else slot.clearance.ask
+    if ask is None or any((one.ref, one.path) == (slot.ref, ()) for one in run.decisions):
+        return False
+    # as they were given: a call that was let run by one may begin after its end
+    left = _informed(run, tool, ask)
+    return not any(granted([one], now, one.at or 0, ask) for one in left)
 
 
 def change_in(

@@ -11,12 +11,12 @@ from detent.core.machine.binding import (
     binding_of,
     change_in,
     digest_of,
+    grant_for,
     inputs_in,
     is_stale,
     is_unfit,
 )
 from detent.core.run.approval import (
-    ANYBODY,
     PLAIN_ASK,
     SCOPES,
     Allow,
@@ -34,7 +34,6 @@ from detent.core.run.approval import (
     Rejected,
     Scope,
     Verdict,
-    granted,
     is_past,
     wants_more,
 )
@@ -68,7 +67,7 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     before = slot.status
     # RULE: as it was when the policy was asked, so that every agent that replays it agrees
     now = event.binding or binding_of(run, slot.call, spec.tools[slot.call.tool_name])
-    asked = before if isinstance(before, AwaitingDecision) else AwaitingDecision("")
+    asked = before if isinstance(before, AwaitingDecision) else _answered(slot)
     attempt, said, wanted = attempt_in(slot), event.verdict, list[str]()
     if not isinstance(said, Deny):
         stays = is_stale(slot) and not is_unfit(spec, run, slot, now)
@@ -76,21 +75,25 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
         if stays and (kept := _kept(slot, said, event.at)) is not None:
             return with_slot(run, kept)
         wanted = _wanted(slot, said)
+    clear = slot.clearance
+    is_left = clear is not None and _is_as_left(clear, now, event.at)  # a human has said so
     match said:
         case Deny(reason):
             return denied(run, slot, "policy", reason or wording.FORBIDDEN, event.at)
-        case Allow() if not asked.after:
+        case Allow() if is_left or not asked.after:
             return with_slot(run, evolve_slot(slot, Ready(attempt), Clearance(now, attempt)))
         case Allow():  # nobody knows what the call has done: no policy is asked about that
             ask = asked.ask
         case Ask() as ask:
-            clear = slot.clearance
-            if clear is not None and _lets_begin(clear, now, ask, event.at):  # a human has said so
-                clear = attrs.evolve(clear, is_unjudged=False)
-                return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
-            shown = inputs_in(run, spec.tools[slot.call.tool_name], ask.reveals).keys()
-            seen = () if asked.after else [one for one in run.grants if shown <= {*one.revealed}]
-            grant = granted(seen, now, event.at, ask)
+            if clear is not None and is_left:
+                was = clear.ask or PLAIN_ASK
+                wanted += [f"as it is now, {text}" for text in wants_more(ask, was)]
+                if not wanted:
+                    ask, until = _sooner(was, clear.expires_at, ask, event.at)
+                    clear = attrs.evolve(clear, is_unjudged=False, ask=ask, expires_at=until)
+                    return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
+            tool = spec.tools[slot.call.tool_name]
+            grant = None if asked.after else grant_for(run, tool, now, event.at, ask)
             if grant is not None:
                 clear = Clearance(now, attempt, ask, grant.expires_at)
                 return with_slot(run, evolve_slot(slot, Ready(attempt), clear))
@@ -98,6 +101,19 @@ def judged(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: Judged) -> Ru
     again = asked.again + bool(wanted)
     question = posed(run, slot, ask, now, attempt, event.at, crash, change, again)
     return with_slot(run, moved(slot, question))
+
+
+def _answered(slot: Slot) -> AwaitingDecision:
+    """What was asked about a call that has its answer, as far as that matters if it is asked anew.
+
+    RULE: who has let it begin after a crash was a human. Until it has, no policy does, nor what was
+    said before the crash.
+    """
+    clear = slot.clearance
+    if clear is None or not clear.after or attempt_in(slot) > clear.attempt:
+        return AwaitingDecision("")
+    asked = AwaitingDecision("", ask=clear.ask or PLAIN_ASK)
+    return attrs.evolve(asked, after=clear.after, trouble=clear.trouble)
 
 
 def _wanted(slot: Slot, said: Verdict) -> list[str]:
@@ -144,11 +160,9 @@ def _sooner(
     return ask, min((one for one in ends if one is not None), default=None)
 
 
-def _lets_begin(clear: Clearance, now: Binding, ask: Ask, at: float | None) -> bool:
-    """Whether a call that a human has changed may begin: as it was left, in time, and by them."""
-    was_asked = (ANYBODY, (clear.ask or PLAIN_ASK).approvers)
-    is_theirs = clear.is_unjudged and ask.approvers in was_asked
-    return is_theirs and clear.binding == now and not is_past(clear.expires_at, at)
+def _is_as_left(clear: Clearance, now: Binding, at: float | None) -> bool:
+    """Whether a human has changed the call to what it is now, and that counts still."""
+    return clear.is_unjudged and clear.binding == now and not is_past(clear.expires_at, at)
 
 
 def posed(  # noqa: PLR0917 - the parts of a question
@@ -213,13 +227,13 @@ def rewritten(spec: AgentSpec[Any], slot: Slot, event: CallRewritten) -> Slot:
     return Slot(slot.ref, event.call, status, clear)
 
 
-def released(run: Run[Any], slot: Slot, at: float | None) -> Slot:
+def released(spec: AgentSpec[Any], run: Run[Any], slot: Slot, at: float | None) -> Slot:
     """The slot, ready if it waits for no more than what has been confirmed for it meanwhile."""
     status = slot.status
     # A question that came of a crash is another one: no earlier word answers it.
     if not isinstance(status, AwaitingDecision) or status.after:
         return slot
-    grant = granted(run.grants, status.binding, at, status.ask)
+    grant = grant_for(run, spec.tools[slot.call.tool_name], status.binding, at, status.ask)
     if grant is None:
         return slot
     clear = Clearance(status.binding, status.attempt, status.ask, grant.expires_at)
@@ -245,7 +259,10 @@ def remembered(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: HumanDeci
     by = ", ".join(vote.by for vote in said_yes if vote.by) or None
     grant = Grant(slot.ref, slot.call, scope, status.binding, by, event.at, (), until)
     grant = attrs.evolve(grant, revealed=done.revealed, approvers=ask.approvers)
-    return evolve(run, grants=(*run.grants, grant))
+    # what was said last of the same call counts: a run that asks again and again does not grow
+    said_before = (slot.ref, scope, status.binding)
+    kept = [one for one in run.grants if (one.ref, one.scope, one.binding) != said_before]
+    return evolve(run, grants=(*kept, grant))
 
 
 def _scope(ask: Ask, said: Decision) -> Scope:
@@ -287,7 +304,7 @@ def decided(spec: AgentSpec[Any], slot: Slot, decision: Decision) -> Slot:
     name = slot.call.tool_name
     asked = slot.status if isinstance(slot.status, AwaitingDecision) else AwaitingDecision("")
     clear = Clearance(asked.binding, asked.attempt, asked.ask, asked.expires_at)
-    clear = attrs.evolve(clear, is_stale=asked.is_stale)
+    clear = attrs.evolve(clear, is_stale=asked.is_stale, after=asked.after, trouble=asked.trouble)
     templates = spec.wordings.get(name) or spec.wordings.get("*") or Wording()
     match decision:
         case Confirmed():

@@ -364,7 +364,7 @@ def _on_human_decided(spec: AgentSpec[S], run: Run[S], event: HumanDecided) -> R
     if (vote := voted(spec, run, slot, event)) is not None:
         return with_slot(run, vote)
     knowing = with_slot(remembered(spec, run, slot, event), decided(spec, slot, event.decision))
-    slots = tuple(released(knowing, one, event.at) for one in knowing.slots)
+    slots = tuple(released(spec, knowing, one, event.at) for one in knowing.slots)
     return settled_turn(spec, with_slots(spec, knowing, slots))
 
 

@@ -274,6 +274,8 @@ class Clearance:
         note: what the model is told beside the result.
         is_unjudged: a human has changed the call, and no policy has seen it as it is now.
         is_stale: another process goes on with the run, whose policies have not been asked.
+        after: the name of the crash that the question came of; "" if it came of a policy.
+        trouble: what happened then, in words.
     """
 
     binding: Binding
@@ -283,6 +285,8 @@ class Clearance:
     note: str | None = None
     is_unjudged: bool = False
     is_stale: bool = False
+    after: str = ""
+    trouble: str = ""
 
     def covers(self, attempt: int) -> bool:
         """Whether it lets this attempt begin."""
