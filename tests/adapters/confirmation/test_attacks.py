@@ -43,6 +43,7 @@ from detent.approvals import (
     ToolExecutionDecision,
     WithQuestionOptions,
 )
+from detent.core.run.effects import RunTool
 from detent.journals import EncryptedJournal, JournalDamagedError
 
 Paid = list[tuple[Any, ...]]
@@ -141,6 +142,16 @@ def test_what_a_tool_does_not_bind_may_change() -> None:
 def wire(to: str, amount: int = 1_000_000) -> str:
     """Wire money."""
     return f"wired {amount} to {to}"
+
+
+def noting(paid: Paid) -> Any:
+    """A tool that notes whom it has paid."""
+
+    def wire(to: str) -> str:
+        paid.append((to,))
+        return "wired"
+
+    return create_tool_from_function(wire, description="")
 
 
 GO = calling({"to": "Bob"})
@@ -394,6 +405,76 @@ def test_a_no_in_the_journal_counts_for_an_older_snapshot() -> None:
     for snapshot in (old, old.with_decisions([yes])):
         with pytest.raises(SnapshotMismatchError, match="was rejected by Ada in the journal"):
             agent.run(snapshot=snapshot)
+
+
+@pytest.mark.parametrize("first", ["the journal", "a snapshot"])
+def test_a_decision_counts_once_whichever_way_it_goes_first(first: str) -> None:
+    """A run that the journal has is decided about there, not in copies of what it once was."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    agent = agent_of(
+        [noting(paid)], calling({"to": "Ann"}), "done", "done", journal=journal,
+        confirmation_strategies={"wire": AlwaysAskPolicy()},
+    )  # fmt: skip
+    stopped = stop(agent)
+    yes = agent.pending("r")[0].confirm()
+    if first == "the journal":
+        agent.decide("r", yes)
+        agent.resume("r")
+
+    with pytest.raises(SnapshotMismatchError, match=r"agent\.resume\('r'\)"):
+        agent.run(snapshot=stopped.snapshot.with_decisions([yes]))
+
+    if first == "a snapshot":
+        agent.decide("r", yes)
+        agent.resume("r")
+    assert paid == [("Ann",)]
+
+
+@pytest.mark.parametrize("remember", ["call", "tool"])
+@pytest.mark.parametrize("first", ["the run", "its copy"])
+def test_a_yes_that_the_journal_has_goes_along_with_no_snapshot(remember: Any, first: str) -> None:
+    """It was said of the run, which goes on by itself: a copy of it is asked about anew."""
+    paid: Paid = []
+    journal = MemoryJournal()
+    agent = agent_of(
+        [noting(paid)], calling({"to": "Ann"}), "done", "done", journal=journal,
+        confirmation_strategies={"wire": AlwaysAskPolicy()},
+    )  # fmt: skip
+    stop(agent)
+    agent.decide("r", agent.pending("r")[0].confirm(remember=remember))
+    old = go_on(agent, break_point=lambda run, effect: True)
+    if first == "the run":
+        agent.resume("r")
+
+    copy = agent.run(snapshot=old.snapshot, raise_at_break_point=False)
+
+    if first == "its copy":
+        agent.resume("r")
+    assert [slot.call.tool_name for slot in copy.run.slots] == ["wire"]
+    assert copy.run.grants == ()
+    assert paid == [("Ann",)]
+
+
+def test_nor_does_one_for_the_call_of_an_agent_inside() -> None:
+    """Whose run is a part of the one that the journal has."""
+    paid: Paid = []
+    clerk = agent_of(
+        [noting(paid)], calling({"to": "Ann"}), "paid", "paid",
+        confirmation_strategies={"wire": AlwaysAskPolicy()},
+    )  # fmt: skip
+    tools = [AgentTool(clerk, name="clerk", description="Pays.")]
+    script = (ToolCall("clerk", {"task": "pay"}), "done", "done")
+    agent = agent_of(tools, *script, journal=MemoryJournal())
+    stop(agent)
+    agent.decide("r", agent.pending("r")[0].confirm(remember="tool"))
+    old = go_on(agent, break_point=lambda run, effect: isinstance(effect, RunTool))
+
+    copy = agent.run(snapshot=old.snapshot, raise_at_break_point=False)
+    agent.resume("r")
+
+    assert copy.run.outcome is None
+    assert paid == [("Ann",)]
 
 
 def test_a_grant_that_was_revoked_counts_for_no_older_snapshot() -> None:

@@ -251,12 +251,13 @@ def test_a_decision_in_a_snapshot_is_that_of_somebody_known() -> None:
     with pytest.raises(HITLBreakpointException) as raised:
         agent.run("go")
     (call,), snapshot = raised.value.pending, raised.value.snapshot
+    other = Bank(by_token)  # whose journal has not got the run
 
     with pytest.raises(DecisionRefusedError, match="not known who decides"):
-        agent.run(snapshot=snapshot.with_decisions([call.confirm(by="Ada")]))
-    agent.run(snapshot=snapshot.with_decisions([token("Ada", call.confirm())]))
+        other.agent("done").run(snapshot=snapshot.with_decisions([call.confirm(by="Ada")]))
+    other.agent("done").run(snapshot=snapshot.with_decisions([token("Ada", call.confirm())]))
 
-    assert bank.paid == [5]
+    assert other.paid == [5]
 
 
 def test_the_calls_of_agents_inside_need_somebody_known_as_well() -> None:

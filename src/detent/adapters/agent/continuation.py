@@ -15,7 +15,7 @@ from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
 from detent.core.errors import DetentError
 from detent.core.machine.calls import DecisionRefusedError, Refusal
-from detent.core.machine.recovery import proven, rebound
+from detent.core.machine.recovery import proven, rebound, unsaid
 from detent.core.machine.step import step
 from detent.core.result import AgentResult
 from detent.core.run.approval import Principal
@@ -48,11 +48,13 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
 
     Raises:
         SnapshotMismatchError: the journal knows better, or the agent cannot go on with it.
+            A run that the journal has is decided about there.
         DecisionRefusedError: a decision in the snapshot does not count.
     """
     run = run_of(spec, stored)
-    if journal is not None:
-        require_current(journal, spec, run)
+    is_decided = bool(stored.decisions)
+    if journal is not None and require_current(journal, spec, run, is_decided=is_decided):
+        run = unsaid(spec, run)
     run = proven(spec, run)
     who = people(approvers, spec, run, stored.decisions)
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)

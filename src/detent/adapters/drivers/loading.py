@@ -84,17 +84,30 @@ def loaded(
     return now
 
 
-def require_current(journal: Journal, spec: AgentSpec[Any], run: Run[Any]) -> None:
-    """Raise unless an earlier state of a run knows all that people have said of it in the journal.
+def require_current(
+    journal: Journal, spec: AgentSpec[Any], run: Run[Any], *, is_decided: bool
+) -> bool:
+    """Whether the journal has the run of which this is an earlier state, or a copy.
+
+    RULE: what people say of a run that the journal has is said there, and counts there, once. It is
+    no matter which comes first: `is_decided` says that more was said to the copy.
 
     Raises:
-        SnapshotMismatchError: it does not; what they said there counts.
+        SnapshotMismatchError: something was said to the copy, or in the journal since.
     """
     with suppress(RunNotFoundError):
         later = loaded(journal, spec, run.id).run
-        faults = overruled(run, later) if later.nonce == run.nonce else []
-        if faults:
-            raise SnapshotMismatchError([*faults, f"go on with agent.resume({run.id!r})"])
+        if later.nonce == run.nonce:
+            faults = overruled(run, later)
+            if is_decided:
+                faults.append(
+                    f"run {run.id!r} is in the journal: decide about it there, where each decision "
+                    f"counts once, with agent.decide({run.id!r}, …)"
+                )
+            if faults:
+                raise SnapshotMismatchError([*faults, f"go on with agent.resume({run.id!r})"])
+            return True
+    return False
 
 
 def _last_checkpoint(

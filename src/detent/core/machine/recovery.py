@@ -174,10 +174,20 @@ def proven(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     Where the agent knows who approves, votes count as far as their proof does. What is remembered,
     and a yes to a call that has not begun, have none that fits: they are asked for again.
     """
-    if spec.vouches is None:
-        return run
+    return run if spec.vouches is None else _said_by(spec, run, spec.vouches)
+
+
+def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+    """A copy of a run that goes on as well, without what humans have said yes to and is not done.
+
+    RULE: a decision counts once. What was said counts for the run that it was said of.
+    """
+    return _said_by(spec, run, lambda event, call, tool: False)
+
+
+def _said_by(spec: AgentSpec[S], run: Run[S], vouches: Vouches) -> Run[S]:
     sure = evolve(run, grants=())
-    return _with_slots(sure, [_proven(spec, slot, spec.vouches) for slot in run.slots])
+    return _with_slots(sure, [_proven(spec, slot, vouches) for slot in run.slots])
 
 
 def _proven(spec: AgentSpec[Any], slot: Slot, vouches: Vouches) -> Slot:
@@ -186,7 +196,7 @@ def _proven(spec: AgentSpec[Any], slot: Slot, vouches: Vouches) -> Slot:
         status, clear = AwaitingPolicy() if isinstance(status, NOT_BEGUN) else status, None
     match status:
         case Delegated(name, inner):
-            status = Delegated(name, proven(spec.agents[name], inner))
+            status = Delegated(name, _said_by(spec.agents[name], inner, vouches))
         case AwaitingDecision(digest, votes=(_, *_) as votes):
             tool = spec.tools[slot.call.tool_name]
             sure = [
