@@ -33,10 +33,16 @@ class Authenticator(Protocol):
 
 def vouches_of(approvers: Authenticator | None) -> Vouches | None:
     """What decisions are held against; None where nobody asks who decides."""
-    if approvers is None:
-        return None
-    own: Vouches | None = getattr(approvers, "vouches", None)
-    return own or _believes
+    return None if approvers is None else _own_vouches(approvers) or _believes
+
+
+def keeps_proofs(approvers: Authenticator) -> bool:
+    """Whether it can tell from a decision that is kept who has made it, without being there."""
+    return _own_vouches(approvers) is not None
+
+
+def _own_vouches(approvers: Authenticator) -> Vouches | None:
+    return getattr(approvers, "vouches", None)
 
 
 def _believes(event: HumanDecided, call: ToolCall, tool: Tool) -> bool:

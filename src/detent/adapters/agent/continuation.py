@@ -28,7 +28,7 @@ from detent.core.state.keys import Write
 from detent.core.state.state import conversation_in, initial_writes
 from detent.core.state.typevars import S
 from detent.core.storage.snapshot import AgentSnapshot, run_of
-from detent.ports.approvers import Authenticator, identified
+from detent.ports.approvers import Authenticator, identified, keeps_proofs
 from detent.ports.chance import Chance
 from detent.ports.clock import Clock
 from detent.ports.journal import Journal, JournalError
@@ -53,9 +53,10 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     """
     run = run_of(spec, stored)
     is_decided = bool(stored.decisions)
-    if journal is not None and require_current(journal, spec, run, is_decided=is_decided):
-        run = unsaid(spec, run)
-    run = proven(spec, run)
+    is_copy = journal is not None and require_current(journal, spec, run, is_decided=is_decided)
+    # RULE: what nobody can look at again counts where it was said, and in nothing handed in
+    is_word = approvers is not None and not keeps_proofs(approvers)
+    run = (unsaid if is_copy or is_word else proven)(spec, run)
     who = people(approvers, spec, run, stored.decisions)
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))

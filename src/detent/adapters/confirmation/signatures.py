@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Self
 
 from attrs import evolve, field, frozen
@@ -81,10 +82,13 @@ class Signer:
         It is for the very question that was shown, and for nothing else.
 
         Raises:
-            ValueError: the decision has no digest: it is not known what was shown.
+            ValueError: the decision has no digest: it is not known what was shown. Or `expires_at`
+                is no time.
         """
         if not decision.digest:
             raise ValueError("only a decision about a PendingCall can be signed: it has a digest")
+        if not isfinite(expires_at):
+            raise ValueError(f"'expires_at' is a time in seconds since 1970, got {expires_at}")
         decision = evolve(decision, by=self.name, credential=None)
         text = _text(decision, expires_at)
         return evolve(decision, credential=_proof(text, self._key().sign(text.encode())))
@@ -134,7 +138,7 @@ class ApproverKeys:
         if who is None or self._fault(who.proof, who.name, event.at):
             return False
         _, signed, _ = _signed(who.proof)
-        is_theirs = {*who.roles} <= {*self.keys[who.name].roles}
+        is_theirs = event.by == who.name and {*who.roles} <= {*self.keys[who.name].roles}
         is_about = (signed.digest, signed.tool_name) == (event.digest, call.tool_name)
         said = (decision_for(call, tool, signed), event.decision)
         return is_theirs and is_about and len({hashed(dump(one, Decision)) for one in said}) == 1
@@ -193,6 +197,8 @@ def _signed(proof: str) -> tuple[str, ToolExecutionDecision, float]:
     purpose, decision, expires_at = json.loads(text)
     if purpose != PURPOSE:
         raise ValueError("it was signed for another purpose")
+    if not isfinite(expires_at):
+        raise ValueError("it was signed without an end")
     return text, ToolExecutionDecision.from_dict(decision), float(expires_at)
 
 

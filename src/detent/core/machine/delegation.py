@@ -8,7 +8,7 @@ from typing import Any
 from detent.core.errors import DetentError, OutputError
 from detent.core.machine.calls import given_up
 from detent.core.machine.due import call_key
-from detent.core.machine.turns import output_of, with_slots
+from detent.core.machine.turns import cut_short, move_slot, output_of, with_slots
 from detent.core.run.effects import RunTool
 from detent.core.run.events import Event, HappenedInside
 from detent.core.run.outcomes import Exhausted, Failed, Finished
@@ -158,3 +158,14 @@ def _unbegun(spec: AgentSpec[S], run: Run[S], slot: Slot, limit: str) -> Slot:
         return slot
     inner = begins_none(spec.agents[status.tool_name], status.run, limit)
     return slot if inner is status.run else moved(slot, came_of(spec, run, slot, inner))
+
+
+def stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
+    """The run, ended where a turn of it, or of an agent at work in it, has just been completed."""
+    for was, now in zip(before.slots, after.slots, strict=False):
+        if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
+            agent = spec.agents[now.status.tool_name]
+            inner = stopped_at_turn(agent, was.status.run, now.status.run, limit)
+            if inner is not now.status.run:
+                after = move_slot(spec, after, now, came_of(spec, after, now, inner))
+    return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
@@ -35,9 +35,12 @@ from detent.core.tools.result import ToolFault
 from detent.core.tools.tool import Tool
 from detent.core.values.frozen import FrozenDict
 
+Around: TypeAlias = "tuple[Run[Any], tuple[str, ...]]"
+"""The outermost run around a run, and the names of the agents on the way from it."""
+
 
 def open_slots(
-    spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall]
+    spec: AgentSpec[S], run: Run[S], calls: Sequence[ToolCall], around: Around | None = None
 ) -> tuple[tuple[Slot, ...], FrozenDict[str, int]]:
     """A slot for each call of the reply that has come; and how often each tool has been called."""
     turn, most = run.turn, spec.limits.max_calls_per_reply
@@ -50,13 +53,15 @@ def open_slots(
         before = made.get(name, 0)
         slot = Slot(ref, call, flood) if flood else _opened(spec, run, ref, call)
         if isinstance(slot.status, Ready | AwaitingPolicy):
-            slot = _within_limits(spec, run, slot, before)
+            slot = _within_limits(spec, run, slot, before, around)
         made[name] = before + 1
         slots.append(slot)
     return tuple(slots), FrozenDict(made)
 
 
-def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int) -> Slot:
+def _within_limits(
+    spec: AgentSpec[S], run: Run[S], slot: Slot, made: int, around: Around | None
+) -> Slot:
     """The slot of a call whose tool was called so often before."""
     call, most, of_tool = slot.call, spec.limits.max_tool_calls, spec.tools[slot.call.tool_name]
     if most is not None and run.calls + slot.ref.place >= most:
@@ -64,24 +69,27 @@ def _within_limits(spec: AgentSpec[S], run: Run[S], slot: Slot, made: int) -> Sl
     if of_tool.max_calls is not None and made >= of_tool.max_calls:
         text = wording.no_calls_left("it", of_tool.max_calls)
         return moved(slot, _over_limit(call.tool_name, text))
-    if not (run.decisions and isinstance(slot.status, AwaitingPolicy)):
+    outermost, names = around or (run, ())
+    if not (outermost.decisions and isinstance(slot.status, AwaitingPolicy)):
         return slot
-    said = _rejections(run, call, of_tool)
+    said = _rejections(outermost, names, call, of_tool)
     # nobody is to be asked until they are worn down, and say yes
     return decided(spec, slot, said[-1]) if len(said) >= spec.limits.max_rejections else slot
 
 
-def _rejections(run: Run[Any], call: ToolCall, tool: Tool) -> list[Rejected]:
-    """What humans have said of the same call of this agent, where it was no.
+def _rejections(
+    run: Run[Any], names: tuple[str, ...], call: ToolCall, tool: Tool
+) -> list[Rejected]:
+    """What humans have said of the same call of the agent that is called so, where it was no.
 
-    It is the same with a default spelled out.
+    It is the same with a default spelled out, and in another run of the agent inside this one.
     """
     wanted = arguments_bound(call, tool)
     return [
         past.decision
         for past in run.decisions
         if isinstance(past.decision, Rejected)
-        and not past.path
+        and tuple(at.tool_name for at in past.path) == names
         and past.call.tool_name == call.tool_name
         and arguments_bound(past.call, tool) == wanted
     ]

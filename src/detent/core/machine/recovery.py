@@ -171,8 +171,9 @@ def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
 def proven(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
     """A run that somebody hands in, without what they may have written into it of a human's yes.
 
-    Where the agent knows who approves, votes count as far as their proof does. What is remembered,
-    and a yes to a call that has not begun, have none that fits: they are asked for again.
+    Where the agent knows who approves, votes count as far as their proof does, each person's once.
+    What is remembered, and what has let a call run that has not begun, have none that fits: they
+    are asked for again.
     """
     return run if spec.vouches is None else _said_by(spec, run, spec.vouches)
 
@@ -192,23 +193,24 @@ def _said_by(spec: AgentSpec[S], run: Run[S], vouches: Vouches) -> Run[S]:
 
 def _proven(spec: AgentSpec[Any], slot: Slot, vouches: Vouches) -> Slot:
     status, clear = slot.status, slot.clearance
-    if clear is not None and clear.ask is not None and isinstance(status, NOT_BEGUN | AT_WORK):
+    if clear is not None and isinstance(status, NOT_BEGUN | AT_WORK):
+        # also one that no human has given: it may say that a human has changed the call
         status, clear = AwaitingPolicy() if isinstance(status, NOT_BEGUN) else status, None
     match status:
         case Delegated(name, inner):
             status = Delegated(name, _said_by(spec.agents[name], inner, vouches))
         case AwaitingDecision(digest, votes=(_, *_) as votes):
             tool = spec.tools[slot.call.tool_name]
-            sure = [
-                vote
+            sure = {
+                vote.who and vote.who.name: vote
                 for vote in votes
                 if vouches(
                     HumanDecided(slot.ref, digest, vote.decision, vote.by, vote.at, vote.who),
                     slot.call,
                     tool,
                 )
-            ]
-            status = evolve(status, votes=tuple(sure))
+            }
+            status = evolve(status, votes=tuple(sure.values()))
         case _:
             pass
     return Slot(slot.ref, slot.call, status, clear, slot.spends)

@@ -21,8 +21,9 @@ from detent.core.machine.delegation import (
     came_of,
     inner_name,
     invocation_of,
+    stopped_at_turn,
 )
-from detent.core.machine.opening import open_slots, with_call_ids
+from detent.core.machine.opening import Around, open_slots, with_call_ids
 from detent.core.machine.questions import (
     decided,
     expired,
@@ -145,7 +146,7 @@ def replay(spec: AgentSpec[S], run: Run[S], journal: Iterable[Event]) -> Run[S]:
     return reduce(lambda current, event: step(spec, current, event), journal, run)
 
 
-def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
+def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
     """The run after `event`.
 
     An event that answers nothing owed (late, doubled, after the end) changes nothing. After its end
@@ -155,11 +156,15 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
     Raises:
         UnknownEffectError: the event answers something that this run never asked for.
     """
+    return _step(spec, run, event, None)
+
+
+def _step(spec: AgentSpec[S], run: Run[S], event: Event, around: Around | None) -> Run[S]:  # noqa: C901, PLR0912 - a case an event
     if type(run.phase) is Done:
         return _after_end(spec, run, event)
     match event:  # the events of a plain turn first
         case ModelReplied():
-            return _on_model_replied(spec, run, event)
+            return _on_model_replied(spec, run, event, around)
         case ToolStarted():
             return _on_tool_started(spec, run, event)
         case ToolReturned():
@@ -183,7 +188,7 @@ def step(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:  # noqa: C901
         case Resumed():
             return _on_resumed(spec, run, event)
         case HappenedInside():
-            return _on_happened_inside(spec, run, event)
+            return _on_happened_inside(spec, run, event, around)
         case CancelRequested(reason):
             return cut_short(spec, run, Cancelled(reason))
         case AnswerRejected():
@@ -200,14 +205,16 @@ def _after_end(spec: AgentSpec[S], run: Run[S], event: Event) -> Run[S]:
             return run
 
 
-def _on_model_replied(spec: AgentSpec[S], run: Run[S], event: ModelReplied) -> Run[S]:
+def _on_model_replied(
+    spec: AgentSpec[S], run: Run[S], event: ModelReplied, around: Around | None
+) -> Run[S]:
     if not _is_asked(run, event):
         return run
     reply, calls = with_call_ids(event.reply, run.turn)
     usage, cost = run.usage + reply.usage, run.cost + event.cost
     if not calls:
         return answered(spec, evolve(run, usage=usage, cost=cost), reply)
-    slots, counts = open_slots(spec, run, calls)
+    slots, counts = open_slots(spec, run, calls, around)
     acting = Acting(reply, slots)
     run = evolve(run, phase=acting, usage=usage, cost=cost, tool_call_counts=counts)
     return completed(spec, run, reply, slots) if are_settled(slots) else run
@@ -303,14 +310,17 @@ def _delegated(spec: AgentSpec[S], run: Run[S], slot: Slot, at: float | None) ->
     return came_of(spec, run, slot, inner)
 
 
-def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) -> Run[S]:
+def _on_happened_inside(
+    spec: AgentSpec[S], run: Run[S], event: HappenedInside, around: Around | None
+) -> Run[S]:
     slot = _slot(run, event.ref)
     if slot is None or not isinstance(slot.status, Delegated):
         return run
     if slot.status.tool_name != event.tool_name:
         raise UnknownEffectError(f"run {run.id} has no agent {event.tool_name!r} on {event.ref}")
     agent, before = spec.agents[event.tool_name], slot.status.run
-    after = step(agent, before, event.event)
+    outermost, names = around or (run, ())
+    after = _step(agent, before, event.event, (outermost, (*names, event.tool_name)))
     if after is before:
         return run
     usage, cost = after.usage - before.usage, after.cost - before.cost
@@ -325,19 +335,8 @@ def _on_happened_inside(spec: AgentSpec[S], run: Run[S], event: HappenedInside) 
         return move_slot(spec, run, slot, came_of(spec, run, slot, after))
     if limit == "max_tool_calls" and after.outcome is None:
         after = cut_short(agent, after, Exhausted(limit))  # before those that are too many run
-    after = _stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
+    after = stopped_at_turn(agent, before, begins_none(agent, after, limit), limit)
     return begins_none(spec, move_slot(spec, run, slot, came_of(spec, run, slot, after)), limit)
-
-
-def _stopped_at_turn(spec: AgentSpec[S], before: Run[S], after: Run[S], limit: str) -> Run[S]:
-    """The run, ended where a turn of it, or of an agent at work in it, has just been completed."""
-    for was, now in zip(before.slots, after.slots, strict=False):
-        if isinstance(was.status, Delegated) and isinstance(now.status, Delegated):
-            agent = spec.agents[now.status.tool_name]
-            inner = _stopped_at_turn(agent, was.status.run, now.status.run, limit)
-            if inner is not now.status.run:
-                after = move_slot(spec, after, now, came_of(spec, after, now, inner))
-    return after if after.turn == before.turn else cut_short(spec, after, Exhausted(limit))
 
 
 def _on_judged(spec: AgentSpec[S], run: Run[S], event: Judged) -> Run[S]:

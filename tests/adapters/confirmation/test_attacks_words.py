@@ -1,0 +1,224 @@
+"""Attacks on whose word counts: what nobody can look at again, one vote as two, another's name.
+
+Each test is called by the promise that it attacks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from math import inf, nan
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from detent import (
+    Agent,
+    AgentSnapshot,
+    AgentTool,
+    AlwaysAskPolicy,
+    BlockingConfirmationStrategy,
+    ConfirmationUIResult,
+    HITLBreakpointException,
+    MemoryJournal,
+    ScriptedChatGenerator,
+    ToolCall,
+    tool,
+)
+from detent.approvals import (
+    ApproverKey,
+    ApproverKeys,
+    Approvers,
+    DecisionRefusedError,
+    PendingCall,
+    Principal,
+    Signer,
+    ToolExecutionDecision,
+    WithApprovers,
+)
+from detent.core.codec.json_text import TAG
+from detent.core.errors import StoredDataError
+from detent.journals import Entry
+from detent.testing import When
+
+LATER = 4e9
+SIGNERS = {name: Signer.new(name) for name in ("Ada", "Bob", "Cyd")}
+KEYS = ApproverKeys({name: ApproverKey(one.public_key) for name, one in SIGNERS.items()})
+SESSIONS = {"session of Ada": Principal("Ada", ["finance"])}
+CALL = ToolCall("pay", {"amount": 900})
+Written = dict[str, Any]
+
+
+def by_session(decision: ToolExecutionDecision, question: PendingCall) -> Principal | None:
+    """Somebody who is known by what a browser sends."""
+    return SESSIONS.get(decision.credential or "")
+
+
+class Desk:
+    """An agent that pays once it may."""
+
+    def __init__(self, approvers: Any, rule: Any, **options: Any) -> None:
+        self.paid: list[int] = []
+        self.options = {"approvers": approvers, "confirmation_strategies": {"pay": rule}, **options}
+
+    def agent(self, *script: Any) -> Agent[Any]:
+        """For one process."""
+
+        @tool
+        def pay(amount: int) -> str:
+            """Pay."""
+            self.paid.append(amount)
+            return "paid"
+
+        return Agent(chat_generator=ScriptedChatGenerator(*script), tools=[pay], **self.options)
+
+    def stopped(self, *script: Any, **begin: Any) -> tuple[PendingCall, AgentSnapshot]:
+        """What waits when a run stops, and the run."""
+        with pytest.raises(HITLBreakpointException) as raised:
+            self.agent(*script).run(**begin)
+        return raised.value.pending[0], raised.value.snapshot
+
+
+def rewritten(snapshot: AgentSnapshot, change: Callable[[Written], None]) -> AgentSnapshot:
+    """The snapshot as somebody has changed it, who is given its call."""
+    data = json.loads(json.dumps(snapshot.to_dict()))
+    change(data["run"]["phase"]["slots"][0])
+    return AgentSnapshot.from_dict(data)
+
+
+@pytest.mark.parametrize("approvers", [KEYS, by_session], ids=["keys", "sessions"])
+def test_nobody_has_changed_a_call_because_a_snapshot_says_so(approvers: Any) -> None:
+    """Where nobody is named who must be asked, either: the policy is asked, and asks."""
+    desk = Desk(approvers, AlwaysAskPolicy())
+    _, snapshot = desk.stopped(CALL, messages="go")
+
+    def unjudged(slot: Written) -> None:
+        slot["clearance"] = {"binding": slot["status"]["binding"], "is_unjudged": True}
+        slot["status"] = {TAG: "AwaitingPolicy"}
+
+    waiting, _ = desk.stopped("done", snapshot=rewritten(snapshot, unjudged))
+    assert (waiting.tool_name, desk.paid) == ("pay", [])
+
+
+def test_a_vote_without_a_proof_is_none_in_a_snapshot() -> None:
+    """Whom a function has named is known where it named them, and cannot be looked at again."""
+    desk = Desk(by_session, WithApprovers(AlwaysAskPolicy(), Approvers(2, roles=("finance",))))
+    call, snapshot = desk.stopped(CALL, messages="go")
+
+    def vote(slot: Written) -> None:
+        who = {"name": "Bob", "roles": ["finance"]}
+        said = {"decision": {TAG: "Confirmed"}, "by": "Bob", "at": 1.0, "who": who}
+        slot["status"]["votes"] = [{"ref": [1, 0], "call": slot["call"], **said}]
+
+    yes = evolve(call.confirm(), credential="session of Ada")
+    forged = rewritten(snapshot, vote).with_decisions([yes])
+    waiting, _ = desk.stopped("done", snapshot=forged)
+    assert (waiting.votes, desk.paid) == (("Ada",), [])
+
+
+@pytest.mark.parametrize("name", ["Ada", "Bob"])
+def test_one_signed_vote_is_one(name: str) -> None:
+    """However often it stands there, and whoever's it is called."""
+    desk = Desk(KEYS, WithApprovers(AlwaysAskPolicy(), Approvers(3)))
+    call, snapshot = desk.stopped(CALL, messages="go")
+    first = snapshot.with_decisions([SIGNERS["Ada"].sign(call.confirm(), expires_at=LATER)])
+    _, snapshot = desk.stopped("done", snapshot=first)
+
+    def doubled(slot: Written) -> None:
+        (vote,) = slot["status"]["votes"]
+        slot["status"]["votes"] = [vote, {**vote, "by": name}]
+
+    call, snapshot = desk.stopped("done", snapshot=rewritten(snapshot, doubled))
+    assert call.votes == ("Ada",)
+    last = snapshot.with_decisions([SIGNERS["Cyd"].sign(call.confirm(), expires_at=LATER)])
+    waiting, _ = desk.stopped("done", snapshot=last)
+    assert (waiting.votes, desk.paid) == (("Ada", "Cyd"), [])
+
+
+class Renaming(MemoryJournal):
+    """A store in which somebody else's name is written over a decision."""
+
+    name: str | None = None
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """As it is now."""
+        for entry in super().read(run_id, start):
+            is_theirs = self.name is not None and entry.kind == "HumanDecided"
+            yield evolve(entry, data={**entry.data, "by": self.name}) if is_theirs else entry
+
+
+def test_a_signed_decision_is_that_of_who_signed_it() -> None:
+    """Under another name it is nobody's."""
+    journal = Renaming()
+    desk = Desk(KEYS, AlwaysAskPolicy(), journal=journal)
+    desk.agent(CALL).run("go", run_id="r", raise_at_break_point=False)
+    (call,) = desk.agent().pending("r")
+    desk.agent().decide("r", SIGNERS["Ada"].sign(call.confirm(), expires_at=LATER))
+
+    journal.name = "Bob"
+    with pytest.raises(StoredDataError, match=r"entry 3 of run 'r' \(HumanDecided\)"):
+        desk.agent("done").resume("r")
+    journal.name = "Ada"
+    (record,) = desk.agent("done").resume("r").run.decisions
+    assert (record.by, desk.paid) == ("Ada", [900])
+
+
+@pytest.mark.parametrize("end", [nan, inf, -inf])
+def test_what_is_signed_has_an_end(end: float) -> None:
+    """Neither does anybody sign without one by mistake, nor does it count."""
+    desk = Desk(KEYS, AlwaysAskPolicy(), journal=MemoryJournal())
+    desk.agent(CALL).run("go", run_id="r", raise_at_break_point=False)
+    (call,) = desk.agent().pending("r")
+    with pytest.raises(ValueError, match="'expires_at' is a time"):
+        SIGNERS["Ada"].sign(call.confirm(), expires_at=end)
+
+    signed = SIGNERS["Ada"].sign(call.confirm(), expires_at=LATER)
+    proof = json.loads(signed.credential or "")
+    text = proof["text"].replace(repr(LATER), json.dumps(end))
+    key = SIGNERS["Ada"]._key()
+    from base64 import b64encode
+
+    proof = {"text": text, "signature": b64encode(key.sign(text.encode())).decode()}
+    with pytest.raises(DecisionRefusedError, match="that is no signature of Ada"):
+        desk.agent().decide("r", evolve(signed, credential=json.dumps(proof)))
+
+
+class Refusing:
+    """Says no to all but the last of so many questions."""
+
+    def __init__(self, most: int) -> None:
+        self.asked, self.most = 0, most
+
+    def get_user_confirmation(self, *question: Any) -> ConfirmationUIResult:
+        """The next no."""
+        self.asked += 1
+        return ConfirmationUIResult("reject" if self.asked < self.most else "confirm")
+
+
+def test_nobody_is_worn_down_through_an_agent_inside() -> None:
+    """The same call of the same agent is asked about three times, however often that begins."""
+    ui, paid = Refusing(30), list[int]()
+
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    def always(reply: Callable[[Any], Any]) -> ScriptedChatGenerator:
+        return ScriptedChatGenerator(When(lambda messages: True, reply))
+
+    inner: Agent[Any] = Agent(
+        chat_generator=always(lambda m: "no luck" if m[-1].tool_call_results else CALL),
+        tools=[pay],
+        confirmation_strategies={"pay": BlockingConfirmationStrategy(AlwaysAskPolicy(), ui)},
+    )
+    names = ("clerk", "cashier")
+    tools = [AgentTool(inner, name=name, description="Pays.") for name in names]
+    tasks = [ToolCall(name, {"task": "pay"}) for name in names for _ in range(10)]
+    outer: Agent[Any] = Agent(
+        chat_generator=always(lambda m: tasks[len(m) // 2] if len(m) < 38 else "end"), tools=tools
+    )
+    outer.run("go")
+    assert (ui.asked, paid) == (6, [])  # three of each: they are two agents
