@@ -2,7 +2,13 @@
 
 Each run has five turns; the model and the tool take up to 50 ms each. It prints the runs a second,
 and how late a task comes that has nothing to do with them and wants to run each 5 ms. The folder
-should be on the disk that is to be measured.
+should be on the disk that is to be measured. Full garbage collections are rare, as where `detent
+serve` hosts runs; with FULL_COLLECTIONS=often they come as CPython would have them.
+
+A disk whose fsync takes a millisecond more, where there is a compiler:
+
+    cc -shared -fPIC -o slow_fsync.so benchmarks/slow_fsync.c -ldl
+    LD_PRELOAD=./slow_fsync.so python benchmarks/many_runs.py
 """
 # ruff: noqa: INP001, T201  # a script that talks to a terminal
 
@@ -10,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import sys
 import time
@@ -91,6 +98,8 @@ async def measured(work: Callable[[], Coroutine[Any, Any, None]]) -> tuple[float
 
 def main() -> None:
     """Print a table."""
+    if os.environ.get("FULL_COLLECTIONS") != "often":
+        gc.set_threshold(700, 10, 1_000)
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     with TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:  # noqa: PLR2004
         stores: dict[str, Callable[[], Journal | None]] = {

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import venv
 import zipfile
+from email import message_from_bytes
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -71,6 +72,23 @@ def test_the_sdist_holds_real_files(sdist: Path) -> None:
     assert [member.name for member in members if not (member.isfile() or member.isdir())] == []
     assert {"src", "tests", "docs", "LICENSE", "README.md", "pyproject.toml", "dev.py"} <= tops
     assert not {"core", "ports", "adapters"} & tops
+
+
+def test_the_page_of_an_index_leads_nowhere_that_is_not_there(wheel: Path) -> None:
+    """It is README.md with all its words and code, without links and pictures of the repository."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(name))
+    content = metadata.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    page, readme = content.decode(), (ROOT / "README.md").read_text(encoding="utf-8")
+    fences = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert fences.findall(page) == fences.findall(readme)
+    assert re.findall(r"\]\((?!https:)[^)]*\)|<(?:img|a) ", fences.sub("", page)) == []
+    assert "From here: hosts, the browser,\nruns at the terminal" in page
+    assert "A run in the browser" not in page
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])

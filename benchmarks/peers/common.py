@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import tempfile
+import time
 
 ARGS = {"a": 1, "b": 2}
 ARGS_JSON = '{"a": 1, "b": 2}'
 ITEMS_PER_TURN = 10  # W3
 W5_RUNS, W5_TURNS, W5_SLEEP = 1000, 5, 0.05
 W6_CALLS, W6_SLEEP = 32, 0.020
+W11_RUNS, BEAT = 1000, 0.005
 DELTA = "word "  # W7
 BASE_URL = os.environ.get("BENCH_BASE_URL", "http://127.0.0.1:8399/v1")
 
@@ -95,6 +98,30 @@ def inserting(path: str, commits: int, payload: int):
         db.close()
 
     return run
+
+
+async def at_once(runs):
+    """All of them in one event loop (W11): what they give, the times, and how late a task comes meanwhile
+    that has nothing to do with them and wants to run each 5 ms. Full collections are rare, for everybody."""
+    late = []
+
+    async def beat():
+        while True:
+            due = time.perf_counter() + BEAT
+            await asyncio.sleep(BEAT)
+            late.append(time.perf_counter() - due)
+
+    gc.collect()
+    gc.set_threshold(700, 10, 1000)
+    beating = asyncio.create_task(beat())
+    await asyncio.sleep(BEAT)
+    t0, c0 = time.perf_counter(), time.process_time()
+    r = await asyncio.gather(*runs)
+    d = {"wall": time.perf_counter() - t0, "cpu": time.process_time() - c0}
+    await asyncio.sleep(BEAT)
+    beating.cancel()
+    late.sort()
+    return r, {**d, "late_99": late[int(0.99 * len(late))], "late_max": late[-1]}
 
 
 async def gather_limited(n: int, width: int, make):

@@ -165,7 +165,7 @@ def w9_w10(m):
 def w11_w12(m):
     for peer, what in (("langgraph", "langgraph's async saver"), ("dbos", "bare steps of DBOS")):
         only = lambda name, variant, peer=peer: name == peer  # noqa: E731
-        own, other = m.own("W11", "sqlite", 200, of="wall"), m.peer("W11", 200, of="wall", only=only)  # fmt: skip
+        own, other = m.own("W11", "sqlite", 1000, of="wall"), m.peer("W11", 1000, of="wall", only=only)  # fmt: skip
         yield "W11", f"runs a second on the disk, of {what}", ">= 10 times", over(own, other), at_least(10, " times")  # fmt: skip
     figures = m.cells.figures("W12")
     for what, (most, unit) in OWN.items():

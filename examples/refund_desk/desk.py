@@ -50,7 +50,7 @@ AnyHost: TypeAlias = LocalHost | DBOSHost | TemporalHost | RestateHost
 """The service is the same on each."""
 ASKED_ABOVE = 50.0
 """Euros: what costs more is decided by a person."""
-TOKEN = "a-token-of-32-characters-or-more"  # noqa: S105 - for a first look; set DESK_TOKEN
+TOKEN = os.environ.get("DESK_TOKEN", "a-token-of-32-characters-or-more")  # for a first look
 PROMPT = (
     "You work at a refund desk. The customer writes what is wrong with an order and what it cost. "
     "Refund that amount by the tool, once, and say in one sentence what you have done."
@@ -170,8 +170,8 @@ def scripted() -> ScriptedChatGenerator:
 
 def make_host(folder: Path, model: str = "", store: str = "") -> LocalHost:
     """A host in this process: runs and ledger are in a folder, or the runs in PostgreSQL."""
-    answers = chat_generator(model) if model else scripted()
-    clerk = make_clerk(Ledger(folder / "ledger.db"), answers)
+    folder.mkdir(parents=True, exist_ok=True)
+    clerk = make_clerk(Ledger(folder / "ledger.db"), chat_generator(model) if model else scripted())
     journal = PostgresJournal(store) if store else SQLiteJournal(folder / "runs.db")
     return LocalHost({"clerk": clerk}, journal)
 
@@ -179,6 +179,8 @@ def make_host(folder: Path, model: str = "", store: str = "") -> LocalHost:
 def served() -> Starlette:
     """The service as each of several workers makes it, by what the environment says."""
     said = os.environ.get
+    if not said("DESK_TOKEN") or not said("DESK_SECRET"):  # TOKEN is there for everybody to read
+        raise SystemExit("set DESK_TOKEN and DESK_SECRET, each to a secrets.token_urlsafe()")
     host = make_host(Path(said("DESK_FOLDER", ".")), said("DESK_MODEL", ""), said("DESK_STORE", ""))
     return make_app(host, {said("DESK_TOKEN", TOKEN): "ada"}, said("DESK_SECRET"))
 
@@ -191,9 +193,7 @@ def main() -> None:
     parser.add_argument("--model", default="", help="'local', 'openai:NAME'; a script without it")
     parser.add_argument("--folder", type=Path, default=Path())
     options = parser.parse_args()
-    host = make_host(options.folder, options.model)
-    app = make_app(host, {os.environ.get("DESK_TOKEN", TOKEN): "ada"})
-    uvicorn.run(app, host="127.0.0.1", port=8000)
+    uvicorn.run(make_app(make_host(options.folder, options.model), {TOKEN: "ada"}), port=8000)
 
 
 if __name__ == "__main__":

@@ -131,3 +131,20 @@ def test_what_is_no_order_begins_nothing(body: bytes, tmp_path: Path) -> None:
     code, error = asyncio.run(visit())
     assert code == 400
     assert '{"order": "7", "text": ' in error
+
+
+@pytest.mark.parametrize("missing", ["DESK_TOKEN", "DESK_SECRET"])
+def test_a_served_desk_has_secrets_of_its_own(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The token of a first look is public: whoever reads the program could decide."""
+    for name in {"DESK_TOKEN", "DESK_SECRET"} - {missing}:
+        monkeypatch.setenv(name, "something-that-nobody-guesses")
+    monkeypatch.delenv(missing, raising=False)
+    monkeypatch.setenv("DESK_FOLDER", str(tmp_path / "not" / "there"))
+    with pytest.raises(SystemExit, match=r"^set DESK_TOKEN and DESK_SECRET, each to a "):
+        desk.served()
+
+    monkeypatch.setenv(missing, "something-that-nobody-guesses")
+    desk.served()
+    assert (tmp_path / "not" / "there" / "ledger.db").exists()

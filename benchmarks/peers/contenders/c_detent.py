@@ -195,11 +195,7 @@ def run_w11(n):
 
     wd = c.Workdir("disk")
     many = agent(FAKE, "W11", c.W5_TURNS, V, journal=SQLiteJournal(wd.file("s.db")))
-
-    async def go():
-        return await asyncio.gather(*(many.run_async("go") for _ in range(n)))
-
-    r, d = timed(lambda: c.wait(go()))
+    r, d = c.wait(c.at_once(many.run_async("go") for _ in range(n)))
     wd.close()
     return {**d, "ok": len(r) == n and c.Calls.n == n * c.W5_TURNS}
 

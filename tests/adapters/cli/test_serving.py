@@ -139,6 +139,7 @@ def refused(*words: str) -> str:
         ("some", (), "the agents have not all a journal"),
         ("twice", ("--journal", "x.db"), "several agents are called 'same'"),
         ("nobody", (), "has no 'nobody'"),
+        ("agnets", (), "has no 'agnets'; did you mean"),
         ("own", ("--token-file", "tokens"), "--token-file is for --web"),
         ("own", ("--web", "0.0.0.0:0"), "say by --token-file FILE who may sign in"),
         ("own", ("--web", "example.com:0"), "say by --token-file FILE who may sign in"),

@@ -238,7 +238,9 @@ def test_a_question_says_what_it_is_about() -> None:
     """So that a human can tell why it is put."""
     run = run_with(ChatMessage.from_tool("paid", CALL))
 
-    assert AskAbove("amount", 4)(CALL, PAY, run) == Ask("amount is 5, and 4 needs no confirmation")
+    assert AskAbove("amount", 4)(CALL, PAY, run) == Ask(
+        "amount is 5; up to 4 needs no confirmation"
+    )
     assert AskAfter(1)(CALL, PAY, run) == Ask("pay was called 1 times in this run")
     spent, takes = evolve(run, spent=FrozenDict(amount=5.0)), FrozenDict(amount=5.0)
     asked = Ask("amount 5 on top of 5 is over 9", spends=takes)

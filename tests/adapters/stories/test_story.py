@@ -11,16 +11,20 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     ChatGeneratorError,
+    HITLBreakpointException,
     MemoryJournal,
     ScriptedChatGenerator,
     ToolCall,
     break_every_step,
     on_exit,
+    tool,
 )
 from detent.adapters.stories.steps import steps_of
 from detent.adapters.stories.story import TAKEN_UP, Story, story_of
 from detent.approvals import CallRule, RuleList
+from detent.core.tools.wording import PROCESS_ENDED
 from detent.journals import Runs
+from detent.machine import OutcomeUnknownError, ToolStarted
 from detent.models import ModelFailure
 from tests.adapters.cli.runs.clerks import PAY, clerk, look, pay, said
 
@@ -120,3 +124,99 @@ def test_a_run_that_is_stopped_says_before_what() -> None:
 
     (note,) = told(store).notes
     assert note.startswith("stopped before ")
+
+
+class PowerCutError(BaseException):
+    """As if the process had ended."""
+
+
+def cut_power(before: object, event: object, after: object) -> None:
+    """Ends the process when a tool has begun."""
+    if isinstance(event, ToolStarted):
+        raise PowerCutError
+
+
+def cannot_look(arguments: object, key: str) -> str:
+    """The bank does not answer."""
+    raise OSError("the bank is closed")
+
+
+@tool(on_unknown=cannot_look)
+def wire(amount: int) -> str:
+    """Wire it, and look up later whether it went out."""
+    return f"wired {amount}"
+
+
+@tool
+def fax(amount: int) -> str:
+    """Fax an order that nobody confirms."""
+    raise OutcomeUnknownError("the fax gave no receipt")
+
+
+def crashed(store: MemoryJournal, name: str, **options: Any) -> None:
+    """A run whose process ends in the middle of a tool, and which another one takes up."""
+    script, given = said(ToolCall(name, {"amount": 5})), {"tools": [pay, wire, fax], **options}
+    with pytest.raises(PowerCutError):
+        clerk(store, script, observers=[cut_power], **given).run("Go", run_id="r")
+    clerk(store, **given).resume("r", raise_at_break_point=False)
+
+
+@pytest.mark.parametrize("name", ["pay", "wire"])
+@pytest.mark.parametrize("asks", [{}, {"*": AlwaysAskPolicy()}], ids=["freely", "asked"])
+def test_a_call_of_unknown_outcome_says_so(name: str, asks: dict[str, Any]) -> None:
+    """As its agent says it: to confirm it without that knowledge may do it twice."""
+    store, rules = MemoryJournal(), {"confirmation_strategies": asks}
+    if asks:
+        agent = clerk(store, said(ToolCall(name, {"amount": 5})), tools=[pay, wire, fax], **rules)
+        agent.run("Go", run_id="r", raise_at_break_point=False)
+        (first,) = agent.pending("r")
+        agent.decide("r", first.confirm())
+        again = clerk(store, tools=[pay, wire, fax], observers=[cut_power], **rules)
+        with pytest.raises(PowerCutError):
+            again.resume("r")
+        clerk(store, tools=[pay, wire, fax], **rules).resume("r", raise_at_break_point=False)
+    else:
+        crashed(store, name, **rules)
+
+    ((_, call),) = told(store).waiting()
+    (question,) = clerk(store, tools=[pay, wire, fax], **rules).pending("r")
+    assert call.why == question.reason
+    assert (PROCESS_ENDED if name == "pay" else "the bank is closed") in call.why
+    assert call.asked_at is not None
+    assert (call.status, call.ended_at) == ("waits for a human", None)
+
+
+def test_a_tool_that_does_not_know_is_told_in_its_words() -> None:
+    """And a fork of the run says it too. What a human has said of it settles it."""
+    store, options = MemoryJournal(), {"tools": [fax], "confirmation_strategies": {}}
+    agent = clerk(store, said(ToolCall("fax", {"amount": 5})), said(text="Ok."), **options)
+    agent.run("Go", run_id="r", raise_at_break_point=False)
+
+    ((_, call),) = told(store).waiting()
+    assert call.why == "the fax gave no receipt"
+    clerk(store, **options).begin(snapshot=Runs(store, agent.spec).fork("r"), run_id="f").result(
+        raises=False
+    )
+    ((_, forked),) = told(store, "f").waiting()
+    assert forked.why == call.why
+
+    (question,) = agent.pending("r")
+    agent.decide("r", question.respond("it arrived"))
+    agent.resume("r")
+    assert told(store).waiting() == []
+
+
+def test_the_exception_says_that_the_outcome_is_unknown() -> None:
+    """A strategy that nobody is there to ask for raises it, at a first question and at this one."""
+    store = MemoryJournal()
+    agent = clerk(store, said(PAY))
+    with pytest.raises(HITLBreakpointException, match=r"confirmation\. Run 'r' waits: decide"):
+        agent.run("Go", run_id="r")
+    (question,) = agent.pending("r")
+    agent.decide("r", question.confirm())
+    with pytest.raises(PowerCutError):
+        clerk(store, observers=[cut_power]).resume("r")
+
+    with pytest.raises(HITLBreakpointException) as stopped:
+        clerk(store).resume("r")
+    assert f"confirmation. 'pay': {PROCESS_ENDED}. Run 'r' waits: " in str(stopped.value)

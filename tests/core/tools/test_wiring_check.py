@@ -201,10 +201,45 @@ def test_keys_that_are_named_themselves_must_be_the_agents() -> None:
     assert wiring_faults(find, Research()) == []
     faults = wiring_faults(find, Kitchen())
     assert faults[0] == (
-        "tool 'find': the state key 'reader' is of another schema: there it holds str, and in the "
-        "agent's int"
+        "tool 'find': the state key 'reader' is of another schema; there it holds str, and in the "
+        "agent's int: the agent's is Kitchen.reader"
     )
     assert faults[1].startswith("tool 'find': 'documents' is not a key")
+
+
+class Shelf(TypedState):
+    """A state whose keys are like those of `Research`."""
+
+    reader = Replaced("")
+    documents = Appended[Document]()
+
+
+@pytest.mark.parametrize(
+    ("state", "own"),
+    [
+        (Shelf(), "the agent's is Shelf.reader"),
+        (
+            State({"reader": {"type": str}, "documents": {"type": list[Document]}}),
+            (
+                "the agent has a dict schema, whose keys are wired by inputs_from_state, "
+                "outputs_to_state"
+            ),
+        ),
+    ],
+    ids=["a namesake", "dict"],
+)
+def test_a_key_that_is_like_the_agents_is_not_the_agents(state: BaseState, own: str) -> None:
+    """Two keys of one name, type and default are two: one of them may come to differ."""
+
+    @tool
+    @stores(Research.documents)
+    def find(query: str, reader: str = inject(Research.reader)) -> list[Document]:
+        return [Document(content=query + reader)]
+
+    first, second = wiring_faults(find, state)
+    assert first == f"tool 'find': the state key 'reader' is of another schema: {own}"
+    assert second.startswith("tool 'find': the state key 'documents' is of another schema: ")
+    assert wiring_faults(find, type("MoreResearch", (Research,), {})()) == []
 
 
 def test_a_source_that_is_a_function_is_left_to_the_type_checker() -> None:

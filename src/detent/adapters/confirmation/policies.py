@@ -162,7 +162,7 @@ class AskAbove(Rule):
         value = with_defaults(call, tool).get(self.parameter)
         if is_amount(value) and value <= self.limit:
             return Allow()
-        return Ask(f"{self.parameter} is {value}, and {self.limit} needs no confirmation")
+        return Ask(f"{self.parameter} is {value}; up to {self.limit} needs no confirmation")
 
 
 @frozen

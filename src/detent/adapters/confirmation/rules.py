@@ -90,10 +90,12 @@ class Rules:
         folder = self._at(first).folder(first.tool.name)
         path = None if folder is None else str(save_snapshot(result.snapshot, folder))
         names = ", ".join(dict.fromkeys(f"'{one.tool.name}'" for one in stopping))
+        # Without it a yes to a call that may have been carried out reads like a first one.
+        lost = "".join(f"'{one.tool.name}': {one.trouble}. " for one in stopping if one.trouble)
         raise HITLBreakpointException(
-            f"Tool execution for {names} requires user confirmation. Run {result.run_id!r} waits: "
-            "decide about the calls in `pending`, and go on with its `snapshot`, or by "
-            "agent.decide and agent.resume where there is a journal",
+            f"Tool execution for {names} requires user confirmation. {lost}"
+            f"Run {result.run_id!r} waits: decide about the calls in `pending`, and go on with its "
+            "`snapshot`, or by agent.decide and agent.resume where there is a journal",
             first.tool.name,
             path,
             first.call.id,

@@ -15,6 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
+from zlib import crc32
 
 from attrs import asdict, evolve, fields_dict
 
@@ -59,6 +60,8 @@ LINES = ".jsonl"
 CHECKPOINTS = ".checkpoints"
 LAYOUT = 1
 HEAD_BYTES = 72
+WRITERS = 4
+"""So many threads write at once: they mostly wait for the disk, which does fsyncs together."""
 FIRST = f"{0:08x}"
 """What a line names as the checksum of the one before, when there is none."""
 
@@ -88,7 +91,7 @@ class DirectoryJournal:
         self._path = Path(path)
         self._places: dict[str, _Place] = {}
         self._ends = OwnEnds()
-        self._writer = Writer(self._together)
+        self._writers = [Writer(self._together) for _ in range(WRITERS)]
         self.claims = DirectoryClaims(self._path / "claims")
         with _told("made", self._path):
             make_directory(self._path)
@@ -121,8 +124,9 @@ class DirectoryJournal:
     def submit(
         self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
     ) -> Future[None]:
-        """As the port `SubmittingJournal` says: one file after the other, in one thread."""
-        return self._writer.submit(lambda journal: journal.append(run_id, entries, checkpoint))
+        """As the port `SubmittingJournal` says: what is of one run is done in its order."""
+        writer = self._writers[crc32(run_id.encode(errors="replace")) % WRITERS]
+        return writer.submit(lambda journal: journal.append(run_id, entries, checkpoint))
 
     def _together(self, jobs: Sequence[Callable[[DirectoryJournal], object]]) -> list[Done]:
         return [self._done(job) for job in jobs]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable
+from typing import Any
 
 from attrs import define, field
 
+from detent.adapters.stories.entries import (
+    Json,
+    list_of,
+    messages_in,
+    object_of,
+    text_in,
+    words_in,
+)
 from detent.core.tools.masking import MASK, masked
+from detent.core.tools.wording import PROCESS_ENDED
 from detent.ports.journal import Entry, with_data
-
-Json: TypeAlias = Mapping[str, Any]
 
 
 @define
@@ -19,6 +26,8 @@ class Call:
 
     Attributes:
         status: "asked for", "waits for a human", "begun", "done", "failed", "refused", "answered".
+        reason: why a policy has a human asked.
+        trouble: why nobody knows whether its last attempt was carried out; "" where that is known.
         said: what people and policies have said of it, in order.
         inside: the run of the agent that works on it.
     """
@@ -35,10 +44,16 @@ class Call:
     ended_at: float | None = None
     attempts: int = 0
     reason: str = ""
+    trouble: str = ""
     expires_s: float | None = None
     result: str = ""
     said: list[str] = field(factory=list)
     inside: Story | None = None
+
+    @property
+    def why(self) -> str:
+        """Why a human is asked about it, in the words of the question."""
+        return "; ".join(filter(None, (self.trouble, self.reason)))
 
 
 @define
@@ -123,15 +138,15 @@ class Story:
 
 SEALED = "what it holds is sealed: --store app:MODULE:NAME reads it by its agent's journal"
 TAKEN_UP = "a process has taken it up again"
-WAITS = "waits for a human"
+WAITS, BEGUN, UNKNOWN = "waits for a human", "begun", "of unknown outcome"
 STATUSES = {
     "AwaitingPolicy": "asked for",
     "AwaitingDecision": WAITS,
     "Ready": "may run",
-    "Running": "begun",
-    "Unknown": "of unknown outcome",
+    "Running": BEGUN,
+    "Unknown": UNKNOWN,
     "BackingOff": "tried again later",
-    "Delegated": "begun",
+    "Delegated": BEGUN,
     "Succeeded": "done",
     "Faulted": "failed",
     "Refused": "refused",
@@ -163,23 +178,6 @@ def story_of(run_id: str, entries: Iterable[Entry]) -> Story | None:
     return story if story.entries else None
 
 
-def messages_in(data: Json) -> Sequence[Json]:
-    """The conversation with which a run began."""
-    run = _object(data.get("run"))
-    found = _object(_object(run.get("state")).get("data")).get("messages")
-    return cast("list[Json]", found) if isinstance(found, list) else []
-
-
-def text_in(message: Json) -> str:
-    """The text of a stored message, or of a result."""
-    content = message.get("content", message.get("result", ""))
-    if isinstance(content, str):
-        return content
-    parts = [part for part in _list(content) if isinstance(part, dict)]
-    found = [part.get("text", part.get("result")) for part in parts]
-    return "\n".join(one for one in found if isinstance(one, str))
-
-
 def _begin(story: Story, at: float, data: Json) -> None:
     story.agent, story.thread_id = str(data.get("name", "")), str(data.get("thread_id", ""))
     story.began_at = story.last_at = at
@@ -192,36 +190,38 @@ def _begin(story: Story, at: float, data: Json) -> None:
     story.asked = [text for role, text in said[own:] if role == "user"]
     if "sealed" in data:
         story.notes.append(SEALED)
-    _open(story, at, _object(data.get("run")))
+    _open(story, at, object_of(data.get("run")))
 
 
 def _open(story: Story, at: float, run: Json) -> None:
     """Take up a run that had come further when its story began: a fork, or a snapshot."""
-    phase = _object(run.get("phase"))
+    phase = object_of(run.get("phase"))
     turn = _turn(story, int(run.get("turn", 1)), at)
     if phase.get("$type") != "Acting":
         return
     turn.replied_at = at
-    turn.text = text_in(_object(_object(phase.get("reply")).get("message")))
-    for slot in map(_object, _list(phase.get("slots"))):
-        call = _call_of(turn, len(turn.calls), _object(slot.get("call")))
-        status = _object(slot.get("status"))
+    turn.text = text_in(object_of(object_of(phase.get("reply")).get("message")))
+    for slot in map(object_of, list_of(phase.get("slots"))):
+        call = _call_of(turn, len(turn.calls), object_of(slot.get("call")))
+        status = object_of(slot.get("status"))
         call.status = STATUSES.get(str(status.get("$type")), "asked for")
-        call.reason = str(_object(status.get("ask")).get("reason") or status.get("reason") or "")
+        call.trouble = str(status.get("trouble") or "")
+        whole = "" if call.trouble else status.get("reason")  # it has the trouble in it
+        call.reason = str(object_of(status.get("ask")).get("reason") or whole or "")
         call.asked_at = at if call.status == WAITS else None
         if call.status in SETTLED:
             _settle(call, at, call.status, _told(status))
         if "run" in status:
             call.inside = Story(f"{story.run_id}/{turn.number}.{call.place}", call.tool)
             call.began_at = call.inside.began_at = at
-            _open(call.inside, at, _object(status["run"]))
+            _open(call.inside, at, object_of(status["run"]))
 
 
 def _told(status: Json) -> str:
     """What a settled call has given."""
     for part in ("result", "fault"):
         if part in status:
-            said = _object(status[part])
+            said = object_of(status[part])
             return str(said.get("message") or text_in(said))
     return str(status.get("text", ""))
 
@@ -235,7 +235,7 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
     elif kind == "ModelReplied":
         _replied(story, at, data)
     elif kind == "ModelFailed":
-        failure = _object(data.get("failure"))
+        failure = object_of(data.get("failure"))
         text = f"{failure.get('cause')}: {failure.get('message')}"
         _turn(story, int(data.get("turn", 1)), at).failures.append(text)
     elif kind == "CancelRequested":
@@ -250,8 +250,8 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
 
 def _replied(story: Story, at: float, data: Json) -> None:
     turn = _turn(story, int(data.get("turn", 1)), at)
-    reply, cost = _object(data.get("reply")), data.get("cost")
-    message, usage = _object(reply.get("message")), _object(reply.get("usage"))
+    reply, cost = object_of(data.get("reply")), data.get("cost")
+    message, usage = object_of(reply.get("message")), object_of(reply.get("usage"))
     turn.replied_at, turn.model = at, str(reply.get("model", ""))
     turn.text = text_in(message)
     turn.finish_reason = str(reply.get("finish_reason", "stop"))
@@ -260,7 +260,7 @@ def _replied(story: Story, at: float, data: Json) -> None:
     turn.cached_tokens += int(usage.get("cached_tokens", 0))
     if isinstance(cost, int | float) and cost:
         turn.cost = (turn.cost or 0.0) + cost
-    for part in map(_object, _list(message.get("content"))):
+    for part in map(object_of, list_of(message.get("content"))):
         if part.get("$type") == "ToolCall":
             _call_of(turn, len(turn.calls), part)
 
@@ -272,17 +272,24 @@ def _take_of_call(story: Story, call: Call, at: float, kind: str, data: Json) ->
                 call.inside = Story(f"{story.run_id}/{call.turn}.{call.place}", call.tool)
                 call.inside.began_at = call.inside.last_at = call.began_at or at
                 _turn(call.inside, 1, call.inside.began_at)
-            event = _object(data.get("event"))
+            event = object_of(data.get("event"))
             _take(call.inside, at, str(event.get("$type")), event)
         case "ToolStarted":
             call.began_at = call.began_at or at
-            call.status, call.attempts = "begun", int(data.get("attempt", 1))
+            call.status, call.attempts = BEGUN, int(data.get("attempt", 1))
+            call.trouble = ""
         case "ToolReturned":
-            _settle(call, at, "done", text_in(_object(data.get("result"))))
+            _settle(call, at, "done", text_in(object_of(data.get("result"))))
+        case "ToolRaised" if object_of(data.get("fault")).get("kind") == "unknown_outcome":
+            call.trouble = str(
+                object_of(data["fault"]).get("message", "")
+            )  # nobody could look it up
         case "ToolRaised":
-            _settle(call, at, "failed", str(_object(data.get("fault")).get("message", "")))
+            _settle(call, at, "failed", str(object_of(data.get("fault")).get("message", "")))
+        case "ToolLost":
+            call.trouble = str(data.get("reason", ""))
         case "Judged":
-            _judged(call, at, _object(data.get("verdict")))
+            _judged(call, at, object_of(data.get("verdict")))
         case "HumanDecided":
             _decided(call, at, data)
         case _:
@@ -302,14 +309,14 @@ def _judged(call: Call, at: float, verdict: Json) -> None:
 
 
 def _decided(call: Call, at: float, data: Json) -> None:
-    decision = _object(data.get("decision"))
+    decision = object_of(data.get("decision"))
     word = DECISIONS.get(str(decision.get("$type")), "decided")
     by, more = data.get("by"), decision.get("feedback") or decision.get("text")
     call.decided_at, call.status = at, "may run"
     call.said.append(word + (f" by {by}" if by else "") + (f": {more}" if more else ""))
     if word == "changed":
         secret = [name for name, value in call.arguments.items() if value == MASK]
-        call.arguments = masked(dict(_object(decision.get("arguments"))), secret)
+        call.arguments = masked(dict(object_of(decision.get("arguments"))), secret)
     if word == "rejected":
         _settle(call, at, "refused", str(more or ""))
     if word == "answered":
@@ -322,7 +329,7 @@ def _settle(call: Call, at: float, status: str, result: str) -> None:
 
 def _mark(story: Story, at: float, mark: str) -> None:
     """Take over what an entry says of how far all calls of the turn have come."""
-    match _words(mark):
+    match words_in(mark):
         case [turn, phase, _, *statuses] if turn.isdecimal():
             number = int(turn)
         case _:
@@ -331,7 +338,11 @@ def _mark(story: Story, at: float, mark: str) -> None:
         calls = _turn(story, number, at).calls
         for call, word in zip(calls, statuses, strict=False):
             name, _, inner = word.partition("(")
-            call.status = STATUSES.get(name, call.status)
+            status = STATUSES.get(name, call.status)
+            if status == WAITS and call.status in {BEGUN, UNKNOWN}:
+                # No policy had it asked: without these words a yes would seem to be the first.
+                call.trouble, call.asked_at = call.trouble or PROCESS_ENDED, at
+            call.status = status
             if call.status in SETTLED:
                 _end(call, at)
             if inner and call.inside is not None:
@@ -352,20 +363,6 @@ def _end(call: Call, at: float) -> None:
             call.result = call.inside.turns[-1].text
 
 
-def _words(mark: str) -> list[str]:
-    """The words of a mark; one with brackets has those of an agent inside."""
-    if "(" not in mark:
-        return mark.split(" ")
-    words, depth = [""], 0
-    for char in mark:
-        depth += (char == "(") - (char == ")")
-        if char == " " and not depth:
-            words.append("")
-        else:
-            words[-1] += char
-    return words
-
-
 def _turn(story: Story, number: int, at: float) -> Turn:
     if not story.turns or story.turns[-1].number < number:
         story.turns.append(Turn(number, at))
@@ -373,7 +370,7 @@ def _turn(story: Story, number: int, at: float) -> Turn:
 
 
 def _call_of(turn: Turn, place: int, data: Json) -> Call:
-    arguments = masked(dict(_object(data.get("arguments"))), _list(data.get("secret")))
+    arguments = masked(dict(object_of(data.get("arguments"))), list_of(data.get("secret")))
     name, call_id = str(data.get("tool_name", "")), data.get("id")
     call = Call(turn.number, place, name, arguments, call_id)
     turn.calls.append(call)
@@ -388,11 +385,3 @@ def _call(story: Story, ref: object) -> Call | None:
             return found[place] if 0 <= place < len(found) else None
         case _:
             return None
-
-
-def _object(value: object) -> Json:
-    return cast(Json, value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

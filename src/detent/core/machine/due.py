@@ -191,6 +191,7 @@ def _humans_to_ask(spec: AgentSpec[S], run: Run[S], slots: Iterable[Slot]) -> It
                 change=asked.change,
                 votes=tuple(vote.by or "" for vote in asked.votes),
                 started_by=run.started_by,
+                trouble=asked.trouble,
             )
 
 

@@ -155,7 +155,7 @@ class AskHuman(_OfCall):
     `revealed` are values from the state that the tool will get and the human may see. After
     `expires_at`, in seconds since 1970, the answer is no. `begins` is the attempt that a yes lets
     begin, `change` what was decided before, `votes` who has said yes where it takes more people,
-    `started_by` who has begun the run.
+    `started_by` who has begun the run, `trouble` why nobody knows what the attempt before has done.
     """
 
     ref: CallRef
@@ -172,6 +172,7 @@ class AskHuman(_OfCall):
     change: FormerDecision | None = None
     votes: tuple[str, ...] = ()
     started_by: str | None = None
+    trouble: str = ""
     kind = "human"
 
 

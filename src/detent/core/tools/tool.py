@@ -206,7 +206,10 @@ def by_name(tools: Iterable[Tool]) -> FrozenDict[str, Tool]:
     listed = list(tools)
     counts = Counter(item.name for item in listed)
     if twice := sorted(name for name, count in counts.items() if count > 1):
-        raise ToolDefinitionError(f"several tools are called {', '.join(map(repr, twice))}")
+        raise ToolDefinitionError(
+            f"several tools are called {', '.join(map(repr, twice))}; a model knows them by their "
+            "names: leave out all but one of each, or rename it, @tool(name='…')"
+        )
     return FrozenDict({item.name: item for item in listed})
 
 

@@ -75,6 +75,9 @@ def inject(key: Key[T, Any]) -> T:
     A type checker compares the key's type with the parameter's: ``user: str =
     inject(Research.user)``.
 
+    Whose key it is no checker can say, as a default is no part of a function's type: an agent with
+    another state is refused when it is built.
+
     Raises:
         TypeError: it is no key.
     """

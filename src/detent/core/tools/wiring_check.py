@@ -107,9 +107,13 @@ def _key_fault(item: Input | Output, state: BaseState) -> str | None:
     key: Any = state.fields.get(item.key)
     if key is None:
         return unknown_key(item.key, state.fields)
-    if item.declared is not None and item.declared != key:
-        return (
-            f"the state key {item.key!r} is of another schema: there it holds "
-            f"{type_name(item.declared.type)}, and in the agent's {type_name(key.type)}"
-        )
-    return None
+    if item.declared is None or item.declared is key:  # not `==`: a namesake may be its equal
+        return None
+    there, here = type_name(item.declared.type), type_name(key.type)
+    types = "" if there == here else f"; there it holds {there}, and in the agent's {here}"
+    own = (
+        "the agent has a dict schema, whose keys are wired by inputs_from_state, outputs_to_state"
+        if isinstance(state, State)
+        else f"the agent's is {type(state).__name__}.{item.key}"
+    )
+    return f"the state key {item.key!r} is of another schema{types}: {own}"

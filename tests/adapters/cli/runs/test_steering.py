@@ -30,6 +30,8 @@ def test_decide_and_resume(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     the_app = app(monkeypatch, said(text="Paid."))
     monkeypatch.setenv("LOGNAME", "ada")
 
+    waits = call("resume", "order-1", "--app", the_app, code=3).output
+    assert "it waits for a human: pay; see detent runs pending order-1" in waits
     assert "digest" not in call("decide", "order-1", "--confirm", "--app", the_app).output
     assert document("show", "order-1")["turns"][0]["calls"][1]["said"] == ["confirmed by ada"]
     ended = document("resume", "order-1", "--app", the_app)

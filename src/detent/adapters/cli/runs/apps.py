@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from copy import copy
+from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from traceback import extract_tb
+from types import ModuleType
 from typing import Any
 
 import click
@@ -85,7 +87,8 @@ def _given(app: str) -> object:
     names = [name] if name else [one for one in USUAL if hasattr(module, one)]
     if not names or not hasattr(module, names[0]):
         wanted = repr(name) if name else " or ".join(map(repr, USUAL))
-        raise click.UsageError(f"{app}: module {module_name!r} has no {wanted}")
+        hint = _meant(module, module_name, name)
+        raise click.UsageError(f"{app}: module {module_name!r} has no {wanted}{hint}")
     found = getattr(module, names[0])
     if not _makes(found):
         return found
@@ -93,6 +96,14 @@ def _given(app: str) -> object:
         return found()
     except Exception as error:
         raise _fault(app, error) from error
+
+
+def _meant(module: ModuleType, module_name: str, name: str) -> str:
+    """Which name of the module may have been meant: one like it, or that of an agent."""
+    public = [each for each in vars(module) if not each.startswith("_")]
+    found = get_close_matches(name, public, n=1)
+    found = found or [each for each in public if isinstance(vars(module)[each], Agent)]
+    return f"; did you mean {module_name}:{found[0]}?" if found else ""
 
 
 def _require_module_name(app: str, module: str, name: str) -> None:

@@ -134,7 +134,7 @@ def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any
             "call_id": call.call_id,
             "tool_name": call.tool,
             "arguments": call.arguments,
-            "reason": call.reason,
+            "reason": call.why,
             "asked_at": call.asked_at,
             "expires_at": _expiry(call.asked_at, call.expires_s),
         }

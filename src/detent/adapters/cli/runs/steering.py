@@ -157,7 +157,9 @@ def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> 
                 "cost": result.cost or None,
             }
         )
-    outcome = result.exit_reason or "it waits"
+    names = ", ".join(dict.fromkeys(one.tool_name for one in result.pending))
+    waits = f"it waits for a human: {names}; see detent runs pending {result.run_id}"
+    outcome = result.exit_reason or (waits if names else "it waits")
     put(console, f"run {result.run_id}: {outcome}", "bold")
     if result.exit_reason is None:
         raise click.exceptions.Exit(WAITING)

@@ -74,7 +74,7 @@ def _call(call: Call, indent: str) -> Iterator[Line]:
         yield from _story(call.inside, indent)
     for text in call.said:
         yield f"{indent}{short(text)}", "dim"
-    reason = f": {short(call.reason)}" if call.status == WAITS and call.reason else ""
+    reason = f": {short(call.why)}" if call.status == WAITS and call.why else ""
     tries = f", attempt {call.attempts}" if call.attempts > 1 else ""
     took = ""
     if call.began_at is not None and call.ended_at is not None:

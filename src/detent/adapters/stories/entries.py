@@ -1,0 +1,49 @@
+"""What stands in the data of an entry, whatever it is: nothing here fails on data of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def messages_in(data: Json) -> Sequence[Json]:
+    """The conversation with which a run began."""
+    run = object_of(data.get("run"))
+    found = object_of(object_of(run.get("state")).get("data")).get("messages")
+    return cast("list[Json]", found) if isinstance(found, list) else []
+
+
+def text_in(message: Json) -> str:
+    """The text of a stored message, or of a result."""
+    content = message.get("content", message.get("result", ""))
+    if isinstance(content, str):
+        return content
+    parts = [part for part in list_of(content) if isinstance(part, dict)]
+    found = [part.get("text", part.get("result")) for part in parts]
+    return "\n".join(one for one in found if isinstance(one, str))
+
+
+def words_in(mark: str) -> list[str]:
+    """The words of a mark; one with brackets has those of an agent inside."""
+    if "(" not in mark:
+        return mark.split(" ")
+    words, depth = [""], 0
+    for char in mark:
+        depth += (char == "(") - (char == ")")
+        if char == " " and not depth:
+            words.append("")
+        else:
+            words[-1] += char
+    return words
+
+
+def object_of(value: object) -> Json:
+    """The value, if it is an object; else an empty one."""
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """The value, if it is a list; else an empty one."""
+    return value if isinstance(value, list) else []
