@@ -19,10 +19,13 @@ from detent import (
     AgentTool,
     AlwaysAskPolicy,
     BlockingConfirmationStrategy,
+    ChatMessage,
     ConfirmationUIResult,
     HITLBreakpointException,
     MemoryJournal,
+    NeverAskPolicy,
     ScriptedChatGenerator,
+    State,
     ToolCall,
     tool,
 )
@@ -30,6 +33,7 @@ from detent.approvals import (
     ApproverKey,
     ApproverKeys,
     Approvers,
+    CallRule,
     DecisionRefusedError,
     PendingCall,
     Principal,
@@ -38,8 +42,9 @@ from detent.approvals import (
     WithApprovers,
 )
 from detent.core.codec.json_text import TAG
-from detent.core.errors import StoredDataError
+from detent.core.errors import StoredDataError, WiringError
 from detent.journals import Entry
+from detent.machine import Run
 from detent.testing import When
 
 LATER = 4e9
@@ -222,3 +227,64 @@ def test_nobody_is_worn_down_through_an_agent_inside() -> None:
     )
     outer.run("go")
     assert (ui.asked, paid) == (6, [])  # three of each: they are two agents
+
+
+def doubled(run: Written) -> None:
+    run["phase"]["slots"][0]["ref"] = [1, 1]
+
+
+def swapped(run: Written) -> None:
+    run["phase"]["slots"].reverse()
+
+
+def missing(run: Written) -> None:
+    run["phase"]["slots"].pop()
+
+
+@pytest.mark.parametrize("change", [doubled, swapped, missing])
+def test_each_call_of_a_snapshot_stands_at_its_place(change: Callable[[Written], None]) -> None:
+    """Else a run would wait for a decision that nobody can find, or end in an error of ours."""
+    desk = Desk(KEYS, AlwaysAskPolicy())
+    calls = [ToolCall("pay", {"amount": amount}, f"{amount}") for amount in (1, 1000)]
+    reply = ChatMessage.from_assistant(tool_calls=calls)
+    _, snapshot = desk.stopped(reply, messages="go")
+    data = json.loads(json.dumps(snapshot.to_dict()))
+    change(data["run"])
+    with pytest.raises(StoredDataError, match="are not those of its last reply"):
+        desk.agent("done").run(snapshot=AgentSnapshot.from_dict(data))
+
+
+def test_of_two_strategies_for_one_tool_neither_wins_by_its_place() -> None:
+    """A name of its own wins over a tuple; two tuples are a mistake, unless they say the same."""
+    always, never = AlwaysAskPolicy(), NeverAskPolicy()
+    with pytest.raises(WiringError, match="'pay' stands in two tuples"):
+        Desk(None, {}, confirmation_strategies={("pay",): never, ("pay", "*"): always}).agent()
+    Desk(None, {}, confirmation_strategies={("pay",): always, ("pay", "*"): always}).agent()
+    Desk(None, {}, confirmation_strategies={"pay": never, ("pay", "*"): always}).agent()
+
+
+PARTS = [
+    ({"prefixItems": [{"maximum": 100}]}, ["500"]),
+    ({"contains": {"maximum": 100}}, ["500"]),
+    ({"patternProperties": {".*": {"maximum": 100}}}, {"a": "500"}),
+    ({"$ref": "#/$defs/few", "$defs": {"few": {"maximum": 100}}}, "500"),
+    ({"if": {"type": "array"}, "else": {"maximum": 100}}, "500"),
+    ({"dependentSchemas": {"a": {"properties": {"a": {"maximum": 100}}}}}, {"a": "500"}),
+]
+
+
+@pytest.mark.parametrize(("pattern", "value"), PARTS)
+def test_what_is_allowed_is_of_its_type_wherever_that_stands(pattern: Any, value: Any) -> None:
+    """A text is no small number, in no part of what a rule allows."""
+    rule = CallRule("allow", arguments={"amount": pattern})
+
+    @tool
+    def send(amount: Any) -> str:
+        """Send."""
+        return "ok"
+
+    call = ToolCall("send", {"amount": value})
+    run = Run("r", State({}))
+    assert not rule.fits(call, send, run)
+    number = json.loads(json.dumps(value).replace('"500"', "50"))
+    assert rule.fits(ToolCall("send", {"amount": number}), send, run)

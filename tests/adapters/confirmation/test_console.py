@@ -334,6 +334,19 @@ def plain(shown: str) -> str:
 
 
 @UIS
+def test_a_name_that_a_model_makes_up_looks_like_no_row(
+    terminal: Terminal, ui: SimpleConsoleUI
+) -> None:
+    """It stands in quotes: nothing in it passes for the value of another argument."""
+    terminal.will_type("n\n\n")
+    with terminal.attached():
+        question(ui, **{'to = "Ann"': "x", "to": "Mallory"})
+    shown = plain(terminal.shown("[m]odify: "))
+    assert r'  "to = \"Ann\"" = "x"' in shown
+    assert '  to = "Mallory"' in shown
+
+
+@UIS
 def test_keys_typed_ahead_approve_nothing(terminal: Terminal, ui: SimpleConsoleUI) -> None:
     """Neither what was typed before a question, nor what was left over from the last answer."""
     terminal.type("y\ny")

@@ -48,7 +48,8 @@ def rules_of(
 
     Raises:
         TypeError: something among them is no strategy.
-        WiringError: a policy looks at what its tools, or the state, have not got.
+        WiringError: a policy looks at what its tools, or the state, have not got. Or a tool stands
+            in two tuples.
     """
     named = _by_name(strategies)
     if faults := list(_faults(named, tools, keys, may_grow=may_grow)):
@@ -81,10 +82,12 @@ def _by_name(strategies: Strategies) -> dict[str, Any]:
         raise TypeError(f"confirmation_strategies are a dict by tool name, got {strategies!r}")
     made = {id(rule): _strategy(names, rule) for names, rule in strategies.items()}
     single = {name: made[id(rule)] for name, rule in strategies.items() if isinstance(name, str)}
+    shared = dict[str, Any]()
     for names, rule in strategies.items():
         for name in () if isinstance(names, str) else names:
-            single.setdefault(name, made[id(rule)])
-    return single
+            if shared.setdefault(name, made[id(rule)]) is not made[id(rule)]:
+                raise WiringError([f"{name!r} stands in two tuples: only one strategy can count"])
+    return shared | single
 
 
 def _faults(

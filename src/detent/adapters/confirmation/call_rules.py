@@ -173,13 +173,16 @@ def _typed(pattern: object) -> object:
     """A pattern for what may pass: of a type that it speaks of, as "1000" fits no `maximum`."""
     if not isinstance(pattern, Mapping):
         return pattern
+    from detent.core.schema.accepted_keywords import MANY, NAMED, ONE
+
     schema: dict[str, Any] = dict(pattern)
-    for name in {"allOf", "anyOf", "oneOf"} & schema.keys():
-        schema[name] = [_typed(part) for part in schema[name]]
-    for name in {"items", "additionalProperties"} & schema.keys():
-        schema[name] = _typed(schema[name])
-    if "properties" in schema:
-        schema["properties"] = {k: _typed(part) for k, part in schema["properties"].items()}
+    for name, part in schema.items():
+        if name in ONE - {"if", "not"}:  # these two let the more pass, the less they fit
+            schema[name] = _typed(part)
+        elif name in MANY:
+            schema[name] = [*map(_typed, part)]
+        elif name in NAMED:
+            schema[name] = {key: _typed(inner) for key, inner in part.items()}
     kinds = [kind for kind, words in _KEYWORDS.items() if schema.keys() & set(words)]
     return {"type": kinds, **schema} if kinds else schema
 

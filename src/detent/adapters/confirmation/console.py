@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -281,7 +282,8 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
     left_out = _of(pending, "defaults") or ()
     for name, value in pending.arguments.items():
         source = "  (default)" if name in left_out else ""
-        yield f"  {name}", f"  {name} = {_argument(pending, name, value, whole=whole)}{source}"
+        label = f"  {_label(name)}"
+        yield label, f"{label} = {_argument(pending, name, value, whole=whole)}{source}"
     # What else there is to compare or to know: from the state, or what was decided about before.
     for part in fields(type(pending)):
         values = getattr(pending, part.name)
@@ -289,8 +291,13 @@ def _question(pending: PendingCall, now: float, *, whole: bool) -> Iterator[tupl
             continue
         source = "from the state" if part.name == "state" else part.name.replace("_", " ")
         for name, value in values.items():
-            text = _argument(pending, name, value, whole=whole)
-            yield f"  {name}", f"  {name} = {text}  ({source})"
+            label, text = f"  {_label(name)}", _argument(pending, name, value, whole=whole)
+            yield label, f"{label} = {text}  ({source})"
+
+
+def _label(name: str) -> str:
+    """The name of an argument; a model may make one up, which is to look like no other row."""
+    return name if re.fullmatch(r"[\w.-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _of(pending: PendingCall, name: str) -> Any:

@@ -47,7 +47,8 @@ class AskOverBudget(Rule):
     What counts is all that it, and each other `AskOverBudget` of the same name, was asked about: in
     this run, in the agents inside it, however deep, and in what the run goes on from, a fork, a
     snapshot or the run before in a thread. Calls that failed count as well, and those that wait for
-    a human; not those that were stopped.
+    a human; not those that were stopped. What `retries` begin again counts once: a tool has them if
+    that does no harm.
 
     Attributes:
         parameter: the argument that is added up.

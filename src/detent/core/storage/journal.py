@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 from detent.core.codec.json_text import TAG
 from detent.core.codec.own_values import data_of, dump, load
 from detent.core.errors import StoredDataError
+from detent.core.machine.delegation import runs_in
 from detent.core.machine.turns import has_no_answer
 from detent.core.run.events import Event
 from detent.core.run.run import Acting, AwaitingDecision, Delegated, Done, Run, is_settled
@@ -53,7 +54,13 @@ def run_from_json(spec: AgentSpec[S], data: Mapping[str, object]) -> Run[S]:
     Raises:
         StoredDataError: it says none, or this agent cannot go on with it.
     """
-    return cast("Run[S]", load(data, Run, spec))
+    run = cast("Run[S]", load(data, Run, spec))
+    for _, inner in runs_in(run):
+        calls = inner.phase.reply.message.tool_calls if isinstance(inner.phase, Acting) else ()
+        refs = [(inner.turn, place) for place in range(len(calls))]
+        if [slot.ref for slot in inner.slots] != refs:  # by them each call is found
+            raise StoredDataError(f"the calls of run {inner.id!r} are not those of its last reply")
+    return run
 
 
 def start_data(spec: AgentSpec[Any], run: Run[Any]) -> dict[str, Any]:
