@@ -6,7 +6,7 @@ Each test is called by the promise that it attacks.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from math import inf, nan
 from typing import Any
 
@@ -146,11 +146,16 @@ class Renaming(MemoryJournal):
 
     name: str | None = None
 
-    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+    def read(self, run_id: str, start: int = 0) -> Sequence[Entry]:
         """As it is now."""
-        for entry in super().read(run_id, start):
-            is_theirs = self.name is not None and entry.kind == "HumanDecided"
-            yield evolve(entry, data={**entry.data, "by": self.name}) if is_theirs else entry
+        entries = super().read(run_id, start)
+        if self.name is None:
+            return entries
+        written = {"by": self.name}
+        return [
+            evolve(one, data={**one.data, **written}) if one.kind == "HumanDecided" else one
+            for one in entries
+        ]
 
 
 def test_a_signed_decision_is_that_of_who_signed_it() -> None:

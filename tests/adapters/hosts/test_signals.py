@@ -11,6 +11,7 @@ from detent.hosts import LocalHost, serve_until_signal
 
 
 def test_full_collections_are_rare_while_it_serves() -> None:
+    """And as they were before, once it has ended."""
     before = gc.get_threshold()
     while_serving = []
 
