@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from hashlib import sha256
-from itertools import takewhile
 from time import process_time
 
 import pytest
@@ -15,16 +15,7 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.core.tools.redaction import (
-    _beginnings,
-    _borders,
-    _chain,
-    _found_together,
-    _merged,
-    _parts,
-    _spans,
-    redacted,
-)
+from detent.core.tools.redaction import LONG, SHORT, redacted, without_secrets
 
 
 class Colour(Enum):
@@ -71,6 +62,13 @@ class Broken:
 
     def __repr__(self) -> str:
         raise RuntimeError
+
+
+class Silent:
+    """What prints itself as nothing."""
+
+    def __str__(self) -> str:
+        return ""
 
 
 LOOP: list[object] = ["alpha"]
@@ -126,6 +124,7 @@ KEY = "0123456789" * 12
         ("None is not True", True, "None is not True"),
         ("nothing", "", "nothing"),
         ("nothing", [], "nothing"),
+        ("nothing", Silent(), "nothing"),
         ("no bytes", b"", "no bytes"),
     ],
 )
@@ -174,12 +173,13 @@ def test_no_value_is_left(value: str, before: str, after: str) -> None:
 
 
 def test_the_beginning_and_the_end_of_a_long_text_are_taken_out() -> None:
-    """Texts are cut, by others too; a piece from the middle is not found."""
+    """Texts are cut, by others too; what is left is found, unless it may be anybody's."""
     letters = "".join(chr(ord("a") + n * 7 % 26) + str(n % 10) for n in range(40))
     secret = {"token": letters}
 
     assert redacted(f"it was {letters[:30]}…", secret, known={}) == "it was <token>…"
     assert redacted(f"it was …{letters[-30:]}", secret, known={}) == "it was …<token>"
+    assert redacted(f"it was …{letters[30:60]}…", secret, known={}) == "it was …<token>…"
     assert redacted(letters[:23], secret, known={}) == letters[:23]
 
 
@@ -192,7 +192,7 @@ def test_bytes_are_recognised_as_the_text_that_they_are() -> None:
     assert redacted("key czNjcmV0Lf8=", key, known={}) == "key <key>"
 
 
-SIZE = 1_000_000
+SIZE = 300_000
 MOMENT_S = 10
 NESTED = ("a" * 30 + "b") * 500 + "c"
 
@@ -209,10 +209,10 @@ NESTED = ("a" * 30 + "b") * 500 + "c"
 @pytest.mark.parametrize(
     "around", ["{}", "{}, ", "{}\n{} ", "a", "ab"], ids=["whole", "apart", "mixed", "a", "ab"]
 )
-def test_a_million_characters_take_a_moment(value: str, around: str) -> None:
+def test_a_large_text_takes_a_moment(value: str, around: str) -> None:
     """Whatever repeats itself, in the text or in the secret; a search of each place takes minutes.
 
-    The worst takes a fifth of a second; what is not linear takes minutes. So no machine is too slow
+    The worst takes a tenth of a second; what is not linear takes minutes. So no machine is too slow
     for this limit, and no other way is quick enough.
     """
     text = around.format(value, value[:-1])
@@ -240,55 +240,7 @@ def test_all_of_a_text_that_overlaps_itself_goes() -> None:
     assert redacted(f"({'abc' * 100}X)", {"it": value}, known={}) == "(<it>)"
     assert redacted(f"({value}{value})", {"it": value}, known={}) == "(<it><it>)"
     assert redacted("ababababa!", {"it": "abab"}, known={}) == "<it>a!"
-
-
-def naive_beginnings(literal: str, text: str, least: int) -> list[tuple[int, int]]:
-    """As `_beginnings`, by looking at each place."""
-    found: list[tuple[int, int]] = []
-    for start in range(len(text)):
-        pairs = zip(literal, text[start:], strict=False)
-        size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if size >= least and found and start < found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], start + size)
-        elif size >= least:
-            found.append((start, start + size))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("literal", "text"),
-    [
-        *(("ababc", "abababa!"), ("ababc", "ababab!"), ("ababc", "abababc"), ("ababc", "abab")),
-        *(("ababab", "xabababab"), ("ababcabab", "ababcababcabab"), ("aaaab", "aaaaaaab")),
-        ("abcd", "abcdabcd"),
-    ],
-)
-def test_a_run_of_the_same_characters_is_taken_as_a_whole(literal: str, text: str) -> None:
-    """Also where it ends in the middle of them, or the text goes on in it."""
-    assert _merged(_beginnings(literal, text, 4)) == naive_beginnings(literal, text, 4)
-
-
-@given(st.text("ab", min_size=2, max_size=9), st.text("ab", max_size=24), st.integers(1, 9))
-def test_no_place_that_reaches_further_is_passed_over(literal: str, text: str, least: int) -> None:
-    """However often a text repeats itself."""
-    least = min(least, len(literal))
-    assert _merged(_beginnings(literal, text, least)) == naive_beginnings(literal, text, least)
-
-
-@given(st.text("ab", min_size=2, max_size=12), st.text("ab", max_size=24))
-def test_a_short_text_is_found_as_far_as_it_overlaps_itself(literal: str, text: str) -> None:
-    """Each place that overlaps the one before is of the same piece."""
-    spans = [match.span() for match in re.finditer(_chain(literal), text)]
-    assert spans == naive_beginnings(literal, text, len(literal))
-
-
-@pytest.mark.parametrize(
-    ("literal", "table"),
-    [("ab", [-1, 0, 0]), ("abac", [-1, 0, -1, 1, 0]), ("aabaaac", [-1, -1, 1, -1, -1, 2, 2, 0])],
-)
-def test_where_a_text_can_go_on_within_itself(literal: str, table: list[int]) -> None:
-    """Nowhere, where its next character is no beginning of it."""
-    assert _borders(literal) == table
+    assert redacted("abababab, abab", {"it": "abab"}, known={}) == "<it>, <it>"
 
 
 def test_the_middle_one_of_places_that_overlap_may_be_the_longest() -> None:
@@ -312,17 +264,65 @@ def test_many_secrets_are_looked_for_together(text: str) -> None:
     assert left == text or not set(secrets(32_000)) & set(re.split("<it>| ", left))
 
 
-@given(
-    st.lists(st.one_of(st.text("ab1 ", max_size=6), st.integers(0, 120)), max_size=9),
-    st.text("ab1 ", max_size=60),
-    st.text("ab1 ", min_size=25, max_size=40),
-)
-def test_what_is_looked_for_together_is_found_as_each_is(
-    short: list[str | int], text: str, long: str
-) -> None:
-    """However the texts overlap, at the ends of the text as well."""
-    text = f"{text}{long[:26]}1{long[-25:]}{text}"
-    parts = set(_parts([*short, long, long + long]))
-    each = _merged([span for part in parts for span in _spans(part, text)])
+KEY_OF_A_BANK = "sk-live-" + "abcdefghijklmnopqrstuvwxyz0123456789"
 
-    assert _merged(_found_together(parts, text)) == each
+
+@pytest.mark.parametrize(
+    ("secret", "text", "expected"),
+    [
+        ("pa<ss>&word", "bad pa&lt;ss&gt;&amp;word", "bad <key>"),
+        ("AKIA1234567890ABCDXY", "bad akia1234567890abcdxy", "bad <key>"),
+        ("AKIA1234567890ABCDXY", b"AKIA1234567890ABCDXY".hex(), "<key>"),
+        ("a/b+c d=e", "GET /?q=a%2fb%2bc%20d%3de", "GET /?q=<key>"),
+        (" password\n", "bad 'password'", "bad '<key>'"),
+        ("pässwörtßé12", "bad pa\u0308sswo\u0308rtße\u030112", "bad <key>"),
+        ("pässwörtßé12", repr("pässwörtßé12".encode()), "b'<key>'"),
+        (KEY_OF_A_BANK, f"{KEY_OF_A_BANK[:12]}…{KEY_OF_A_BANK[-9:]}", "<key>…<key>"),
+        (KEY_OF_A_BANK, f"{{'token': '{KEY_OF_A_BANK[10:20]}", "{'token': '<key>"),
+        ("short", "a shorter text", "a <key>er text"),
+        ("1234", "1234, 12345", "<key>, <key>5"),
+        (1234, "1234, 12345", "<key>, 12345"),
+    ],
+)
+def test_a_secret_is_found_as_it_may_be_repeated(secret: object, text: str, expected: str) -> None:
+    """In small letters, in pieces, and in the forms that libraries give to what they quote."""
+    assert without_secrets(text, {"key": secret, "n": 1}, ["key", "not there"]) == expected
+
+
+@given(st.text(min_size=12), st.text())
+def test_nothing_of_a_secret_is_left_in_base64(secret: str, before: str) -> None:
+    """But for the first and the last letters, which are made of what stands beside it as well."""
+    data, name = secret.encode(errors="replace"), before.encode(errors="replace")
+    encoded = b64encode(name + data).decode()
+    left = without_secrets(encoded, {"": secret}, [""]).replace("<>", "").rstrip("=")
+    assert len(left) <= (len(name) * 4 + 2) // 3 + 4
+
+
+def test_no_secrets_change_nothing() -> None:
+    """Neither where none is named, nor where it is not there."""
+    assert without_secrets("as it is", {"key": "it"}, []) == "as it is"
+    assert without_secrets("as it is", {"key": "it"}, ["other"]) == "as it is"
+
+
+@pytest.mark.parametrize("size", [200, 20_000])
+def test_a_value_that_is_longer_than_the_text_is_found_by_pieces(size: int) -> None:
+    """Of either only as much is kept as the shorter one has."""
+    value = "".join(secrets(size))
+    text = f"it was {value[1000:1100]}, of {value[50:70]}"
+    assert redacted(text, {"it": value}, known={}) == f"it was <it>, of {value[50:70]}"
+    assert redacted(text * 30, {"it": value}, known={"q": value}) == text * 30
+
+
+@given(
+    st.lists(st.one_of(st.text("ab1 ", max_size=6), st.integers(0, 120)), max_size=20),
+    st.text("ab1 ", max_size=60),
+    st.text("ab1 ", min_size=25, max_size=60),
+)
+def test_nothing_of_many_values_is_left(short: list[str | int], text: str, long: str) -> None:
+    """However they overlap; each stands where the text has it, and nowhere else."""
+    whole = f"{text}{long[:26]}1{long[-25:]}{text}"
+    left = re.split("<it>", redacted(whole, {"it": [*short, long]}, known={}))
+    wanted = [one for one in short if isinstance(one, str) and len(one) >= SHORT and one.strip()]
+    wanted += [long[at : at + LONG] for at in range(len(long) - LONG + 1) if len(long) > LONG]
+    assert not [one for one in wanted for piece in left if one in piece]
+    assert all(piece in whole for piece in left)

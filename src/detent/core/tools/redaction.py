@@ -1,4 +1,10 @@
-"""Redaction: what the state holds does not leave through the text of an error."""
+"""Redaction: what the state holds does not leave through the text of an error.
+
+A text of a value is looked for as a whole, a long one by its pieces, as texts are cut: so many
+characters of it in a row are taken out wherever they stand. No match is ever extended, so that the
+time is linear in the text and in the values, however many these are and however they repeat
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +15,12 @@ from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from html import escape
 from inspect import isroutine
-from itertools import accumulate, chain, compress, islice
-from operator import itemgetter, le
+from itertools import accumulate
+from string import ascii_lowercase, ascii_uppercase, punctuation, whitespace
 from typing import NamedTuple, TypeAlias
+from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 from detent.core.schema.record_fields import field_names
@@ -21,18 +29,25 @@ SHORT = 3
 """A text with fewer characters is only taken out where it stands alone."""
 
 LONG = 24
-"""Of a text with more characters its beginning and its end are taken out as well: texts are cut."""
+"""Of a text with more characters pieces of so many are taken out: fewer are anybody's words."""
 
+SECRET = 8
+"""The same of a secret."""
 
 MANY = 16
-"""More texts than these are looked for together."""
+"""Of no more texts than these it is asked first whether they are there at all."""
 
-PROBES = (8, SHORT, 2, 1)
-"""Of a text that is looked for together with others, so many first characters are looked for first:
-the more, the fewer places there are to look closer."""
+FEW = 64
+"""So many blocks of a text are looked for one by one."""
 
+SIGNS = punctuation + whitespace
+"""What makes no longer word with anything around it."""
 
-Span: TypeAlias = tuple[int, int]
+ALIKE = str.maketrans(ascii_uppercase, ascii_lowercase)
+"""A secret is one in small letters, too."""
+
+Span: TypeAlias = tuple[int, int, str]
+"""From, to, and the name of the value that stands there."""
 
 
 class Part(NamedTuple):
@@ -50,239 +65,147 @@ def redacted(text: str, values: Mapping[str, object], *, known: object) -> str:
     >>> redacted("no user 'Alice'", {"user_name": "Alice"}, known={})
     "no user '<user_name>'"
     """
-    kept = sorted(_found(known, text))
-    found = {
-        name: spans
-        for name, value in values.items()
-        if (spans := _merged(_unknown(_found(value, text), kept)))
-    }
-    if len(found) == 1:  # as mostly; a million of characters may have a third of that of spans
-        ((name, spans),) = found.items()
-        return f"<{name}>".join(_between(spans, text))
-    pieces: list[str] = []
-    at = 0
-    # The longest of those that start together comes first, and all that overlap go as one: else
-    # the end of a value would stay behind where another one begins in the middle of it.
-    for start, end, name in sorted(
-        (a, -b, name) for name, spans in found.items() for a, b in spans
-    ):
-        if start >= at:
-            pieces += (text[at:start], f"<{name}>")
-        at = max(at, -end)
-    return "".join((*pieces, text[at:]))
-
-
-def _found(value: object, text: str) -> Iterator[Span]:
-    parts = set(_parts(value))
-    if len(parts) <= MANY:
-        return (span for part in parts for span in _spans(part, text))
-    return _found_together(parts, text)
-
-
-def _found_together(parts: Iterable[Part], text: str) -> Iterator[Span]:
-    """Where many parts stand: the text is read once for each probe, not once for each part.
-
-    A long one is then looked for around where it begins or ends alone.
-    """
-    by_probe: dict[int, dict[str, dict[int, dict[str, list[Part]]]]] = {}
-    for part in parts:
-        for key in {part.text} if _is_whole(part) else {part.text[:LONG], part.text[-LONG:]}:
-            probe = next(size for size in PROBES if size <= len(key))
-            by_size = by_probe.setdefault(probe, {}).setdefault(key[:probe], {})
-            by_size.setdefault(len(key), {}).setdefault(key, []).append(part)
-    for probe, wanted in by_probe.items():
-        windows: dict[Part, list[Span]] = {}
-        starts = range(len(text) - probe + 1)
-        keys = map(text.__getitem__, map(slice, starts, range(probe, len(text) + 1)))
-        for start in compress(starts, map(wanted.__contains__, keys)):
-            for size, alike in wanted[text[start : start + probe]].items():
-                for part in alike.get(text[start : start + size], ()):
-                    _note(windows.setdefault(part, []), start, size, len(part.text))
-        for part, near in windows.items():
-            for first, last in near:
-                # with the characters around it, by which one is told that stands alone
-                begin = max(first - 1, 0)
-                around = text[begin : last + 1]
-                yield from ((begin + a, begin + b) for a, b in _spans(part, around))
-
-
-def _note(near: list[Span], start: int, size: int, reach: int) -> None:
-    """Add where a part of length `reach` may stand, of which so much stands at `start`."""
-    span = max(start + size - reach, 0), start + reach
-    if near and span[0] < near[-1][1]:
-        near[-1] = near[-1][0], span[1]
-    else:
-        near.append(span)
-
-
-def _is_whole(part: Part) -> bool:
-    """Whether it counts only where all of it stands."""
-    return part.is_apart or len(part.text) <= LONG
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    """In order, those that overlap as one."""
-    spans = sorted(spans)
-    if all(map(le, map(itemgetter(1), spans), map(itemgetter(0), islice(spans, 1, None)))):
-        return spans
-    merged: list[Span] = []
-    last = 0
-    for start, end in spans:
-        if start < last:
-            merged[-1] = (merged[-1][0], last := max(last, end))
-        else:
-            merged.append((start, end))
-            last = end
-    return merged
-
-
-def _unknown(spans: Iterable[Span], kept: list[Span]) -> Iterable[Span]:
-    """Those that do not stand within a text that the reader knows."""
-    if not kept:
-        return spans
-    starts, reach = [start for start, _ in kept], list(accumulate((end for _, end in kept), max))
-    return (
-        (start, end)
-        for start, end in spans
-        if not (place := bisect(starts, start)) or reach[place - 1] < end
-    )
-
-
-def _between(spans: list[Span], text: str) -> Iterator[str]:
-    at = 0
-    for start, end in spans:
-        yield text[at:start]
-        at = end
-    yield text[at:]
+    kept = sorted(_found(_named({"": known}), text, LONG))
+    return _without(text, _unknown(_found(_named(values), text, LONG), kept))
 
 
 def without_secrets(text: str, arguments: Mapping[str, object], names: Collection[str]) -> str:
     """`text` without what a call has for the parameters `names`, which people may not see."""
     secrets = {name: arguments[name] for name in names if name in arguments}
-    return redacted(text, secrets, known={}) if secrets else text
+    if not secrets:
+        return text
+    parts: dict[Part, str] = {}
+    for part, name in _named(secrets).items():
+        for other in (part.text,) if part.is_apart else _disguised(part.text):
+            parts.setdefault(Part(other.translate(ALIKE), part.is_apart), name)
+    return _without(text, _found(parts, text.translate(ALIKE), SECRET))
 
 
-def _spans(part: Part, text: str) -> Iterable[Span]:
-    """Where in `text` the part stands, from and to; of a long one, where any end of it stands."""
-    literal, size = part.text, len(text)
-    if part.is_apart or len(literal) < SHORT:
-        length = len(literal)
-        return [(at.start(), at.start() + length) for at in re.finditer(_pattern(literal), text)]
-    if len(literal) <= LONG:
-        return [at.span() for at in re.finditer(_chain(literal), text)] if literal in text else ()
-    ends = literal[-LONG:] in text
-    mirrored = _beginnings(literal[::-1], text[::-1], LONG) if ends else ()
-    return chain(_beginnings(literal, text, LONG), ((size - b, size - a) for a, b in mirrored))
+def _without(text: str, spans: Iterable[Span]) -> str:
+    """The text with names in place of what stands at `spans`."""
+    pieces: list[str] = []
+    at = 0
+    # The longest of those that start together comes first, and all that overlap go as one: else
+    # the end of a value would stay behind where another one begins in the middle of it.
+    for start, end, name in sorted(spans, key=_first_and_longest):
+        if start >= at:
+            pieces += (text[at:start], f"<{name}>")
+        at = max(at, end)
+    return "".join((*pieces, text[at:]))
 
 
-def _chain(literal: str) -> str:
-    """A pattern for all of a text that overlaps itself, again and again: the ends that it adds."""
-    ends = [
-        literal[-period:]
-        for period in range(1, len(literal))
-        if literal.startswith(literal[period:])
-    ]
-    if not ends:
-        return re.escape(literal)
-    # The nearest that fits first, and never another way: each character is looked at a few times.
-    return f"{re.escape(literal)}(?:{'|'.join(map(re.escape, ends))})*+"
+def _first_and_longest(span: Span) -> tuple[int, int]:
+    return span[0], -span[1]
 
 
-def _beginnings(literal: str, text: str, least: int) -> Iterator[Span]:
-    """Where `text` has at least so many of the first characters of `literal`; spans may overlap.
+def _named(values: Mapping[str, object]) -> dict[Part, str]:
+    """The parts of values, each with the name of the first that has it."""
+    parts: dict[Part, str] = {}
+    for name, value in values.items():
+        for part in _parts(value):
+            parts.setdefault(part, name)
+    return parts
 
-    Each place counts, as one in the middle may reach furthest. A text that repeats itself, as
-    "aaaa", would take the square of its length; so this is the search of Knuth, Morris and Pratt,
-    which goes on at the next place that can reach further, and compares no character again. Where
-    the beginning itself repeats a few characters, the next place is but these away: such a run is
-    taken as a whole, as only its last places can reach beyond it.
-    """
-    head, table, length = literal[:least], list[int](), len(literal)
-    period = next(n for n in range(1, least + 1) if head.startswith(head[n:]))
-    run = re.compile(_run(head[:period]) if period < least else "")  # which nothing repeats
-    alike = _run_end(run, literal, 0)  # so far it repeats its first characters
-    is_once = literal.find(head, 1) < 0
-    start, known = text.find(head), least
-    while start >= 0:
-        stop = _run_end(run, text, start)
-        if alike == length and stop > start:  # the whole of it is such a run
-            last = start + (stop - start - least) // period * period
-            yield start, min(last + length, stop)
-            start, known = text.find(head, last + 1), least
+
+def _found(parts: Mapping[Part, str], text: str, most: int) -> Iterator[Span]:
+    """Where parts stand in a text; those with more than `most` characters by such pieces."""
+    alone, anywhere, long = dict[str, str](), dict[str, str](), dict[str, str]()
+    for (literal, is_apart), name in parts.items():
+        if not literal:
             continue
-        if stop - start > alike:
-            # Each place stops where the run of the literal does, up to the first with less to go.
-            last = start + -(-(stop - alike - start) // period) * period
-            yield start, last - period + alike
-            if stop - last < least:
-                start, known = text.find(head, last - period + 1), least
-                continue
-            start, known = last, stop - last
-        size = _shared(literal, text, start, known)
-        yield start, start + size
-        if is_once:
-            start, known = text.find(head, start + size - least + 1), least
-            continue
-        table = table or _borders(literal)
-        known = table[size]
-        start += size - known
-        if known < least:
-            start, known = text.find(head, start + known - least + 1), least
+        is_word = len(literal) < SHORT and literal.strip(SIGNS)
+        by_text = alone if is_apart or is_word else anywhere if len(literal) <= most else long
+        by_text.setdefault(literal, name)
+    yield from _whole(alone, text, is_apart=True)
+    yield from _whole(anywhere, text, is_apart=False)
+    yield from _pieces(long, text, most)
 
 
-def _run(unit: str) -> str:
-    """A pattern for a text that repeats `unit` as far as it goes, the last time in part."""
-    parts = "|".join(re.escape(unit[:size]) for size in range(len(unit) - 1, 0, -1))
-    return f"(?:{re.escape(unit)})*+(?:{parts})?"
+def _whole(texts: Mapping[str, str], text: str, *, is_apart: bool) -> Iterator[Span]:
+    """Where each of `texts` stands, or where it stands alone; each with its name."""
+    by_size: dict[int, dict[str, str]] = {}
+    for literal, name in texts.items():
+        if len(texts) > MANY or literal in text:
+            by_size.setdefault(len(literal), {})[literal] = name
+    for size, wanted in by_size.items():
+        yield from _at(wanted, text, size, is_apart=is_apart)
 
 
-def _run_end(run: re.Pattern[str], text: str, start: int) -> int:
-    match = run.match(text, start)
-    return start if match is None else match.end()
+def _pieces(texts: Mapping[str, str], text: str, size: int) -> Iterator[Span]:
+    """Where `size` characters in a row are those of one of `texts`; each with its name.
 
-
-def _borders(literal: str) -> list[int]:
-    """How many of the first characters stand at the end of the first n, and go on in another way.
-
-    Of the whole literal, how many: it goes on in no way. None are -1.
+    In them is one of the blocks of half the size that the text is made of: what has none of these
+    is passed over. Only the pieces of the shorter of both are kept.
     """
-    table, known = [-1] + [0] * len(literal), 0
-    for place in range(1, len(literal)):
-        char = literal[place]
-        if char == literal[known]:
-            table[place] = table[known]
-        else:
-            table[place] = known
-            while known >= 0 and char != literal[known]:
-                known = table[known]
-        known += 1
-    table[len(literal)] = known
-    return table
+    half = size // 2
+    blocks = {text[at : at + half] for at in range(0, len(text) - half + 1, half)}
+    near = {literal: name for literal, name in texts.items() if _has_one(literal, blocks, half)}
+    ours = set(_windows(text, size)) if sum(map(len, near)) > len(text) else None
+    wanted: dict[str, str] = {}
+    for literal, name in near.items():
+        pieces = _windows(literal, size)
+        common = pieces if ours is None else filter(ours.__contains__, pieces)
+        wanted |= dict.fromkeys(common, name)
+    return _at(wanted, text, size, is_apart=False)
 
 
-def _shared(literal: str, text: str, start: int, size: int) -> int:
-    """How many characters of `literal` stand at `start`, where `size` of them surely do."""
-    step, grows = 1, True
-    while step:
-        part = literal[size : size + step]
-        if len(part) == step and text.startswith(part, start + size):
-            size += step
-            step *= 2 if grows else 1
-        else:
-            step, grows = step // 2, False
-    return size
+def _has_one(literal: str, blocks: Collection[str], size: int) -> bool:
+    """Whether one of the blocks, of this size, stands in a text."""
+    if len(blocks) <= FEW:
+        return any(block in literal for block in blocks)
+    return any(map(blocks.__contains__, _windows(literal, size)))
 
 
-def _pattern(literal: str) -> str:
-    text, before, after = re.escape(literal), _alike(literal[0]), _alike(literal[-1])
-    if _chain(literal) != text:  # it may overlap itself, so that what is found has no width
-        return f"(?<!{before})(?={text}(?!{after}))"
-    return f"{text}(?<!{before}{text})(?!{after})"  # looked around only where it stands
+def _windows(text: str, size: int) -> Iterator[str]:
+    """What stands in so many characters in a row, from left to right."""
+    starts, ends = range(len(text) - size + 1), range(size, len(text) + 1)
+    return map(text.__getitem__, map(slice, starts, ends))
 
 
-def _alike(char: str) -> str:
-    """A pattern for what makes one word, or one number, with a character."""
-    return r"\d" if char.isdigit() else r"[^\W\d_]" if char.isalpha() else "(?!)"
+def _at(wanted: Mapping[str, str], text: str, size: int, *, is_apart: bool) -> Iterator[Span]:
+    """Where one of the texts stands that are wanted, all of one size; what overlaps is one span."""
+    if not wanted:
+        return
+    begins = bytes(map(wanted.__contains__, _windows(text, size)))  # for each place, 1 or 0
+    overlapping = b"(?:\0{0,%d}\1)*+" % max(size - 2, 0)
+    for run in re.finditer(b"\1" if is_apart else b"\1" + overlapping, begins):
+        start, end = run.start(), run.end() - 1 + size
+        if not is_apart or _stands_alone(text, start, end):
+            yield start, end, wanted[text[start : start + size]]
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether it makes no longer word, and no longer number, with what is around it."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return not (_are_of_one(before, text[start]) or _are_of_one(text[end - 1], after))
+
+
+def _are_of_one(left: str, right: str) -> bool:
+    both = left + right
+    return len(both) > 1 and both.isalnum() and left.isdecimal() == right.isdecimal()
+
+
+def _unknown(spans: Iterable[Span], kept: Sequence[Span]) -> Iterable[Span]:
+    """Those that do not stand within a text that the reader knows."""
+    if not kept:
+        return spans
+    starts, reach = [one[0] for one in kept], list(accumulate((one[1] for one in kept), max))
+    return (
+        span
+        for span in spans
+        if not (place := bisect(starts, span[0])) or reach[place - 1] < span[1]
+    )
+
+
+def _disguised(text: str) -> Iterator[str]:
+    """A secret in the forms in which others may repeat it."""
+    data = text.encode(errors="replace")
+    yield from (text, text.strip(), escape(text), data.hex(), repr(data)[2:-1])
+    yield from (normalize("NFC", text), normalize("NFD", text))
+    for shift, cut in enumerate((0, 2, 3)):  # behind a name, as in "Basic", all are others
+        encoded = b64encode(bytes(shift) + data).decode().rstrip("=")
+        if len(encoded) > SECRET:
+            yield encoded[cut : len(encoded) - bool((shift + len(data)) % 3)]
 
 
 def _parts(value: object, around: tuple[object, ...] = ()) -> Iterator[Part]:
