@@ -124,7 +124,7 @@ class Tasks(RequestHandler):
     async def _listed(self, params: ListTasksRequest, thread: Thread) -> ListTasksResponse:
         runs = await self._host.runs(agent=self._agent, thread_id=thread.id, limit=LISTED_MAX)
         size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
-        start = int(params.page_token) if params.page_token.isdecimal() else 0
+        start = _place(params.page_token)
         tasks: list[Task] = []
         for run in runs[start : start + size]:
             hosted = await self._host.run(run.run_id)
@@ -305,6 +305,13 @@ class Tasks(RequestHandler):
         if self._push is None:
             raise PushNotificationNotSupportedError
         return self._push
+
+
+def _place(token: str) -> int:
+    """Where a page begins. Raises InvalidParamsError."""
+    if token and not (token.isdecimal() and len(token) <= len(str(LISTED_MAX))):
+        raise InvalidParamsError("pageToken is none that was given")
+    return int(token or 0)
 
 
 def _person(context: ServerCallContext) -> Person:

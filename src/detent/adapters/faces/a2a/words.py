@@ -91,7 +91,11 @@ def said_in(message: Message) -> tuple[str, Answers]:
 
 
 def _answer(data: Value) -> tuple[str, Mapping[str, Any]]:
-    match json.loads(json.dumps(MessageToDict(data)), parse_float=_number):
+    try:
+        text = json.dumps(MessageToDict(data))
+    except ValueError:
+        raise InvalidParamsError("a number of the answer has no end") from None
+    match json.loads(text, parse_float=_number):
         case {"digest": str(digest), "approved": bool()} as said:
             return digest, cast("Mapping[str, Any]", said)
         case _:
