@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import aclosing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from a2a.auth.user import User
 from a2a.server.context import ServerCallContext
 from a2a.server.events.event_queue import Event
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -41,10 +40,11 @@ from a2a.utils.errors import (
 )
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from attrs import evolve
+from starlette.requests import Request
 
 from detent.adapters.faces.a2a.words import RunTask, parts_of_id, said_in
 from detent.adapters.faces.entrance import Entrance, TurnedAwayError, is_name, name_of
-from detent.adapters.faces.following import Left, Spoken, begin_of, follow
+from detent.adapters.faces.following import Left, Quiet, Spoken, begin_of, follow
 from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
@@ -58,23 +58,6 @@ LISTED_MAX = 1000
 """How many tasks of one context are listed."""
 CANCEL_S = 10.0
 """Seconds that a client waits for the end of a task that it cancels; it ends in any case."""
-
-
-class Caller(User):
-    """Who calls, as the entrance has found out."""
-
-    def __init__(self, person: Person) -> None:
-        self.person = person
-
-    @property
-    def is_authenticated(self) -> bool:
-        """They have shown who they are."""
-        return True
-
-    @property
-    def user_name(self) -> str:
-        """Their name."""
-        return self.person.name
 
 
 @contextmanager
@@ -155,9 +138,11 @@ class Tasks(RequestHandler):
         with _told():
             found = await self._taken(params, context)
             if not params.configuration.return_immediately:
+                request: Request = context.state["request"]
                 async with aclosing(follow(self._host, found.run_id, found.begin)) as coming:
-                    async for _ in coming:
-                        pass
+                    async for one in coming:
+                        if isinstance(one, Quiet) and await request.is_disconnected():
+                            break  # nobody reads it; the run goes on
                 found = await found.again()
             return apply_history_length(found.whole(), params.configuration)
 
@@ -206,9 +191,7 @@ class Tasks(RequestHandler):
             notes = await found.thread.decide(found.hosted.pending, answers)
             found = evolve(await found.again(), notes=notes)
         elif answers or not text:
-            raise InvalidParamsError(
-                "a task begins with a text; an answer names the task by taskId"
-            )
+            raise InvalidParamsError("a task begins with a text; an answer names its taskId")
         else:
             found = await self._begun(message.message_id, message.context_id, text, context)
         if params.configuration.HasField("task_push_notification_config"):
@@ -315,6 +298,5 @@ def _place(token: str) -> int:
 
 
 def _person(context: ServerCallContext) -> Person:
-    if not isinstance(context.user, Caller):
-        raise InternalError("nobody has signed in")
-    return context.user.person
+    """Whose request it is, as the entrance has found out."""
+    return cast(Person, context.state["person"])
