@@ -81,9 +81,7 @@ class Tasks(RequestHandler):
         push: who tells clients that have left; None is nobody.
     """
 
-    def __init__(
-        self, host: Host, entrance: Entrance, agent: str, push: Pushing | None = None
-    ) -> None:
+    def __init__(self, host: Host, entrance: Entrance, agent: str, push: Pushing | None) -> None:
         self._host, self._entrance, self._agent, self._push = host, entrance, agent, push
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
