@@ -53,7 +53,7 @@ def card_of(agent: HostedAgent, url: str, about: str, *, is_open: bool, pushes: 
     binding = TransportProtocol.JSONRPC.value
     face = {"url": url, "protocolBinding": binding, "protocolVersion": PROTOCOL_VERSION_1_0}
     skill = {"id": agent.name, "name": agent.name, "description": about, "tags": ["agent"]}
-    card = {
+    card: dict[str, Any] = {
         "name": agent.name,
         "description": about,
         "version": agent.fingerprint[:16],

@@ -119,7 +119,7 @@ class EditorAgent:
     thread_of: ThreadOf
     _sessions: dict[str, Session] = field(factory=dict, init=False)
     _client: Client = field(init=False)
-    _able: ClientCapabilities = field(factory=ClientCapabilities, init=False)
+    _able: FileSystemCapabilities = field(factory=FileSystemCapabilities, init=False)
 
     def on_connect(self, conn: Client) -> None:
         """The way to the editor."""
@@ -133,7 +133,8 @@ class EditorAgent:
         **kwargs: Any,
     ) -> InitializeResponse:
         """What is there of the protocol."""
-        self._able = client_capabilities or ClientCapabilities()
+        files = client_capabilities.fs if client_capabilities else None
+        self._able = files or FileSystemCapabilities()
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(load_session=True),
@@ -210,8 +211,7 @@ class EditorAgent:
         if name is None:
             raise RequestError.resource_not_found(None)
         thread = Thread(self.host, self.agent, self.person, name)
-        able = self._able.fs or FileSystemCapabilities()
-        return Session(session_id, thread, self._client, cwd, able)
+        return Session(session_id, thread, self._client, cwd, self._able)
 
     def _session(self, session_id: str) -> Session:
         if session_id not in self._sessions:
