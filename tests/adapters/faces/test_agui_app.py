@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -416,6 +418,33 @@ def test_secrets_are_masked_and_state_is_shown_by_name() -> None:
     assert snapshot.snapshot["notes"] == "\ud800x" or changes
     (arguments,) = [event.delta for event in events if event.type.value == "TOOL_CALL_ARGS"]
     assert "s3cret-value" not in arguments
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [(["And now?"], {}), ([], {}), ([], {"resume": [resolved("0" * 64, approved=True)]})],
+    ids=["begin", "hear on", "decide"],
+)
+def test_a_store_that_cannot_be_read_is_told_in_the_protocol_s_words(
+    said: list[str], more: Any, tmp_path: Path
+) -> None:
+    """Whatever the client wants; and nothing of the store gets out."""
+    store = tmp_path / "secret.db"
+
+    async def visit() -> list[Any]:
+        async with (
+            hosting(SQLiteJournal(store), clerk=clerk([], PAY)) as host,
+            peer(agui_app(host, sign_in=PEOPLE)) as client,
+        ):
+            await ask(client, "r1", "Pay Cy.")
+            with closing(sqlite3.connect(store)) as opened, opened:
+                opened.execute("ALTER TABLE entries RENAME TO gone")
+            return await ask(client, "r2", *said, **more)
+
+    started, failed = asyncio.run(visit())
+    assert kinds([started, failed]) == ["RUN_STARTED", "RUN_ERROR"]
+    assert failed.code == "JournalError"
+    assert "secret" not in failed.message
 
 
 def test_all_that_came_is_closed() -> None:

@@ -39,7 +39,7 @@ class Verifier:
 
 
 @asynccontextmanager
-async def served(desk: Desk) -> AsyncGenerator[tuple[LocalHost, Any]]:
+async def served(desk: Desk, **options: Any) -> AsyncGenerator[tuple[LocalHost, Any]]:
     """The host, and the app of a server whose clients need a token."""
     settings = AuthSettings(
         issuer_url=AnyHttpUrl("https://issuer.example"),
@@ -47,7 +47,7 @@ async def served(desk: Desk) -> AsyncGenerator[tuple[LocalHost, Any]]:
         validate_token_resource=True,
     )
     async with desk.opened() as (host, server):
-        app = server.streamable_http_app(auth=settings, token_verifier=Verifier())
+        app = server.streamable_http_app(auth=settings, token_verifier=Verifier(), **options)
         async with app.router.lifespan_context(app):
             yield host, app
 
@@ -96,6 +96,41 @@ def rpc(method: str, params: Any = None) -> bytes:
 CALL = rpc("tools/call", {"name": "clerk", "arguments": {"task": "Pay Ann."}})
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 ANN = {**JSON, "authorization": "Bearer token-of-ann"}
+
+
+@pytest.mark.parametrize("token", ["token-of-bob", "token-of-ann"])
+def test_without_sessions_nobody_gives_up_a_call_by_its_number(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each client counts its requests from 1: the one that is meant may be anybody's."""
+    sent: list[str] = []
+    send = LocalHost.send
+
+    def noted(host: LocalHost, run_id: str, what: Any) -> Any:
+        """Send, and write down that it was begun: such a request is not waited for to the end."""
+        sent.append(run_id)
+        return send(host, run_id, what)
+
+    monkeypatch.setattr(LocalHost, "send", noted)
+
+    async def visit() -> None:
+        desk = Desk()
+        call = rpc("tools/call", {"name": "sleeper", "arguments": {"task": "Sleep."}})
+        given_up = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+        content = json.dumps({"jsonrpc": "2.0", **given_up}).encode()
+        async with (
+            served(desk, stateless_http=True) as (host, app),
+            web(app, "token-of-ann") as ann,
+            web(app, token) as other,
+        ):
+            calling = asyncio.create_task(ann.post(URL, content=call, headers=JSON))
+            await desk.began.wait()
+            assert (await other.post(URL, content=content, headers=JSON)).status_code == 202
+            assert len(await host.runs()) == 1
+            calling.cancel()
+
+    asyncio.run(visit())
+    assert sent == []
 
 
 @pytest.mark.parametrize(

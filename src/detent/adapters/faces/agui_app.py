@@ -98,7 +98,11 @@ class _Face:
 
     async def run(self, request: Request) -> Response:
         try:
-            return event_stream(await self._answer(await self._asked(request)))
+            asked = await self._asked(request)
+            try:
+                return event_stream(await self._answer(asked))
+            except DetentError as error:
+                return event_stream(_failed(asked, type(error).__name__, unreadable(error)))
         except TurnedAwayError as error:
             return turned_away(error)
 
@@ -127,10 +131,7 @@ class _Face:
         if text is None:
             return self._told(asked, await _last(thread), None)
         run_id = name_of("agui", thread.agent, str(thread.id), asked.input.run_id)
-        try:
-            begun = await thread.begin(text, run_id)
-        except DetentError as error:
-            return _failed(asked, type(error).__name__, "the run cannot be begun now")
+        begun = await thread.begin(text, run_id)
         if isinstance(begun, HostRefusal):
             if begun.why == "thread_busy" and await thread.waiting():
                 return self._told(asked, await _last(thread), None)

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from functools import wraps
 from typing import Any
-from uuid import uuid4
 
 from attrs import field, frozen
 from starlette.applications import Starlette
@@ -25,7 +24,6 @@ from detent.adapters.faces.entrance import (
     TurnedAwayError,
     agent_of,
     body_of,
-    is_name,
     name_of,
     own_threads,
 )
@@ -33,10 +31,10 @@ from detent.adapters.faces.following import Followed
 from detent.adapters.faces.openai_responses import Responses
 from detent.adapters.faces.openai_texts import (
     FULL,
-    THREAD_HEADERS,
     Answer,
     answering,
     error_body,
+    names_in,
     said_in,
     usage_data,
 )
@@ -163,18 +161,14 @@ class _Face:
         return as_response(body | {"choices": [choice], "usage": usage_data(answer.usage)})
 
     def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
-        said, names = said_in(body), [request.headers.get(name, "") for name in THREAD_HEADERS]
-        name, model = next(filter(None, names), None), body["model"]
+        said, (name, token) = said_in(body), names_in(request, person)
+        model = body["model"]
+        run_id = name_of("openai", model, token)
         thread = None if name is None else self.entrance.thread(person, name)
-        key = request.headers.get("Idempotency-Key", "")
         if thread is not None:
             count = sum(one.is_from("user") for one in said)
             run_id = name_of("openai", model, thread, str(count), said[-1].text or "")
             said = said[-1:]
-        elif is_name(key):
-            run_id = name_of("openai", model, "key", person.name, key)
-        else:
-            run_id = uuid4().hex
         options = body.get("stream_options")
         with_usage = isinstance(options, dict) and options.get("include_usage") is True
         where = Thread(self.host, model, person, thread)

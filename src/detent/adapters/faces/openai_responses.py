@@ -10,21 +10,14 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
-from uuid import uuid4
 
 from attrs import evolve, frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
-from detent.adapters.faces.entrance import (
-    Entrance,
-    TurnedAwayError,
-    body_of,
-    is_name,
-    name_of,
-)
+from detent.adapters.faces.entrance import Entrance, TurnedAwayError, body_of, name_of
 from detent.adapters.faces.following import Followed, begin_of, follow
-from detent.adapters.faces.openai_texts import THREAD_HEADERS, Answer, answering, said_in
+from detent.adapters.faces.openai_texts import Answer, answering, names_in, said_in
 from detent.adapters.faces.replies import KEEP_ALIVE, as_response, event_stream
 from detent.adapters.faces.replies import event as event_of
 from detent.adapters.faces.threads import Thread
@@ -90,8 +83,7 @@ class Responses:
     async def _asked(self, request: Request, person: Person, body: Any) -> _Asked:
         said = said_in(_as_chat(body))
         model, previous = body["model"], body.get("previous_response_id")
-        made, key = int(time.time()), request.headers.get("Idempotency-Key", "")
-        token = name_of("key", person.name, key) if is_name(key) else uuid4().hex
+        made, (given, token) = int(time.time()), names_in(request, person)
         if previous is not None:
             before, name = _parts(str(previous))
             thread = Thread(self.host, model, person, self.entrance.thread(person, name))
@@ -101,8 +93,6 @@ class Responses:
                 text = "previous_response_id is not the last response of the conversation"
                 raise TurnedAwayError(409, "not_the_last", text)
             return _Asked(thread, said[-1:], name, run_id, previous, made)
-        names = [request.headers.get(header, "") for header in THREAD_HEADERS]
-        given = next(filter(None, names), None)
         name = given or token
         thread = Thread(self.host, model, person, self.entrance.thread(person, name))
         said = said if given is None else said[-1:]

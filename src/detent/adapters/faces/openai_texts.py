@@ -7,13 +7,15 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 from starlette.requests import Request
 
-from detent.adapters.faces.entrance import TurnedAwayError
+from detent.adapters.faces.entrance import TurnedAwayError, is_name, name_of
 from detent.adapters.faces.following import Followed, Left, Quiet, Spoken, begin_of, follow
 from detent.adapters.faces.replies import arguments_text, failure_text, unreadable
 from detent.adapters.faces.threads import Thread
+from detent.adapters.web.people import Person
 from detent.adapters.web.shown import visible
 from detent.core.chat.messages import ChatMessage, ToolCall, ToolCallResult
 from detent.core.chat.replies import Usage
@@ -66,6 +68,13 @@ async def answering(
 
 async def _left_as_it_is(hosted: HostedRun) -> AsyncGenerator[Followed]:
     yield Left(hosted)
+
+
+def names_in(request: Request, person: Person) -> tuple[str | None, str]:
+    """The conversation that a client names, and a token: the same where it sends the same key."""
+    headers, key = request.headers, request.headers.get("Idempotency-Key", "")
+    name = next(filter(None, (headers.get(one) for one in THREAD_HEADERS)), None)
+    return name, name_of("key", person.name, key) if is_name(key) else uuid4().hex
 
 
 def _malformed(text: str) -> TurnedAwayError:

@@ -66,7 +66,7 @@ class Serving:
     asks_client: bool
     by: Callable[[], str | None]
     wait_s: float | None
-    _calls: dict[tuple[str, object], str] = field(factory=dict, init=False)
+    _calls: dict[tuple[str | None, object], str] = field(factory=dict, init=False)
 
     async def list_tools(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -135,7 +135,7 @@ class Serving:
     async def cancelled(self, context: Context, params: types.CancelledNotificationParams) -> None:
         """End the run of a call that its client gives up."""
         run_id = self._calls.pop((_session(context), params.request_id), None)
-        if run_id is not None:
+        if run_id is not None and run_id.startswith(self._whose()):
             await self.host.send(run_id, CancelRequested("its client wants it no more"))
 
     async def _looked_after(
@@ -154,8 +154,9 @@ class Serving:
         """What a run has come to, once it has ended or nobody here can say how it goes on."""
         if not run_id.startswith(self._whose()):
             return _said(f"there is no run {run_id!r:.80}", is_error=True)
-        place = (_session(context), context.request_id)
-        self._calls[place] = run_id
+        place = (session := _session(context), context.request_id)
+        if session is not None:
+            self._calls[place] = run_id
         if len(self._calls) > CALLS_MAX:  # of clients that have left
             self._calls.pop(next(iter(self._calls)))
         try:
@@ -256,10 +257,14 @@ def _faults(name: str, arguments: dict[str, Any], served: tuple[str, Tool] | Non
     return [] if fits else ["an agent takes a task, and a thread if you like, in words"]
 
 
-def _session(context: Context) -> str:
-    """Which connection a request has come by; over stdio there is one."""
-    headers = getattr(context.request, "headers", None) or {}
-    return str(headers.get("mcp-session-id", ""))
+def _session(context: Context) -> str | None:
+    """Which connection a request has come by; over stdio there is one.
+
+    None where HTTP has none: there the number of a request, by which it would be given up, may be
+    that of anybody's.
+    """
+    headers = getattr(context.request, "headers", None)
+    return "" if headers is None else headers.get("mcp-session-id")
 
 
 def _said(text: str, *, is_error: bool = False, structured: object = None) -> types.CallToolResult:

@@ -144,7 +144,8 @@ class MCPToolset(Toolset):
         self._listed: tuple[MCPTool, ...] = ()
         self.left_out: Mapping[str, str] = {}
         from detent.adapters.mcp.asking import Answering
-        from detent.adapters.mcp.sessions import Line, Way
+        from detent.adapters.mcp.calls import Line
+        from detent.adapters.mcp.sessions import Way
 
         answering = Answering(self.name, ui, sampling)
         reach = _Reach(server, headers, auth, message_max, mode, answering)
@@ -186,8 +187,8 @@ class MCPToolset(Toolset):
 
     def _function(self, definition: Definition) -> ToolFunction:
         """What calls a tool, from any event loop."""
+        from detent.adapters.mcp.calls import Asked
         from detent.adapters.mcp.results import parts_of
-        from detent.adapters.mcp.sessions import Asked
 
         async def call_at_server(
             *, detent_call: IdempotencyKey = NO_KEY, **arguments: object

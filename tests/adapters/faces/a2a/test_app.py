@@ -495,6 +495,42 @@ def test_a_client_that_left_is_told_where_it_wants_to_be() -> None:
     assert any("nonce" in head for head in heads)
 
 
+def test_who_asks_for_the_task_when_told_of_its_end_is_not_told_again() -> None:
+    """Else the two of them never rest: such a client asks each time that it is told."""
+    told: list[str] = []
+
+    async def web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        told.append("told")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async def visit() -> None:
+        server = await asyncio.start_server(web, "127.0.0.1", 0)
+        place = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/told"
+
+        async def ours(url: str) -> bool:
+            return url == place
+
+        store = InMemoryPushNotificationConfigStore()
+        async with (
+            server,
+            asyncio.timeout(20),
+            hosting(MemoryJournal(), clerk=clerk([], "Hello.")) as host,
+            client_of(host, streams=False, push=store, push_to=ours) as client,
+        ):
+            (task,) = await send(client, said("Hi."))
+            before = asyncio.all_tasks()
+            config = TaskPushNotificationConfig(task_id=task.id, url=place, id="one")
+            await client.create_task_push_notification_config(config)
+            for _ in range(3):
+                await asyncio.gather(*asyncio.all_tasks() - before)
+                await task_of(client, task.id)
+
+    asyncio.run(visit())
+    assert told == ["told"]
+
+
 def test_without_a_store_nobody_is_told() -> None:
     """The card says so, and the method as well."""
 
@@ -539,6 +575,9 @@ HELLO = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Hi"}]}
         (rpc({"message": {**HELLO, "taskId": "no.such"}}), "1.0", -32001),
         (rpc({"id": "x", "historyLength": -1}, "GetTask"), "1.0", -32602),
         (rpc({}, "GetExtendedAgentCard"), "1.0", -32007),
+        (rpc({"contextId": "c", "pageToken": "9" * 5000}, "ListTasks"), "1.0", -32602),
+        (rpc({"contextId": "c", "pageToken": "-5"}, "ListTasks"), "1.0", -32602),
+        (rpc({"message": {**HELLO, "parts": [{"data": {"a": 1e999}}]}}), "1.0", -32602),
     ],
 )
 def test_garbage_starts_nothing(sent: Any, version: str, code: str | int) -> None:

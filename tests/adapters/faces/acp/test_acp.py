@@ -252,6 +252,38 @@ def test_a_turn_is_cancelled() -> None:
     assert visit(scene, PAY, "Hello.") == ("cancelled", 0, "end_turn")
 
 
+def test_a_turn_that_is_cancelled_before_it_has_begun_does_not_begin() -> None:
+    """The word for it comes while the turn still looks what was there before."""
+    paid: Paid = []
+    editor = Editor("allow_once")
+
+    async def scene(host: LocalHost) -> Any:
+        async with editing(host, editor) as client:
+            session = (await client.new_session("/src")).session_id
+            reason, _ = await asyncio.gather(say(client, session), client.cancel(session))
+            return reason, len(editor.asked), await say(client, session, "Hello?")
+
+    assert visit(scene, "Hello.", paid=paid) == ("cancelled", 0, "end_turn")
+    assert editor.text() == "Hello."
+
+
+def test_a_permission_that_an_editor_withdraws_is_part_of_its_cancelling() -> None:
+    """Both come at once: the turn is cancelled, and nobody is told that it waits."""
+    editor = Editor("")
+    editor.may.clear()
+
+    async def scene(host: LocalHost) -> Any:
+        async with editing(host, editor) as client:
+            session = (await client.new_session("/src")).session_id
+            turn = asyncio.create_task(say(client, session))
+            await editor.is_asked.wait()
+            await client.cancel(session)
+            editor.may.set()
+            return await turn, len(await host.pending())
+
+    assert (visit(scene, PAY), editor.text()) == (("cancelled", 0), "")
+
+
 def test_a_failed_run_says_so_and_nothing_more() -> None:
     """Its error's text stays here."""
     editor = Editor()
@@ -299,6 +331,31 @@ def test_a_session_is_opened_again(tmp_path: Path) -> None:
     assert (user, said.startswith("Hello."), reason) == ("Hi.Pay Cy.", True, "end_turn")
     assert second.text() == "Hello.Cy has it.Bye."
     assert (len(second.asked), paid) == (1, [("Cy", 900)])
+
+
+def test_a_session_that_is_open_is_opened_again() -> None:
+    """Where nothing was said in it that is refused, and it stays open; its folder may change."""
+    editor = Editor(files={"/new/a.py": "one"})
+    read = ToolCall("read_file", {"path": "a.py"}, "c1")
+    agent = Agent(chat_generator=ScriptedChatGenerator("Hi.", read, "Done."), tools=editor_files())
+
+    async def run() -> list[str]:
+        async with (
+            hosting(MemoryJournal(), clerk=agent) as host,
+            asyncio.timeout(30),
+            editing(host, editor) as client,
+        ):
+            session = (await client.new_session("/src")).session_id
+            with pytest.raises(RequestError):
+                await client.load_session("/src", session)
+            await say(client, session, "Hi.")
+            await client.load_session("/new", session)
+            await say(client, session, "Read.")
+            (last, _) = await host.runs()
+            messages = (await host.run(last.run_id)).run.messages
+            return [one.text for m in messages for one in m.tool_call_results]
+
+    assert asyncio.run(run()) == ["one"]
 
 
 def test_a_session_of_somebody_else_is_not_there() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 from starlette.applications import Starlette
+from starlette.authentication import SimpleUser
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,7 +27,7 @@ from detent.adapters.faces.entrance import (
 )
 from detent.adapters.faces.replies import as_response, turned_away
 from detent.adapters.hosts.stored import opened
-from detent.adapters.web.people import SignIn
+from detent.adapters.web.people import Person, SignIn
 from detent.ports.hosting import Host
 
 if TYPE_CHECKING:
@@ -126,26 +127,32 @@ class _Face:
         """What reads requests to an agent, and words their answers."""
         if agent not in self._ways:
             from a2a.server.context import ServerCallContext
-            from a2a.server.routes.common import ServerCallContextBuilder
+            from a2a.server.routes.common import ServerCallContextBuilder, StarletteUser
             from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 
-            from detent.adapters.faces.a2a.tasks import Caller, Tasks
+            from detent.adapters.faces.a2a.tasks import Tasks
 
             class Contexts(ServerCallContextBuilder):
                 def build(self, request: Request) -> ServerCallContext:
-                    state = {"headers": dict(request.headers)}
-                    return ServerCallContext(user=Caller(request.state.person), state=state)
+                    person: Person = request.state.person
+                    found = {"headers": dict(request.headers), "person": person}
+                    return ServerCallContext(
+                        user=StarletteUser(SimpleUser(person.name)),
+                        state=found | {"request": request},
+                    )
 
             tasks = Tasks(self.host, self.entrance, agent, self.push)
             self._ways[agent] = JsonRpcDispatcher(tasks, Contexts())
         return self._ways[agent]
 
 
-def _replayed(request: Request, body: Any) -> Request:
+def _replayed(request: Request, sent: Any) -> Request:
     """The request, with a body that was read within its bounds."""
-    content = json.dumps(body).encode()
+    content = json.dumps(sent).encode()
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": content, "more_body": False}
+    body = iter([{"type": "http.request", "body": content, "more_body": False}])
+
+    async def receive() -> Any:
+        return next(body, None) or await request.receive()
 
     return Request(request.scope, receive)

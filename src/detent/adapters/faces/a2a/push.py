@@ -13,13 +13,14 @@ from a2a.server.tasks import BasePushNotificationSender, PushNotificationConfigS
 from a2a.types import TaskPushNotificationConfig, TaskState
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
-from detent.adapters.faces.a2a.words import Place, task_of
-from detent.adapters.faces.following import begin_of
+from detent.adapters.faces.a2a.words import RunTask
 from detent.core.errors import DetentError
 from detent.ports.journal import Entry
 
 CONFIGS_MAX = 10
 """To how many places a person may be told of one task."""
+ENDED_MAX = 1_000
+"""How many tasks that have ended are known as told."""
 SEND_S = 10.0
 
 AcceptsURL: TypeAlias = Callable[[str], Awaitable[bool]]
@@ -31,6 +32,8 @@ _log = logging.getLogger("detent.a2a")
 class Pushing:
     """Tells clients, as long as this process lives; afterwards once the task is asked for again.
 
+    Of an end they are told once by a process: who is told may ask for the task in answer.
+
     Args:
         store: of the SDK; where it is kept who is told, and where.
         accepts: which URLs are sent to.
@@ -41,56 +44,56 @@ class Pushing:
         self._followed: dict[str, asyncio.Task[None]] = {}
 
     async def add(
-        self, place: Place, wanted: TaskPushNotificationConfig, context: ServerCallContext
+        self, task: RunTask, wanted: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
         """Have somebody told. Raises an error of the protocol."""
         if not await self._accepts(wanted.url):
             raise InvalidParamsError("nothing is sent to this URL")
-        known = await self.listed(place, context)
-        config_id = wanted.id or place.task_id
+        known = await self.listed(task, context)
+        config_id = wanted.id or task.id
         if len(known) >= CONFIGS_MAX and config_id not in {one.id for one in known}:
             raise UnsupportedOperationError(f"at most {CONFIGS_MAX} places are told of one task")
-        await self._store.set_info(place.task_id, wanted, context)
-        await self.goes_on(place, context)
-        (added,) = [one for one in await self.listed(place, context) if one.id == config_id]
+        await self._store.set_info(task.id, wanted, context)
+        if (before := self._followed.get(task.id)) is not None and before.done():
+            del self._followed[task.id]  # of the end this place was not told
+        await self.goes_on(task, context)
+        (added,) = [one for one in await self.listed(task, context) if one.id == config_id]
         return added
 
     async def listed(
-        self, place: Place, context: ServerCallContext
+        self, task: RunTask, context: ServerCallContext
     ) -> Sequence[TaskPushNotificationConfig]:
         """Where this person is told of a task."""
-        return await self._store.get_info(place.task_id, context)
+        return await self._store.get_info(task.id, context)
 
-    async def remove(self, place: Place, config_id: str, context: ServerCallContext) -> None:
+    async def remove(self, task: RunTask, config_id: str, context: ServerCallContext) -> None:
         """Tell them there no more."""
-        await self._store.delete_info(place.task_id, context, config_id)
+        await self._store.delete_info(task.id, context, config_id)
 
-    async def goes_on(self, place: Place, context: ServerCallContext) -> None:
+    async def goes_on(self, task: RunTask, context: ServerCallContext) -> None:
         """Follow the task, where somebody wants to be told and nobody does yet."""
-        name = place.task_id
-        if name not in self._followed and await self.listed(place, context):
-            following = asyncio.create_task(self._follow(place))
-            self._followed[name] = following
-            following.add_done_callback(lambda _: self._followed.pop(name, None))
+        if task.id not in self._followed and await self.listed(task, context):
+            self._followed[task.id] = asyncio.create_task(self._follow(task))
+            for name in [name for name, one in self._followed.items() if one.done()][:-ENDED_MAX]:
+                del self._followed[name]
 
-    async def _follow(self, place: Place) -> None:
-        host = place.thread.host
+    async def _follow(self, task: RunTask) -> None:
         try:
-            length = (await host.run(place.run_id)).listed.length
-            await self._tell(place)
-            async for seen in host.watch(place.run_id, length - 1):
+            task = await task.again()
+            await self._tell(task)
+            async for seen in task.thread.host.watch(task.run_id, task.hosted.listed.length - 1):
                 if isinstance(seen, Entry) and seen.status != "running":
-                    await self._tell(place)
+                    await self._tell(await task.again())
         except DetentError as error:
             _log.warning("nobody is told of a task any more: %s", type(error).__name__)
+            del self._followed[task.id]
 
-    async def _tell(self, place: Place) -> None:
-        hosted = await place.thread.host.run(place.run_id)
-        task = task_of(place, hosted, begin_of(hosted.run))
-        if task.status.state == TaskState.TASK_STATE_WORKING:
+    async def _tell(self, task: RunTask) -> None:
+        told = task.whole()
+        if told.status.state == TaskState.TASK_STATE_WORKING:
             return
         async with httpx.AsyncClient(timeout=SEND_S) as client:
             sender = BasePushNotificationSender(
                 client, self._store, push_url_validator=self._accepts
             )
-            await sender.send_notification(place.task_id, task)
+            await sender.send_notification(task.id, told)

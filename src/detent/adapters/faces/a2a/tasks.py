@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Awaitable, Generator
+from contextlib import aclosing, contextmanager, suppress
+from typing import TYPE_CHECKING, cast
 
-from a2a.auth.user import User
 from a2a.server.context import ServerCallContext
 from a2a.server.events.event_queue import Event
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -22,13 +21,14 @@ from a2a.types import (
     ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
     ListTasksResponse,
+    SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
     TaskPushNotificationConfig,
     TaskState,
-    TaskStatusUpdateEvent,
 )
+from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import (
     ExtendedAgentCardNotConfiguredError,
     InternalError,
@@ -39,24 +39,17 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
-from attrs import frozen
+from attrs import evolve
+from starlette.requests import Request
 
-from detent.adapters.faces.a2a.words import (
-    Place,
-    Telling,
-    is_over,
-    parts_of_id,
-    said_in,
-    status_of,
-    task_of,
-)
+from detent.adapters.faces.a2a.words import RunTask, parts_of_id, said_in
 from detent.adapters.faces.entrance import Entrance, TurnedAwayError, is_name, name_of
-from detent.adapters.faces.following import Left, Spoken, begin_of, follow
+from detent.adapters.faces.following import Left, Quiet, Spoken, begin_of, follow
 from detent.adapters.faces.replies import unreadable
 from detent.adapters.faces.threads import Thread
 from detent.adapters.web.people import Person
 from detent.core.errors import DetentError
-from detent.ports.hosting import Host, HostedRun, HostRefusal
+from detent.ports.hosting import Host, HostRefusal
 
 if TYPE_CHECKING:
     from detent.adapters.faces.a2a.push import Pushing
@@ -65,37 +58,6 @@ LISTED_MAX = 1000
 """How many tasks of one context are listed."""
 CANCEL_S = 10.0
 """Seconds that a client waits for the end of a task that it cancels; it ends in any case."""
-
-
-class Caller(User):
-    """Who calls, as the entrance has found out."""
-
-    def __init__(self, person: Person) -> None:
-        self.person = person
-
-    @property
-    def is_authenticated(self) -> bool:
-        """They have shown who they are."""
-        return True
-
-    @property
-    def user_name(self) -> str:
-        """Their name."""
-        return self.person.name
-
-
-@frozen
-class _Found:
-    """A run that the client may see, and where in its conversation it begins."""
-
-    place: Place
-    hosted: HostedRun
-    begin: int
-    notes: Mapping[str, str]
-
-    @property
-    def task(self) -> Task:
-        return task_of(self.place, self.hosted, self.begin, self.notes)
 
 
 @contextmanager
@@ -119,16 +81,14 @@ class Tasks(RequestHandler):
         push: who tells clients that have left; None is nobody.
     """
 
-    def __init__(
-        self, host: Host, entrance: Entrance, agent: str, push: Pushing | None = None
-    ) -> None:
+    def __init__(self, host: Host, entrance: Entrance, agent: str, push: Pushing | None) -> None:
         self._host, self._entrance, self._agent, self._push = host, entrance, agent, push
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
         """How a task is."""
         validate_history_length(params)
         with _told():
-            return apply_history_length((await self._found(params.id, context)).task, params)
+            return apply_history_length((await self._found(params.id, context)).whole(), params)
 
     async def on_list_tasks(
         self, params: ListTasksRequest, context: ServerCallContext
@@ -144,13 +104,12 @@ class Tasks(RequestHandler):
 
     async def _listed(self, params: ListTasksRequest, thread: Thread) -> ListTasksResponse:
         runs = await self._host.runs(agent=self._agent, thread_id=thread.id, limit=LISTED_MAX)
-        size = params.page_size or 50
-        start = int(params.page_token) if params.page_token.isdecimal() else 0
+        size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
+        start = _place(params.page_token)
         tasks: list[Task] = []
         for run in runs[start : start + size]:
-            place = Place(thread, params.context_id, run.run_id)
             hosted = await self._host.run(run.run_id)
-            task = task_of(place, hosted, begin_of(hosted.run))
+            task = RunTask(thread, params.context_id, hosted, begin_of(hosted.run)).whole()
             if not params.include_artifacts:
                 task.ClearField("artifacts")
             if params.status in (TaskState.TASK_STATE_UNSPECIFIED, task.status.state):
@@ -164,95 +123,83 @@ class Tasks(RequestHandler):
         """End a task. Raises TaskNotCancelableError where it has ended."""
         with _told():
             found = await self._found(params.id, context)
-            run_id = found.place.run_id
-            if refusal := await found.place.thread.cancel(run_id):
+            if refusal := await found.thread.cancel(found.run_id):
                 raise TaskNotCancelableError(refusal.text)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(CANCEL_S):
-                    async for _ in self._host.watch(run_id):
+                    async for _ in self._host.watch(found.run_id):
                         pass
-            except TimeoutError:
-                pass
-            return (await self._again(found)).task
+            return (await found.again()).whole()
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """Begin a task, or answer what it asks: how it is once it has ended or waits."""
-        validate_history_length(params.configuration)
         with _told():
             found = await self._taken(params, context)
             if not params.configuration.return_immediately:
-                async with aclosing(follow(self._host, found.place.run_id, found.begin)) as coming:
-                    async for _ in coming:
-                        pass
-                found = await self._again(found)
-            return apply_history_length(found.task, params.configuration)
+                request: Request = context.state["request"]
+                async with aclosing(follow(self._host, found.run_id, found.begin)) as coming:
+                    async for one in coming:
+                        if isinstance(one, Quiet) and await request.is_disconnected():
+                            break  # nobody reads it; the run goes on
+                found = await found.again()
+            return apply_history_length(found.whole(), params.configuration)
 
-    async def on_message_send_stream(
+    def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """As `on_message_send`, with all that comes of it."""
-        validate_history_length(params.configuration)
-        with _told():
-            found = await self._taken(params, context)
-            yield apply_history_length(found.task, params.configuration)
-            async with aclosing(self._stream(found)) as coming:
-                async for event in coming:
-                    yield event
+        return self._stream(self._taken(params, context), params.configuration)
 
-    async def on_subscribe_to_task(
+    def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """What still comes of a task."""
+        return self._stream(self._going(params.id, context))
+
+    async def _stream(
+        self, finding: Awaitable[RunTask], wanted: SendMessageConfiguration | None = None
+    ) -> AsyncGenerator[Event]:
+        """A task as it is found, and what comes behind, until it has ended or waits.
+
+        A text that breaks off and comes again is replaced.
+        """
         with _told():
-            found = await self._found(params.id, context)
-            if is_over(found.task.status):
-                raise UnsupportedOperationError("the task has ended")
-            yield found.task
-            async with aclosing(self._stream(found)) as coming:
-                async for event in coming:
-                    yield event
+            found, message = await finding, ""
+            yield apply_history_length(found.whole(), wanted)
+            begin = max(found.begin, len(found.hosted.run.messages))
+            async with aclosing(follow(self._host, found.run_id, begin)) as coming:
+                async for one in coming:
+                    if isinstance(one, Spoken) and not one.is_thought:
+                        yield found.piece(one, is_more=one.message == message)
+                        message = one.message
+                    elif isinstance(one, Left):
+                        yield evolve(found, hosted=one.hosted).update()
 
-    async def _stream(self, found: _Found) -> AsyncGenerator[Event]:
-        """What comes behind the task as it was found, until it has ended or waits."""
-        place, telling = found.place, Telling(found.place)
-        begin = max(found.begin, len(found.hosted.run.messages))
-        async with aclosing(follow(self._host, place.run_id, begin)) as coming:
-            async for one in coming:
-                if isinstance(one, Spoken) and not one.is_thought:
-                    yield telling.piece(one)
-                elif isinstance(one, Left):
-                    yield TaskStatusUpdateEvent(
-                        task_id=place.task_id,
-                        context_id=place.context,
-                        status=status_of(place, one.hosted, found.notes),
-                    )
-
-    async def _taken(self, params: SendMessageRequest, context: ServerCallContext) -> _Found:
+    async def _taken(self, params: SendMessageRequest, context: ServerCallContext) -> RunTask:
         """The task that a message is about: begun by it, answered by it, or as it is."""
+        validate_history_length(params.configuration)
         message = params.message
         text, answers = said_in(message)
         if message.task_id:
             found = await self._found(message.task_id, context)
-            if message.context_id not in ("", found.place.context):
+            if message.context_id not in ("", found.context):
                 raise InvalidParamsError("the task is not of this context")
-            if not answers and is_over(found.task.status):
+            if not answers and found.is_over:
                 raise UnsupportedOperationError("the task has ended; leave its id out to go on")
-            notes = await found.place.thread.decide(found.hosted.pending, answers)
-            found = await self._again(found, notes)
+            notes = await found.thread.decide(found.hosted.pending, answers)
+            found = evolve(await found.again(), notes=notes)
         elif answers or not text:
-            raise InvalidParamsError(
-                "a task begins with a text; an answer names the task by taskId"
-            )
+            raise InvalidParamsError("a task begins with a text; an answer names its taskId")
         else:
             found = await self._begun(message.message_id, message.context_id, text, context)
         if params.configuration.HasField("task_push_notification_config"):
             wanted = params.configuration.task_push_notification_config
-            await self._pushing.add(found.place, wanted, context)
+            await self._pushing.add(found, wanted, context)
         return found
 
     async def _begun(
         self, message_id: str, context_id: str, text: str, context: ServerCallContext
-    ) -> _Found:
+    ) -> RunTask:
         if not is_name(message_id):
             raise InvalidParamsError("messageId is no name")
         person = _person(context).name
@@ -263,14 +210,14 @@ class Tasks(RequestHandler):
         if isinstance(begun, HostRefusal):
             raise UnsupportedOperationError(f"{begun.why}: {begun.text}")
         hosted = await self._host.run(run_id)
-        return _Found(Place(thread, name, run_id), hosted, begin_of(hosted.run, text), {})
+        return RunTask(thread, name, hosted, begin_of(hosted.run, text))
 
     def _thread(self, name: str, context: ServerCallContext) -> Thread:
         """The thread that a context is. Raises TurnedAwayError."""
         person = _person(context)
         return Thread(self._host, self._agent, person, self._entrance.thread(person, name))
 
-    async def _found(self, task_id: str, context: ServerCallContext) -> _Found:
+    async def _found(self, task_id: str, context: ServerCallContext) -> RunTask:
         """The task of this agent, in a thread of this person. Raises TaskNotFoundError."""
         run_id, name = parts_of_id(task_id)
         try:
@@ -280,14 +227,17 @@ class Tasks(RequestHandler):
         hosted = await thread.run(run_id)
         if hosted is None:
             raise TaskNotFoundError
-        found = _Found(Place(thread, name, run_id), hosted, begin_of(hosted.run), {})
+        found = RunTask(thread, name, hosted, begin_of(hosted.run))
         if self._push is not None:
-            await self._push.goes_on(found.place, context)
+            await self._push.goes_on(found, context)
         return found
 
-    async def _again(self, found: _Found, notes: Mapping[str, str] | None = None) -> _Found:
-        hosted = await self._host.run(found.place.run_id)
-        return _Found(found.place, hosted, found.begin, found.notes if notes is None else notes)
+    async def _going(self, task_id: str, context: ServerCallContext) -> RunTask:
+        """One that has not ended. Raises UnsupportedOperationError as well."""
+        found = await self._found(task_id, context)
+        if found.is_over:
+            raise UnsupportedOperationError("the task has ended")
+        return found
 
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
@@ -295,7 +245,7 @@ class Tasks(RequestHandler):
         """Have a client told of a task that it does not wait for."""
         with _told():
             found = await self._found(params.task_id, context)
-            return await self._pushing.add(found.place, params, context)
+            return await self._pushing.add(found, params, context)
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
@@ -303,7 +253,7 @@ class Tasks(RequestHandler):
         """Where a client is told."""
         with _told():
             found = await self._found(params.task_id, context)
-            for config in await self._pushing.listed(found.place, context):
+            for config in await self._pushing.listed(found, context):
                 if config.id == params.id:
                     return config
         raise TaskNotFoundError
@@ -314,7 +264,7 @@ class Tasks(RequestHandler):
         """All places where this person is told of a task."""
         with _told():
             found = await self._found(params.task_id, context)
-            configs = await self._pushing.listed(found.place, context)
+            configs = await self._pushing.listed(found, context)
             return ListTaskPushNotificationConfigsResponse(configs=configs)
 
     async def on_delete_task_push_notification_config(
@@ -323,7 +273,7 @@ class Tasks(RequestHandler):
         """Tell a client no more."""
         with _told():
             found = await self._found(params.task_id, context)
-            await self._pushing.remove(found.place, params.id, context)
+            await self._pushing.remove(found, params.id, context)
 
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
@@ -338,7 +288,13 @@ class Tasks(RequestHandler):
         return self._push
 
 
+def _place(token: str) -> int:
+    """Where a page begins. Raises InvalidParamsError."""
+    if token and not (token.isdecimal() and len(token) <= len(str(LISTED_MAX))):
+        raise InvalidParamsError("pageToken is none that was given")
+    return int(token or 0)
+
+
 def _person(context: ServerCallContext) -> Person:
-    if not isinstance(context.user, Caller):
-        raise InternalError("nobody has signed in")
-    return context.user.person
+    """Whose request it is, as the entrance has found out."""
+    return cast(Person, context.state["person"])

@@ -6,19 +6,21 @@ What an editor sends is a claim. Who decides is the user of this process, what m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import Generator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from acp import PROTOCOL_VERSION, RequestError
+from acp.helpers import update_agent_message_text
 from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
     AllowedOutcome,
     ClientCapabilities,
+    FileSystemCapabilities,
     Implementation,
     InitializeResponse,
     LoadSessionResponse,
@@ -26,17 +28,11 @@ from acp.schema import (
     PromptResponse,
     StopReason,
 )
-from attrs import define, field, frozen
-from pydantic import ValidationError
+from attrs import define, field
+from pydantic import BaseModel, ValidationError
 
 from detent.adapters.faces.acp.files import EDITORS, NoEditorError
-from detent.adapters.faces.acp.words import (
-    Telling,
-    asked_of,
-    options_of,
-    said_in,
-    stop_reason,
-)
+from detent.adapters.faces.acp.words import Telling, asked_of, options_of, said_in, stop_reason
 from detent.adapters.faces.entrance import ThreadOf, is_name
 from detent.adapters.faces.following import Left, begin_of, follow
 from detent.adapters.faces.replies import unreadable
@@ -45,6 +41,7 @@ from detent.adapters.web.people import Person
 from detent.core.control.pending import PendingCall
 from detent.core.errors import DetentError
 from detent.ports.hosting import Host, HostedRun, HostRefusal
+from detent.ports.journal import RunNotFoundError
 
 WAITS = "This still waits for a decision, and goes on once it is made."
 
@@ -55,35 +52,47 @@ class Session:
 
     id: str
     thread: Thread
-    folder: str
     client: Client
-    can_read: bool
-    can_write: bool
+    folder: str
+    able: FileSystemCapabilities
     run_id: str = ""
     is_busy: bool = False
+    cancelled: asyncio.Event = field(factory=asyncio.Event)
     after: asyncio.Task[object] | None = None
 
-    def _path(self, path: str) -> str:
-        return str(PurePath(self.folder) / path)
+    async def tell(self, update: BaseModel) -> None:
+        """Tell the editor what has come."""
+        await self.client.session_update(self.id, cast(Any, update))
 
     async def read(self, path: str) -> str:
         """The text of a file, as the editor has it. Raises NoEditorError."""
-        if not self.can_read:
-            raise NoEditorError("the editor gives no files to read")
-        with _no_editor("read"):
+        with _no_editor("read", can=self.able.read_text_file):
             return (await self.client.read_text_file(self.id, self._path(path))).content
 
     async def write(self, path: str, text: str) -> None:
         """Make a file be this text. Raises NoEditorError."""
-        if not self.can_write:
-            raise NoEditorError("the editor has no files written")
-        with _no_editor("write"):
+        with _no_editor("write", can=self.able.write_text_file):
             await self.client.write_text_file(self.id, self._path(path), text)
+
+    def _path(self, path: str) -> str:
+        return str(PurePath(self.folder) / path)
+
+    @contextmanager
+    def at_work(self, run_id: str) -> Generator[None]:
+        """A run is at work in it, and finds its editor."""
+        self.run_id, EDITORS[run_id] = run_id, self
+        try:
+            yield
+        finally:
+            self.run_id = ""
+            EDITORS.pop(run_id, None)
 
 
 @contextmanager
-def _no_editor(what: str) -> Generator[None]:
+def _no_editor(what: str, *, can: bool | None) -> Generator[None]:
     """What an editor does not do, as an error of ours."""
+    if not can:
+        raise NoEditorError(f"the editor does not {what} files")
     try:
         yield
     except (RequestError, ConnectionError, ValidationError) as error:
@@ -100,7 +109,7 @@ def _unreadable() -> Generator[None]:
         raise RequestError.internal_error({"details": unreadable(error)}) from None
 
 
-@frozen
+@define
 class EditorAgent:
     """The methods that an editor calls; the fields are those of `run_acp`."""
 
@@ -109,12 +118,12 @@ class EditorAgent:
     person: Person
     thread_of: ThreadOf
     _sessions: dict[str, Session] = field(factory=dict, init=False)
-    _line: list[Client] = field(factory=list, init=False)
-    _able: list[ClientCapabilities] = field(factory=list, init=False)
+    _client: Client = field(init=False)
+    _able: FileSystemCapabilities = field(factory=FileSystemCapabilities, init=False)
 
     def on_connect(self, conn: Client) -> None:
         """The way to the editor."""
-        self._line.append(conn)
+        self._client = conn
 
     async def initialize(
         self,
@@ -124,7 +133,8 @@ class EditorAgent:
         **kwargs: Any,
     ) -> InitializeResponse:
         """What is there of the protocol."""
-        self._able[:] = [client_capabilities or ClientCapabilities()]
+        files = client_capabilities.fs if client_capabilities else None
+        self._able = files or FileSystemCapabilities()
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(load_session=True),
@@ -133,19 +143,21 @@ class EditorAgent:
 
     async def new_session(self, cwd: str, **kwargs: Any) -> NewSessionResponse:
         """Begin a conversation."""
-        session = self._opened(uuid4().hex, cwd)
+        session = self._made(uuid4().hex, cwd)
+        self._sessions[session.id] = session
         return NewSessionResponse(session_id=session.id)
 
     async def load_session(self, cwd: str, session_id: str, **kwargs: Any) -> LoadSessionResponse:
         """Open one of this person's again: what was said, and what still waits."""
-        session = self._opened(session_id, cwd)
+        made = self._made(session_id, cwd)
         with _unreadable():
-            last = await self._last(session)
+            last = await self._last(made)
             if last is None:
-                del self._sessions[session.id]
                 raise RequestError.resource_not_found(None)
+            session = self._sessions.setdefault(session_id, made)
+            session.folder = cwd
             for update in Telling(f"{last.run.id}-past").replayed(last.run.messages):
-                await session.client.session_update(session.id, update)  # type: ignore[arg-type]  # one of the updates
+                await session.tell(update)
         if last.run.outcome is None and session.after is None and not session.is_busy:
             session.after = asyncio.create_task(self._taken_up(session, last))
         return LoadSessionResponse()
@@ -156,6 +168,7 @@ class EditorAgent:
         if session.is_busy:
             raise RequestError.invalid_request({"details": "a turn is at work; cancel it first"})
         session.is_busy = True
+        session.cancelled.clear()
         try:
             with _unreadable():
                 return PromptResponse(stop_reason=await self._turn(session, text))
@@ -172,11 +185,15 @@ class EditorAgent:
             last = await self._followed(session, last.run.id, len(last.run.messages))
             if last.run.outcome is None:
                 return "end_turn"
+        if session.cancelled.is_set():
+            return "cancelled"
         run_id = uuid4().hex
-        async with self._at_work(session, run_id):  # its first call may want a file at once
+        with session.at_work(run_id):  # its first call may want a file at once
             begun = await session.thread.begin(text, run_id)
             if isinstance(begun, HostRefusal):
                 raise RequestError.internal_error({"details": begun.text, "why": begun.why})
+            if session.cancelled.is_set():  # while it was begun, and not there to be ended
+                await session.thread.cancel(run_id)
             hosted = await self.host.run(run_id)
             left = await self._followed(session, run_id, begin_of(hosted.run, text))
         return stop_reason(left.run)
@@ -184,19 +201,17 @@ class EditorAgent:
     async def cancel(self, session_id: str, **kwargs: Any) -> None:
         """End the turn."""
         session = self._session(session_id)
+        session.cancelled.set()
         if session.run_id:
-            await session.thread.cancel(session.run_id)
+            with suppress(RunNotFoundError):
+                await session.thread.cancel(session.run_id)
 
-    def _opened(self, session_id: str, cwd: str) -> Session:
+    def _made(self, session_id: str, cwd: str) -> Session:
         name = self.thread_of(self.person, session_id) if is_name(session_id) else None
         if name is None:
             raise RequestError.resource_not_found(None)
         thread = Thread(self.host, self.agent, self.person, name)
-        files = self._able[0].fs if self._able else None
-        can_read = files is not None and files.read_text_file is True
-        can_write = files is not None and files.write_text_file is True
-        made = Session(session_id, thread, cwd, self._line[0], can_read, can_write)
-        return self._sessions.setdefault(session_id, made)
+        return Session(session_id, thread, self._client, cwd, self._able)
 
     def _session(self, session_id: str) -> Session:
         if session_id not in self._sessions:
@@ -216,34 +231,26 @@ class EditorAgent:
     async def _followed(self, session: Session, run_id: str, begin: int) -> HostedRun:
         """Tell what comes of a run and ask what it asks, until it has ended or nobody answers."""
         telling = Telling(run_id)
-        async with self._at_work(session, run_id):
+        with session.at_work(run_id):
             while True:
                 left = await self._told(session, telling, run_id, begin)
                 if left.run.outcome is not None:
                     return left
                 if not await self._asked(session, left.pending, telling):
-                    await session.client.session_update(session.id, telling.says(WAITS))  # type: ignore[arg-type]  # one of the updates
-                    return left
+                    if not session.cancelled.is_set():
+                        await session.tell(update_agent_message_text(WAITS))
+                        return left
+                    await session.thread.cancel(run_id)  # the word for it may be at work yet
                 telling.begin_again()
 
     async def _told(self, session: Session, telling: Telling, run_id: str, begin: int) -> HostedRun:
         async with aclosing(follow(self.host, run_id, begin)) as coming:
             async for one in coming:
                 for update in telling.updates(one):
-                    await session.client.session_update(session.id, update)  # type: ignore[arg-type]  # one of the updates
+                    await session.tell(update)
                 if isinstance(one, Left):
                     return one.hosted
         return await self.host.run(run_id)
-
-    @asynccontextmanager
-    async def _at_work(self, session: Session, run_id: str) -> AsyncGenerator[None]:
-        session.run_id = run_id
-        EDITORS.opened(run_id, session)
-        try:
-            yield
-        finally:
-            session.run_id = ""
-            EDITORS.closed(run_id)
 
     async def _asked(
         self, session: Session, calls: Sequence[PendingCall], telling: Telling
@@ -255,9 +262,8 @@ class EditorAgent:
             try:
                 await asyncio.wait([asking, elsewhere], return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for task in (asking, elsewhere):
-                    if not task.done():
-                        task.cancel()
+                asking.cancel()
+                elsewhere.cancel()
                 await asyncio.wait([asking, elsewhere])
             if not asking.cancelled() and not asking.result():
                 return False

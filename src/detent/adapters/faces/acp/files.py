@@ -27,30 +27,9 @@ class Editor(Protocol):
         ...
 
 
-class Editors:
-    """Which editor each run of this process is at work for."""
-
-    def __init__(self) -> None:
-        self._by_run: dict[str, Editor] = {}
-
-    def opened(self, run_id: str, editor: Editor) -> None:
-        """A run works for this one from here on."""
-        self._by_run[run_id] = editor
-
-    def closed(self, run_id: str) -> None:
-        """A run works for none."""
-        self._by_run.pop(run_id, None)
-
-    def of_call(self, key: str) -> Editor:
-        """The one that a call is made for. Raises NoEditorError."""
-        editor = self._by_run.get(key.partition("/")[0])
-        if editor is None:
-            raise NoEditorError("no editor is there that the run works for; it is not asked")
-        return editor
-
-
-EDITORS = Editors()
-"""Those of this process: tools are made before a face is, and find it by the run."""
+EDITORS: dict[str, Editor] = {}
+"""The one that each run of this process is at work for, by the run's id: tools are made before a
+face is, and find it by the call."""
 
 
 def editor_files() -> list[Tool]:
@@ -64,6 +43,14 @@ def editor_files() -> list[Tool]:
     return [read, create_tool_from_function(_write, "write_file")]
 
 
+def _editor(call: IdempotencyKey) -> Editor:
+    """The one that a call is made for. Raises NoEditorError."""
+    editor = EDITORS.get(call.partition("/")[0])
+    if editor is None:
+        raise NoEditorError("no editor is there that the run works for; it is not asked")
+    return editor
+
+
 async def _read(path: str, *, detent_call: IdempotencyKey = NO_KEY) -> str:
     """Read a text file of the editor.
 
@@ -71,7 +58,7 @@ async def _read(path: str, *, detent_call: IdempotencyKey = NO_KEY) -> str:
         path: from the folder that the editor has open, or from the root.
         detent_call: which call it is.
     """
-    return await EDITORS.of_call(detent_call).read(path)
+    return await _editor(detent_call).read(path)
 
 
 async def _write(path: str, text: str, *, detent_call: IdempotencyKey = NO_KEY) -> str:
@@ -82,5 +69,5 @@ async def _write(path: str, text: str, *, detent_call: IdempotencyKey = NO_KEY) 
         text: what it is to be.
         detent_call: which call it is.
     """
-    await EDITORS.of_call(detent_call).write(path, text)
+    await _editor(detent_call).write(path, text)
     return f"wrote {PurePath(path).name}"

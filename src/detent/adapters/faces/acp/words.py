@@ -78,8 +78,8 @@ class Telling:
         match followed:
             case Spoken(message, text):
                 if self._is_new(("text", message.partition(".")[0])):
-                    tell = update_agent_thought_text if followed.is_thought else _message
-                    yield tell(sound(text))
+                    says = update_agent_message_text
+                    yield (update_agent_thought_text if followed.is_thought else says)(sound(text))
             case ToolCall():
                 if self._is_new(("call", followed.id)):
                     yield self._started(followed)
@@ -92,10 +92,6 @@ class Telling:
     def _is_new(self, what: object) -> bool:
         self._now.add(what)
         return what not in self._told
-
-    def says(self, text: str) -> BaseModel:
-        """A sentence of the face's own."""
-        return update_agent_message_text(text)
 
     def name(self, call_id: str | None) -> str:
         """What a call of the run is called here."""
@@ -124,9 +120,6 @@ class Telling:
                 yield self._started(call)
             for result in one.tool_call_results:
                 yield self._ended(result)
-
-
-_message = update_agent_message_text
 
 
 def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
