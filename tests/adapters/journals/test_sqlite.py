@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -488,6 +489,39 @@ def test_a_later_backup_takes_the_place_of_an_earlier_one(tmp_path: Path) -> Non
     with pytest.raises(JournalError, match="could not be copied"):
         journal.backup(tmp_path / "none" / "copy.db")
     assert list(copy.read("a")) == entries(0, 2)
+
+
+def test_a_backup_is_what_it_is_whatever_a_crash_has_left_beside_the_old_one(
+    tmp_path: Path,
+) -> None:
+    """A log that waits there is not read into it."""
+    crashed, journal = SQLiteJournal(tmp_path / "old.db"), SQLiteJournal(tmp_path / "x.db")
+    crashed.append("old", entries(0, 3))
+    for suffix in ("", "-wal", "-shm"):
+        shutil.copy(f"{tmp_path}/old.db{suffix}", f"{tmp_path}/copy.db{suffix}")
+    journal.append("new", entries(0, 2))
+    journal.backup(tmp_path / "copy.db", replace=True)
+    copy = SQLiteJournal(tmp_path / "copy.db")
+    assert [(run.run_id, run.length) for run in copy.runs()] == [("new", 2)]
+
+    (tmp_path / "text.db").write_text("no database")
+    (tmp_path / "text.db-wal").write_text("nor a log")
+    journal.backup(tmp_path / "text.db", replace=True)
+    assert [run.run_id for run in SQLiteJournal(tmp_path / "text.db").runs()] == ["new"]
+
+
+def test_no_backup_takes_the_place_of_what_is_in_use(tmp_path: Path) -> None:
+    """Neither of another journal, nor of itself: what is written there meanwhile would be lost."""
+    other, journal = SQLiteJournal(tmp_path / "other.db"), SQLiteJournal(tmp_path / "x.db")
+    for one in (other, journal):
+        one.append("a", entries(0, 1))
+    with pytest.raises(JournalError, match=r"other\.db: database is locked"):
+        journal.backup(tmp_path / "other.db", replace=True)
+    with pytest.raises(JournalError, match="a journal is no copy of itself"):
+        journal.backup(tmp_path / "x.db", replace=True)
+    for one in (other, journal):
+        one.append("a", entries(1, 1))
+        assert list(one.read("a")) == entries(0, 2)
 
 
 def test_a_backup_can_be_made_of_what_may_only_be_read(shared: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from weakref import ReferenceType, WeakValueDictionary, finalize, ref
 from detent.adapters.drivers.steps import Steps, Wait, at_once
 from detent.adapters.system.chance import SystemChance
 from detent.adapters.system.clocks import SystemClock, run_time
-from detent.adapters.system.processes import has_ended, is_this_process, this_process
+from detent.adapters.system.processes import LateOwners, has_ended, is_this_process, this_process
 from detent.core.control.claims import (
     RENEWED,
     Claim,
@@ -114,6 +114,7 @@ class Keeper:
         self._renewing = RLock()  # who we are; nobody waits for it who is sure
         self._held: dict[str, tuple[ReferenceType[Lease] | None, Claim]] = {}
         self._known: tuple[Owner, float, float] | None = None  # who we are, and as of when
+        self._late = LateOwners(self._time_s)
         self._thread: Thread | None = None
         self.pid = os.getpid()
 
@@ -321,8 +322,10 @@ class Keeper:
                 self._held.pop(run_id, None)
 
     def _require_free(self, run_id: str, found: Claim | None) -> None:
-        owner = None if found is None else self._claims.owner(found.owner)
-        if found is None or owner is None or not is_held(found, owner, self._clock.now()):
+        owner = None if found is None or not found.owner else self._claims.owner(found.owner)
+        if found is None or owner is None:
+            return
+        if not is_held(found, owner, self._clock.now()) and self._late.has_stood_still(owner):
             return
         key = owner.id, run_id
         is_dropped = is_this_process(owner) and key not in _DRIVEN and key not in _CLAIMING

@@ -196,15 +196,16 @@ class SQLiteJournal:
         """Copy all runs to the file at `path`, as they are at one instant; others may write on.
 
         With `replace` the copy takes the place of a file that is there, once it is whole and on the
-        disk.
+        disk, and nobody has that file open.
 
         Raises:
             JournalError: it cannot be made; then what was at `path` is still there.
         """
         target = Path(path)
-        if target.exists() and not replace:
+        if target.exists() and (not replace or target.samefile(self._path)):
             raise JournalError(
-                f"there is a file at {path} already: name another one, or say replace=True"
+                f"there is a file at {path} already: name another one, or say replace=True; a "
+                "journal is no copy of itself"
             )
         part = target.with_name(f"{target.name}.part")
         try:
@@ -212,6 +213,8 @@ class SQLiteJournal:
             part.touch(OWN_FILE)
             with closing(reader(self._path)) as db, closing(sqlite3.connect(part)) as copy:
                 db.backup(copy)
+            if target.exists():
+                _end_log(target)
             part.replace(target)
             sync_directory(target.parent)
         except (OSError, sqlite3.Error) as error:
@@ -222,6 +225,22 @@ class SQLiteJournal:
         """Close the file. It is opened again when it is needed."""
         self._file.close()
         self.claims.close()
+
+
+def _end_log(path: Path) -> None:
+    """Have nothing wait beside a file that is about to be replaced: it would be read into the new.
+
+    Raises:
+        sqlite3.Error: somebody has it open.
+    """
+    with closing(sqlite3.connect(path, timeout=1)) as db:
+        try:
+            db.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorname != "SQLITE_NOTADB":
+                raise
+    for suffix in ("-wal", "-shm"):  # of what was no database, or has been deleted without them
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
 def _version(db: sqlite3.Connection) -> tuple[int, int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from detent.adapters.system.clocks import run_time
 from detent.core.control.claims import Owner
 
 PROC = Path("/proc")
@@ -49,6 +51,32 @@ def has_ended(owner: Owner) -> bool:
         pass  # it is there, and somebody else's
     stat = _stat(owner.pid)
     return bool(stat) and (stat[STATE] in ENDED or stat[STARTED] != owner.started)
+
+
+class LateOwners:
+    """Owners whose time is over by our clock: whether they really renew their claims no more.
+
+    RULE: the clock of a machine may be set while a process lives that has read it before. So one
+    that is there is heard out by a clock that nobody sets, for `time_s`: what it keeps must stand
+    still for as long.
+    """
+
+    def __init__(self, time_s: float, ran: Callable[[], float] = run_time) -> None:
+        self._time_s = time_s
+        self._ran = ran
+        self._seen: dict[str, tuple[Owner, float]] = {}
+
+    def has_stood_still(self, owner: Owner) -> bool:
+        """Whether it has not been heard of for long enough; nobody waits for one that has ended."""
+        is_there = owner.host == host() and PROC.exists() and not has_ended(owner)
+        if not is_there or is_this_process(owner):
+            return True
+        now = self._ran()
+        seen, since = self._seen.get(owner.id, (None, now))
+        if seen != owner:
+            self._seen[owner.id] = owner, now
+            return False
+        return now - since >= self._time_s
 
 
 def _started(pid: int) -> str:
