@@ -45,14 +45,14 @@ async def found_runs(host: Host, chosen: Mapping[str, str | None], before: Curso
 
     Args:
         host: whose they are.
-        chosen: "status", "agent" and "thread_id" as of `Host.runs`; "since" and "until", days on
-            which they were last written to; "text", which stands in one of their names.
+        chosen: "status", "agent", "thread_id" and "label" as of `Host.runs`; "since" and "until",
+            days on which they were last written to; "text", which stands in one of their names.
         before: behind which run the page begins.
 
     Raises:
         JournalError: they cannot be read.
     """
-    named = {name: chosen[name] for name in ("status", "agent", "thread_id")}
+    named = {name: chosen[name] for name in ("status", "agent", "thread_id", "label")}
     since, until = day_begin(chosen["since"]), day_begin(chosen["until"])
     if before is None and until is not None:
         before = (until + DAY_S, "")

@@ -215,6 +215,11 @@ async def a_conversation_goes_on(host: Host) -> None:
     _expect(await _is_missing(host, "t-4"), "what is refused begins no run")
     listed = await host.runs(thread_id="talk")
     _expect({run.run_id for run in listed} == {"t-1", "t-2"}, "a thread lists its runs")
+    mail = ChatMessage.from_user("three", meta={"labels": ["mail"]})
+    await host.start("echo", [mail], run_id="t-5", thread_id="talk")
+    await host.result("t-5")
+    listed = await host.runs(label="mail")
+    _expect([run.run_id for run in listed] == ["t-5"], "a label lists the runs that bear it")
 
 
 async def a_message_goes_on_behind_an_end(host: Host) -> None:

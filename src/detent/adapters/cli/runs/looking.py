@@ -42,6 +42,7 @@ VIEWS = ("tree", "timeline", "cost", "entries")
 @click.option("--status", type=click.Choice(STATUSES))
 @click.option("--agent", metavar="NAME")
 @click.option("--thread", metavar="ID", help="Only the runs of this conversation.")
+@click.option("--label", metavar="LABEL", help="Only runs that have read what bears it.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
 @click.option("--after", metavar="CURSOR", help="Go on behind a page: its `next`, as JSON.")
 @json_option
@@ -51,12 +52,13 @@ def list_runs(
     status: str | None,
     agent: str | None,
     thread: str | None,
+    label: str | None,
     limit: int,
     after: str | None,
     as_json: bool,
 ) -> None:
     """List runs, the one last written to first."""
-    query = RunQuery(status, agent, thread, _cursor(after), limit)
+    query = RunQuery(status, agent, thread, _cursor(after), limit, label=label)
     runs = store.runs(query)
     following = runs[-1].cursor if len(runs) == limit else None
     if as_json:
@@ -66,8 +68,12 @@ def list_runs(
         say("There are no such runs.")
         return
     console = Console()
-    names = ("RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR")
-    put_lines(table(names, [_row(run, store) for run in runs], console), console)
+    names = ["RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR"]
+    rows = [_row(run, store) for run in runs]
+    if any(run.labels for run in runs):
+        names.append("HAS READ")
+        rows = [[*row, ", ".join(run.labels)] for row, run in zip(rows, runs, strict=True)]
+    put_lines(table(names, rows, console), console)
     if following is not None:
         say(f"There may be more: --limit {10 * limit}, or --after '{json.dumps(following)}'")
 
