@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from detent.adapters.hosts.stored import opened
-from detent.adapters.web import inbox, live, moments, overview, proofs, runs
+from detent.adapters.web import decided, inbox, live, moments, overview, proofs, runs
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -78,6 +78,8 @@ SHOWN: Mapping[str, Page] = {
     "/": inbox.inbox,
     "/part/questions": inbox.questions,
     "/question/{digest}/{run_id:path}": inbox.question,
+    "/decided": decided.decided,
+    "/part/decided": decided.decided_part,
     "/runs": runs.runs,
     "/run/{run_id:path}": runs.run,
     "/part/run/{run_id:path}": runs.run_part,

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from detent.adapters.web.arguments import (
     Change,
@@ -18,20 +18,16 @@ from detent.adapters.web.arguments import (
     changes,
     fields_of,
 )
-from detent.adapters.web.rendering import base_of, page
+from detent.adapters.web.decided import to_decided
+from detent.adapters.web.reading import host_of
+from detent.adapters.web.rendering import page
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Accepted, Host, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import Accepted, HostRefusal, PendingQuestion, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
 
 RUNS = 50
 """Of how many runs a page has the questions."""
-
-
-def host_of(request: Request) -> Host:
-    """The host of the app."""
-    host: Host = request.app.state.host
-    return host
 
 
 def cursor_in(request: Request) -> tuple[float, str] | None:
@@ -201,7 +197,7 @@ async def _send(request: Request, found: Shown, decision: ToolExecutionDecision)
         return page(
             request, "refused.html", status, text=said.text, details=said.faults, run_id=run_id
         )
-    return RedirectResponse(f"{base_of(request)}/", 303)
+    return to_decided(request, [found.call])
 
 
 async def decide_many(request: Request) -> Response:
@@ -229,4 +225,4 @@ async def decide_many(request: Request) -> Response:
     if refused:
         told = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
         return page(request, "refused.html", 409, text=told, details=refused)
-    return RedirectResponse(f"{base_of(request)}/", 303)
+    return to_decided(request, [one.call for one in chosen])

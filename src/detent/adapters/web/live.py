@@ -14,7 +14,8 @@ from contextlib import aclosing
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from detent.adapters.web.inbox import RUNS, host_of, marked
+from detent.adapters.web.inbox import RUNS, marked
+from detent.adapters.web.reading import host_of
 from detent.ports.hosting import Host, Piece, Watched
 from detent.ports.journal import Entry, RunNotFoundError
 

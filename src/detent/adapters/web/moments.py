@@ -13,9 +13,9 @@ from starlette.responses import Response
 from detent.adapters.stories.story import STATUSES
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
-from detent.adapters.web.inbox import host_of
+from detent.adapters.web.reading import entries_of, host_of
 from detent.adapters.web.rendering import page
-from detent.adapters.web.runs import entries_of, say, secret_in
+from detent.adapters.web.runs import say, secret_in
 from detent.adapters.web.shown import as_json
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError

@@ -11,9 +11,8 @@ from starlette.responses import Response
 
 from detent.adapters.stories.steps import Comparison, steps_of
 from detent.adapters.system.threads_and_loops import in_a_thread
-from detent.adapters.web.inbox import host_of
+from detent.adapters.web.reading import entries_of, host_of
 from detent.adapters.web.rendering import page
-from detent.adapters.web.runs import entries_of
 from detent.core.errors import StoredDataError
 from detent.ports.hosting import Host, UnknownAgentError
 from detent.ports.journal import Entry, RunNotFoundError

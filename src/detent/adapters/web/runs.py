@@ -12,7 +12,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.finding import found_runs
-from detent.adapters.web.inbox import Shown, cursor_in, host_of
+from detent.adapters.web.inbox import Shown, cursor_in
+from detent.adapters.web.reading import entries_of, host_of
 from detent.adapters.web.rendering import base_of, page
 from detent.adapters.web.shown import secret_names, without_secrets
 from detent.adapters.web.timeline import picture_of
@@ -21,7 +22,6 @@ from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested
 from detent.ports.hosting import (
     Accepted,
-    Host,
     HostedRun,
     HostRefusal,
     PendingQuestion,
@@ -30,7 +30,6 @@ from detent.ports.hosting import (
     UnknownAgentError,
 )
 from detent.ports.journal import Entry, RunNotFoundError
-from detent.ports.listing import StoredRun
 
 FILTERS = ("status", "agent", "thread_id", "label", "text", "since", "until")
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
@@ -88,21 +87,6 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
         "picture": picture_of(entries, time.time()),
     }
     return page(request, template, **values)
-
-
-async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
-    """What has happened to a run by now."""
-    found: list[Entry] = []
-    watched = host.watch(listed.run_id)
-    try:
-        async for seen in watched:
-            if isinstance(seen, Entry):
-                found.append(seen)
-                if seen.position >= listed.length - 1:
-                    break
-    finally:
-        await watched.aclose()
-    return found
 
 
 def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
