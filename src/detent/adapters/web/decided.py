@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from detent.adapters.web.arguments import Change, changes
-from detent.adapters.web.reading import entries_of, host_of
+from detent.adapters.web.finding import entries_of, host_of
 from detent.adapters.web.rendering import base_of, page
 from detent.core.chat.messages import ToolCall
 from detent.core.control.pending import PendingCall

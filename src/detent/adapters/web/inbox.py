@@ -19,7 +19,7 @@ from detent.adapters.web.arguments import (
     fields_of,
 )
 from detent.adapters.web.decided import to_decided
-from detent.adapters.web.reading import host_of
+from detent.adapters.web.finding import host_of
 from detent.adapters.web.rendering import page
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.run.approval import SCOPES, Scope
