@@ -123,3 +123,13 @@ def test_no_other_site_can_frame_it(site: Site, browser: Any) -> None:
     frame = page.frames[-1]
     page.wait_for_timeout(300)
     assert "Inbox" not in frame.content()
+
+
+@pytest.mark.parametrize("site", [{"one": ANN}], indirect=True)
+def test_a_phone_shows_first_what_counts(site: Site, browser: Any) -> None:
+    """The last day of a plot, and for whom a run waits, without moving anything sideways."""
+    page = opened(browser, site.url, [], viewport={"width": 360, "height": 800})
+    page.goto(f"{site.url}/overview")
+    sync_api.expect(page.locator(".plot rect").first).to_be_in_viewport()
+    page.goto(f"{site.url}/runs")
+    sync_api.expect(page.get_by_role("cell", name="pay")).to_be_in_viewport()

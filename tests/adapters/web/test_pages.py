@@ -90,6 +90,22 @@ def test_each_answer_does_what_it_says(form: dict[str, str], outcome: list[Any])
     assert paid == [{**one, "key": "s3cret-value"} for one in outcome]
 
 
+def test_a_question_says_what_came_before_it() -> None:
+    """So that nobody decides without what was asked for; the menu says where one is."""
+
+    async def visit() -> tuple[str, str]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            (asked,) = await host.pending()
+            page = await client.get(f"/question/{asked.call.digest}/clerk")
+            return page.text, (await client.get("/runs")).text
+
+    question, runs = asyncio.run(visit())
+    assert "<details open><summary>What came before</summary>" in question
+    assert "<bdi>Pay, clerk!</bdi>" in question
+    assert '<a href="/runs" aria-current="page">Runs</a>' in runs
+    assert "aria-current" not in question
+
+
 @pytest.mark.parametrize(
     ("form", "told"),
     [

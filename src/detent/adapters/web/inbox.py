@@ -21,11 +21,16 @@ from detent.adapters.web.arguments import (
 from detent.adapters.web.decided import to_decided
 from detent.adapters.web.finding import host_of
 from detent.adapters.web.rendering import page
+from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.run.approval import SCOPES, Scope
 from detent.ports.hosting import Accepted, HostRefusal, PendingQuestion, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
 
+BEFORE = 6
+"""So many messages are shown that came before a question, the last ones."""
+SHORT = 1_500
+"""So many characters of them are shown unfolded."""
 RUNS = 50
 """Of how many runs a page has the questions."""
 
@@ -70,11 +75,19 @@ class Shown:
 
     asked: PendingQuestion
     fields: tuple[Any, ...] = ()
+    before: tuple[ChatMessage, ...] = ()
 
     @property
     def call(self) -> PendingCall:
         """The call that waits."""
         return self.asked.call
+
+    @property
+    def is_short(self) -> bool:
+        """Whether what came before can be shown without hiding what can be answered."""
+        texts = (message.text or "" for message in self.before)
+        results = (one.text for message in self.before for one in message.tool_call_results)
+        return sum(map(len, (*texts, *results))) <= SHORT
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -111,7 +124,9 @@ async def _find(request: Request, run_id: str, digest: str) -> Shown | None:
     listed = hosted.listed
     for call in hosted.pending:
         if call.digest == digest:
-            return _shown(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
+            asked = PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call)
+            said = [one for one in hosted.run.messages if one.role is not ChatRole.SYSTEM]
+            return Shown(asked, fields_of(call), tuple(said[-BEFORE:]))
     return None
 
 

@@ -44,13 +44,16 @@ def test_a_stranger_finds_what_waits_decides_and_sees_it_go_on(site: Site) -> No
     """By the beginning of an id; no secret is shown."""
     (listed,) = document("list", "--status", "waiting")["runs"]
     assert (listed["run_id"], listed["pending"]) == ("one", ["pay"])
-    asked = call("pending").stdout
+    found = call("pending")
+    asked = found.stdout
+    assert "To decide: detent runs decide one --confirm, or --reject" in found.stderr
     assert 'to = "Ann"' in asked
     assert "s3cret-value" not in asked
     assert "waits for a human" in call("show", "on").stdout
 
     decided = call("decide", "on", "--confirm")
-    assert "pay is decided about by local; the host goes on with it" in decided.stderr
+    told = "pay is decided about by local; the host goes on with it, see detent runs watch one"
+    assert told in decided.stderr
     lines = call("watch", "one", "--json").stdout.splitlines()
 
     assert [json.loads(line)["position"] for line in lines] == [*range(len(lines))]

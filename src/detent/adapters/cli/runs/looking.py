@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from typing import Any
 
@@ -111,7 +112,8 @@ def pending(
     digest that a decision carries.
     """
     if run_id is None and isinstance(store, RemoteHost):
-        _put_pending([_of_host(one) for one in store.pending(limit)], as_json=as_json)
+        found = [_of_host(one) for one in store.pending(limit)]
+        _put_pending(found, store.option, as_json=as_json)
         return
     if run_id is not None:
         ids = [run_named(store, run_id)]
@@ -119,7 +121,10 @@ def pending(
         ids = [run.run_id for run in store.runs(RunQuery("waiting", limit=limit))]
         busy = (run for run in every_run(store, RunQuery("running")) if run.pending)
         ids += [run.run_id for run, _ in zip(busy, range(limit - len(ids)), strict=False)]
-    _put_pending([one for each in ids for one in _waiting(store, each, app)], as_json=as_json)
+    needs = "" if app else " --app module:name"
+    needs = store.option if isinstance(store, RemoteHost) else needs
+    found = [one for each in ids for one in _waiting(store, each, app)]
+    _put_pending(found, needs, as_json=as_json)
 
 
 def _of_host(asked: dict[str, Any]) -> dict[str, Any]:
@@ -127,13 +132,18 @@ def _of_host(asked: dict[str, Any]) -> dict[str, Any]:
     return {**asked["call"], "agent": asked["agent"], "asked_at": asked["cursor"][0]}
 
 
-def _put_pending(found: list[dict[str, Any]], *, as_json: bool) -> None:
+def _put_pending(found: list[dict[str, Any]], needs: str = "", *, as_json: bool) -> None:
+    """What waits, and how one goes on from there."""
     if as_json:
         put_json({"pending": found})
         return
     if not found:
         say("Nobody is waited for.")
     put_lines([line for one in found for line in _question(one)])
+    if found:
+        run_id = shlex.quote(found[0]["run_id"])
+        ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
+        say(f"To decide: detent runs decide {run_id}{needs} {ways}")
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import shlex
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -87,7 +88,9 @@ def _decide_over(
     _require_shown(one, said)
     by = host.decide(run_id, _decision(one, said))
     left = [each for each in host.waiting(run_id).calls if each.digest != one.digest]
-    _put_decided(one, left, f" by {by}; the host goes on with it", as_json=as_json)
+    see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
+    more = f" by {by}; the host goes on with it, see {see}"
+    _put_decided(one, left, more, as_json=as_json)
 
 
 def _require_shown(one: PendingCall, said: dict[str, Any]) -> None:
