@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlsplit
@@ -89,11 +90,7 @@ class RemoteHost:
         asked = asdict(query, filter=lambda field, value: value is not None)
         if query.before is not None:
             asked["before"] = json.dumps(query.before)
-        tuples = ("pending", "labels")
-        return [
-            StoredRun(**{**one, **{name: tuple(one[name]) for name in tuples}})
-            for one in self._get("runs", **asked)["runs"]
-        ]
+        return [_listed(**one) for one in self._get("runs", **asked)["runs"]]
 
     def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
         """None: they are a matter of the store."""
@@ -178,7 +175,7 @@ class RemoteHost:
                     "GET", self._url + url, params={"after": after}, timeout=timeout
                 ) as answer,
             ):
-                if answer.status_code != httpx.codes.OK:
+                if answer.status_code != HTTPStatus.OK:
                     answer.read()
                     self._result(answer)
                 name = ""
@@ -227,8 +224,6 @@ class RemoteHost:
             RunNotFoundError: there is no such run.
             ClickException: it was refused, or comes from somebody else than a host.
         """
-        import httpx
-
         try:
             said = answer.json()
         except ValueError:
@@ -237,7 +232,7 @@ class RemoteHost:
             case {"error": {"why": "unknown_run", "text": str(text)}}:
                 raise RunNotFoundError(text)
             case {"error": {"text": str(text), "faults": list(faults)}}:
-                is_nobody = answer.status_code == httpx.codes.UNAUTHORIZED
+                is_nobody = answer.status_code == HTTPStatus.UNAUTHORIZED
                 if is_nobody and not self._token:
                     text = f"{self._url} wants to know who asks: --token-file FILE, or DETENT_TOKEN"
                 elif is_nobody:
@@ -254,6 +249,11 @@ class RemoteHost:
 
 class _Broken(Exception):  # noqa: N818 - it is no fault of anybody
     """A stream has broken off."""
+
+
+def _listed(*, pending: Sequence[str], labels: Sequence[str], **rest: Any) -> StoredRun:
+    """A run of a list, of what JSON makes of it."""
+    return StoredRun(**rest, pending=tuple(pending), labels=tuple(labels))
 
 
 def _segment(text: str) -> str:
