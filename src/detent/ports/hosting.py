@@ -315,6 +315,7 @@ class Host(Protocol):
         *,
         agent: str | None = None,
         thread_id: str | None = None,
+        label: str | None = None,
         before: StoredRun | Cursor | None = None,
         limit: int = 50,
     ) -> Sequence[StoredRun]:

@@ -270,12 +270,18 @@ def texts_of(entries: Iterable[Entry]) -> list[str]:
 
 
 def listing_after(before: Listing, entries: Sequence[Entry]) -> Listing:
-    """What a list says of a run after more entries. Agent and thread are those of its first one."""
+    """What a list says of a run after more entries. Agent and thread are those of its first one.
+
+    RULE: a label stays, whoever writes. One who only cancels a run need not know what it has read.
+    """
     said = [entry.listing for entry in entries if entry.listing is not None]
     first = before
     if entries[0].position == 0:
         first = entries[0].listing or NO_LISTING
-    return evolve(said[-1], agent=first.agent, thread_id=first.thread_id) if said else first
+    if not said:
+        return first
+    labels = sorted({*first.labels}.union(*(one.labels for one in said)))
+    return evolve(said[-1], agent=first.agent, thread_id=first.thread_id, labels=tuple(labels))
 
 
 def require_next(run_id: str, entries: Sequence[Entry], length: int) -> None:

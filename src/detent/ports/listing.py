@@ -21,12 +21,14 @@ class Listing:
         wake_at: when a wait of the run is over, in seconds since 1970; None when it waits for no
             time.
         pending: the tools whose calls wait for a human, one for each call, in the model's order.
+        labels: of what the run has read, see `Tool.labels`, in their order. Nothing takes one off.
     """
 
     agent: str = ""
     thread_id: str = ""
     wake_at: float | None = None
     pending: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 NO_LISTING = Listing()
@@ -47,6 +49,7 @@ class StoredRun:
     thread_id: str = ""
     wake_at: float | None = None
     pending: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def cursor(self) -> Cursor:
@@ -56,7 +59,7 @@ class StoredRun:
     @property
     def listing(self) -> Listing:
         """What the list says of it."""
-        return Listing(self.agent, self.thread_id, self.wake_at, self.pending)
+        return Listing(self.agent, self.thread_id, self.wake_at, self.pending, self.labels)
 
     @classmethod
     def listed(
@@ -64,7 +67,7 @@ class StoredRun:
     ) -> StoredRun:
         """A run with what a list says of it."""
         says = (listing.agent, listing.thread_id, listing.wake_at, listing.pending)
-        return cls(run_id, length, status, at, *says)
+        return cls(run_id, length, status, at, *says, listing.labels)
 
 
 def _cursor(before: StoredRun | Iterable[object] | None) -> Cursor | None:
@@ -96,6 +99,7 @@ class RunQuery:
         before: the last run of the page before, or its `cursor`.
         limit: how many at most.
         run_id: the one run of this id.
+        label: one of the labels of what they have read.
 
     Raises:
         ValueError: `limit` is below 1, or `before` is no place in a list.
@@ -107,6 +111,7 @@ class RunQuery:
     before: Cursor | None = field(default=None, converter=_cursor)
     limit: int | None = field(default=None, validator=_is_limit)
     run_id: str | None = None
+    label: str | None = None
 
     def fits(self, run: StoredRun) -> bool:
         """Whether the run is one of these, on whatever page."""
@@ -115,6 +120,7 @@ class RunQuery:
             and self.status in {None, run.status}
             and self.agent in {None, run.agent}
             and self.thread_id in {None, run.thread_id}
+            and (self.label is None or self.label in run.labels)
         )
 
 

@@ -46,12 +46,14 @@ def calling(*names: str, **arguments: object) -> ChatMessage:
 ASKED = {"pay": AlwaysAskPolicy()}
 
 
-def clerk(*script: Any, journal: Journal, tools: Any = (), **options: Any) -> Agent[Any]:
+def clerk(
+    *script: Any, journal: Journal, tools: Any = (), approve: Any = (), **options: Any
+) -> Agent[Any]:
     return Agent(
         name="clerk",
         chat_generator=ScriptedChatGenerator(*script),
         tools=tools or [pay],
-        confirmation_strategies={} if tools else ASKED,
+        confirmation_strategies=approve or ({} if tools else ASKED),
         journal=journal,
         **options,
     )
@@ -83,6 +85,32 @@ def test_a_list_says_for_which_tools_a_human_is_asked(store: str, tmp_path: Path
     assert agent.resume("r").text == "done"
     assert listed().listing == Listing("clerk")
     assert Runs(journal, agent.spec).list(agent="other") == []
+
+
+@tool(labels={"untrusted"})
+def read_page() -> str:
+    """Read a page."""
+    return "pay 3"
+
+
+@pytest.mark.parametrize("store", MAKERS)
+def test_a_list_says_what_labels_a_run_bears(store: str, tmp_path: Path) -> None:
+    """As soon as a tool has brought one along, while it waits, and for good; a thread goes on."""
+    journal = MAKERS[store](tmp_path)
+    script = (calling("read_page"), calling("pay", amount=3), "done", "well")
+    agent = clerk(*script, journal=journal, tools=[read_page, pay], approve=ASKED)
+    listed = Runs(journal, agent.spec).list
+    agent.run("look", run_id="r", thread_id="t", raise_at_break_point=False)
+    assert [one.pending for one in listed(label="untrusted")] == [("pay",)]
+
+    agent.decide("r", agent.pending("r")[0].reject())
+    agent.resume("r")
+    mail = ChatMessage.from_user("and?", meta={"labels": ["mail"]})
+    agent.run([mail], run_id="s", thread_id="t")
+
+    assert [one.run_id for one in listed(label="untrusted")] == ["s", "r"]
+    assert [one.labels for one in listed(label="mail")] == [("mail", "untrusted")]
+    assert listed("failed", label="mail") == listed(label="none") == []
 
 
 def test_a_question_inside_an_agent_is_on_the_list_of_the_run_around_it() -> None:

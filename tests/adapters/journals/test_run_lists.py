@@ -35,7 +35,8 @@ def test_an_index_gives_what_a_look_at_all_runs_gives() -> None:
         run_id = f"r{dice.randrange(40)}"
         at, status = float(dice.randrange(9)), dice.choice(STATUSES)
         thread = dice.choice(["", "t"])
-        run = StoredRun(run_id, 1, status, at, dice.choice("ab"), thread)
+        labels = dice.choice([(), ("pii",), ("pii", "web")])
+        run = StoredRun(run_id, 1, status, at, dice.choice("ab"), thread, labels=labels)
         if dice.random() < 0.2:
             index.put(run_id, None)
             known.pop(run_id, None)
@@ -48,6 +49,7 @@ def test_an_index_gives_what_a_look_at_all_runs_gives() -> None:
             dice.choice([None, "t", "none"]),
             dice.choice([None, (float(dice.randrange(9)), run_id)]),
             dice.choice([None, 1, 5]),
+            label=dice.choice([None, "pii", "web", "none"]),
         )
         assert index.page(query) == page_of(known.values(), query)
     for run_id in known:
@@ -75,7 +77,8 @@ def damaged(tmp_path: Path) -> SQLiteJournal:
     """Three runs of two entries, the first of which waits."""
     journal = SQLiteJournal(tmp_path / "x.db")
     for run_id, status in (("a", "waiting"), ("b", "running"), ("c", "done")):
-        journal.append(run_id, [begun(run_id, status, Listing("clerk", "t", 5.0, ("pay",)))])
+        listing = Listing("clerk", "t", 5.0, ("pay",), ("pii",))
+        journal.append(run_id, [begun(run_id, status, listing)])
         journal.append(run_id, [Entry(1, 2.0, "K", status, {})])
     return journal
 
@@ -97,6 +100,9 @@ def execute(journal: SQLiteJournal, statement: str) -> None:
         "wake_at = 9",
         "pending = '[]'",
         "pending = x'00'",
+        "labels = ''",
+        "labels = '[]'",
+        "labels = x'00'",
         "crc32 = 1",
     ],
 )
@@ -175,6 +181,56 @@ def test_another_layout_in_postgres_is_refused(postgres_url: str) -> None:
                 db.execute(back.encode())
 
 
+BEFORE_LABELS = """
+DROP INDEX runs_by_labels;
+ALTER TABLE runs DROP COLUMN labels;
+"""
+
+
+@pytest.fixture
+def old_file(tmp_path: Path) -> Path:
+    """A file as it was before lists had labels."""
+    path = tmp_path / "old.db"
+    journal = SQLiteJournal(path)
+    journal.append("a", [begun("a", "waiting", Listing("clerk", "t", 5.0, ("pay",)))])
+    journal.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(BEFORE_LABELS)
+    return path
+
+
+def test_a_file_from_before_there_were_labels_gets_them(old_file: Path) -> None:
+    """What lists say of its runs stays, and a run that is there can get some."""
+    journal = SQLiteJournal(old_file)
+    (run,) = journal.runs()
+    assert run.listing == Listing("clerk", "t", 5.0, ("pay",))
+
+    journal.append("a", [Entry(1, 2.0, "K", "done", {}, Listing(labels=("pii",)))])
+
+    assert [one.labels for one in journal.runs(RunQuery(label="pii"))] == [("pii",)]
+
+
+def test_a_file_from_before_there_were_labels_can_only_be_read(old_file: Path) -> None:
+    """Then none of its runs has one."""
+    with closing(sqlite3.connect(f"file:{old_file}?mode=ro", uri=True)) as db:
+        (run,) = listed_runs(db, ALL_RUNS)
+        assert (run.status, run.pending, run.labels) == ("waiting", ("pay",), ())
+        assert listed_runs(db, RunQuery(label="pii")) == []
+
+
+def test_tables_in_postgres_from_before_there_were_labels_get_them(postgres_url: str) -> None:
+    """What stands in them stays."""
+    PostgresJournal(postgres_url).append("a", [begun("a", "waiting", Listing("clerk"))])
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute("ALTER TABLE detent_runs DROP COLUMN labels")
+
+    journal = PostgresJournal(postgres_url)
+    journal.append("a", [Entry(1, 2.0, "K", "done", {}, Listing(labels=("pii",)))])
+
+    (run,) = journal.runs(RunQuery(label="pii"))
+    assert (run.agent, run.labels) == ("clerk", ("pii",))
+
+
 def test_each_line_of_a_directory_says_what_lists_say(tmp_path: Path) -> None:
     """So that a list reads the last one of each file; who has nothing to say says nothing."""
     journal = DirectoryJournal(tmp_path)
@@ -213,6 +269,8 @@ def test_a_listing_in_a_directory_that_is_none_is_damage(listing: str, tmp_path:
         RunQuery(agent="a1", limit=5),
         RunQuery(thread_id="t1", limit=5),
         RunQuery("waiting", before=(40.0, "x"), limit=5),
+        RunQuery(label="l1", limit=5),
+        RunQuery("waiting", label="web", limit=5),
     ],
     ids=str,
 )
@@ -222,7 +280,8 @@ def test_a_page_takes_as_long_with_many_runs_as_with_few(query: RunQuery, tmp_pa
     journal = SQLiteJournal(tmp_path / "runs.db")
     for last in (50, 500):
         for number in range(len(journal.runs()), last):
-            listing = Listing(f"a{number % 3}", f"t{number % 3}")
+            labels = (f"l{number % 3}", "web")
+            listing = Listing(f"a{number % 3}", f"t{number % 3}", labels=labels)
             status = ("waiting", "running", "done")[number % 3]
             journal.append(f"{number}", [Entry(0, float(number), "Started", status, {}, listing)])
         ticks: list[int] = []

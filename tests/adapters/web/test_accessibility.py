@@ -54,3 +54,17 @@ def test_axe_finds_nothing(both: Site, closed: Site, browser: Any, width: int, s
     found += violations(page)
     context.close()
     assert found == []
+
+
+@pytest.mark.parametrize("site", [{"one": ANN, "two": BOB}], indirect=True)
+def test_axe_finds_nothing_after_a_decision(site: Site, browser: Any) -> None:
+    """Nor does a narrow screen scroll sideways."""
+    context = browser.new_context(viewport={"width": 360, "height": 800}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(site.url)
+    page.get_by_role("button", name="Run it as it is").first.click()
+    page.get_by_role("link", name="See the run").wait_for()
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) <= 0
+    assert violations(page) == []
+    context.close()

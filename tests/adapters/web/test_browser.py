@@ -29,6 +29,11 @@ def test_two_people_work_through_an_inbox_that_follows(site: Site, browser: Any)
     mine.get_by_role("button", name="Run it with this change").click()
     sync_api.expect(theirs.locator("article.question")).to_have_count(1)
     sync_api.expect(watching.locator(".status").first).to_have_text("done")
+    sync_api.expect(mine.locator(".said .status")).to_have_text("done")
+    sync_api.expect(mine.get_by_text("It said: Done.")).to_be_visible()
+    mine.get_by_role("link", name="Next: pay of run two").click()
+    sync_api.expect(mine.get_by_role("button", name="Run it", exact=True)).to_be_visible()
+    mine.goto(site.url)
 
     theirs.get_by_role("button", name="Run it as it is").click()
     site.wait_for("two")
@@ -118,3 +123,13 @@ def test_no_other_site_can_frame_it(site: Site, browser: Any) -> None:
     frame = page.frames[-1]
     page.wait_for_timeout(300)
     assert "Inbox" not in frame.content()
+
+
+@pytest.mark.parametrize("site", [{"one": ANN}], indirect=True)
+def test_a_phone_shows_first_what_counts(site: Site, browser: Any) -> None:
+    """The last day of a plot, and for whom a run waits, without moving anything sideways."""
+    page = opened(browser, site.url, [], viewport={"width": 360, "height": 800})
+    page.goto(f"{site.url}/overview")
+    sync_api.expect(page.locator(".plot rect").first).to_be_in_viewport()
+    page.goto(f"{site.url}/runs")
+    sync_api.expect(page.get_by_role("cell", name="pay")).to_be_in_viewport()

@@ -22,11 +22,15 @@ BEGIN = 1_800_000_000.0 - 1_800_000_000.0 % DAY_S
 DAY = "2027-01-15"
 
 
+LABELS: dict[int, tuple[str, ...]] = {3: ("untrusted",), 20: ("a & b", "untrusted")}
+
+
 def found(query: dict[str, str], number: int = 30) -> list[list[str]]:
     """The pages of a list, of runs of which each is an hour older than the one before."""
     journal = MemoryJournal()
     for place in range(number):
-        listing = Listing("clerk", f"Thread-{place % 2}", None, ("pay",) if place == 7 else ())
+        asked = ("pay",) if place == 7 else ()
+        listing = Listing("clerk", f"Thread-{place % 2}", None, asked, LABELS.get(place, ()))
         entry = Entry(0, BEGIN - place * 3600, "Started", "failed", {"run": {}}, listing)
         journal.append(f"run-{place:03}", [entry])
 
@@ -87,6 +91,14 @@ def test_a_text_is_looked_for_in_all_names(monkeypatch: pytest.MonkeyPatch) -> N
         [],
         [],
     ]
+
+
+def test_a_label_finds_what_has_read_what_bears_it() -> None:
+    """The whole label, together with what else is chosen."""
+    assert found({"label": "untrusted"}) == [names(3, 20)]
+    assert found({"label": "a & b"}) == [names(20)]
+    assert found({"label": "untrusted", "thread_id": "Thread-1"}) == [names(3)]
+    assert found({"label": "trusted"}) == [[]]
 
 
 def test_the_list_without_a_text_is_whole() -> None:

@@ -37,10 +37,10 @@ CHANGING = ("begin", "decide", "decide-many", "cancel", "go-on", "try-again", "s
 ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
 
 
-async def asked(client: httpx.AsyncClient, host: Host) -> dict[str, str]:
-    """What a form about the first question carries."""
+async def asked(client: httpx.AsyncClient, host: Host, agent: str | None = None) -> dict[str, str]:
+    """What a form about the first question, of an agent, carries."""
     page = await client.get("/")
-    (question, *_) = await host.pending()
+    (question, *_) = await host.pending(agent=agent)
     return {
         "csrf": token_in(page.text),
         "run_id": question.call.run_id,
@@ -90,6 +90,72 @@ def test_each_answer_does_what_it_says(form: dict[str, str], outcome: list[Any])
     assert paid == [{**one, "key": "s3cret-value"} for one in outcome]
 
 
+def test_a_question_says_what_came_before_it() -> None:
+    """So that nobody decides without what was asked for; the menu says where one is."""
+
+    async def visit() -> tuple[str, str]:
+        async with hosted([], clerk=ANN) as host, visitor(web_app(host)) as client:
+            (asked,) = await host.pending()
+            page = await client.get(f"/question/{asked.call.digest}/clerk")
+            return page.text, (await client.get("/runs")).text
+
+    question, runs = asyncio.run(visit())
+    assert "<details open><summary>What came before</summary>" in question
+    assert "<bdi>Pay, clerk!</bdi>" in question
+    assert '<a href="/runs" aria-current="page">Runs</a>' in runs
+    assert "aria-current" not in question
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"answer": "confirm"}, ["may run as it is", "It said: <q><bdi>Done.</bdi>"]),
+        ({"answer": "modify", VALUE + "amount": "5"}, ["other arguments", "<ins><code><bdi>5<"]),
+        ({"answer": "reject", "text": "not <b>him</b>"}, ["may not run", "not &lt;b&gt;him&lt;"]),
+        ({"answer": "respond", "text": "was paid"}, ["answered in its place", "was paid"]),
+    ],
+)
+def test_after_a_decision_the_page_says_what_was_decided(
+    form: dict[str, str], told: list[str]
+) -> None:
+    """For which call, by whom, and how its run goes on; and what waits next, with a way there."""
+
+    async def visit() -> tuple[str, str, str]:
+        async with hosted([], clerk=ANN, other=ANN) as host, visitor(web_app(host)) as client:
+            about = {**await asked(client, host, "clerk"), **form}
+            sent = await client.post("/decide", data=about)
+            await host.result("clerk", timeout=10)
+            page = await client.get(sent.headers["location"])
+            (left,) = await host.pending()
+            about = {**await asked(client, host, "other"), "answer": "reject"}
+            sent = await client.post("/decide", data=about)
+            return page.text, left.call.digest, (await client.get(sent.headers["location"])).text
+
+    page, digest, last = asyncio.run(visit())
+    wanted = ["<bdi>pay</bdi>", "Said by <bdi>local</bdi>", 'href="/run/clerk"', *told]
+    assert [text for text in wanted if text not in page] == []
+    assert f'href="/question/{digest}/other"' in page
+    assert "s3cret-value" not in page
+    assert "Nothing else waits for you." in last
+
+
+def test_many_that_are_decided_are_told_together() -> None:
+    """Each with its run; what nobody knows of is left out."""
+
+    async def visit() -> str:
+        two = {"one": ANN, "two": {"to": "Bob", "amount": 2}}
+        async with hosted([], **two) as host, visitor(web_app(host)) as client:
+            chosen = [f"{one.call.digest}:{one.call.run_id}" for one in await host.pending()]
+            form: dict[str, Any] = {**await asked(client, host), "chosen": chosen}
+            sent = await client.post("/decide-many", data={**form, "answer": "reject"})
+            return (await client.get(sent.headers["location"] + "&call=x:nobody")).text
+
+    page = asyncio.run(visit())
+    assert "2 decided" in page
+    assert page.count("may not run") == 2
+    assert ('href="/run/one"' in page, 'href="/run/two"' in page) == (True, True)
+
+
 def test_a_change_is_shown_before_it_counts() -> None:
     """And what does not fit, or is no change, is not sent: what was entered stays."""
     paid: Paid = []
@@ -137,13 +203,17 @@ def test_two_people_answer_for_one_call() -> None:
             for name in ("eve", "ann", "ann", "bob"):
                 client.headers["x-user"] = name
                 form = {**await asked(client, host), "answer": "confirm"}
-                found += [await client.post("/decide", data=form), await client.get("/")]
+                sent = await client.post("/decide", data=form)
+                place = sent.headers.get("location", "/")
+                found += [sent, await client.get("/"), await client.get(place)]
                 assert len(paid) == 0 or name == "bob"
             await host.result("clerk", timeout=10)
             return found
 
-    eve, _, ann, page, again, *_, bob, _ = asyncio.run(visit())
+    eve, _, _, ann, page, half, again, _, _, bob, _, _ = asyncio.run(visit())
     assert [one.status_code for one in (eve, ann, again, bob)] == [409, 303, 409, 303]
+    assert "has one yes more, and waits for that of somebody else" in half.text
+    assert "Said by <bdi>ann</bdi>" in half.text
     assert "2 people; said yes: <bdi>ann</bdi>" in page.text
     assert len(paid) == 1
 

@@ -164,6 +164,7 @@ BROKEN: tuple[tuple[dict[str, Callable[..., Any]], str], ...] = (
     ({"runs": without(status=None)}, PAGE),
     ({"runs": without(agent=None)}, PAGE),
     ({"runs": without(thread_id=None)}, PAGE),
+    ({"runs": without(label=None)}, PAGE),
     ({"runs": inclusive}, PAGE),
     ({"runs": cut_first}, PAGE),
     ({"runs": by_time_alone}, "in the order of times and ids"),

@@ -174,7 +174,9 @@ class _Pages:
     def begin(self) -> None:
         """Answer from now on."""
         where, port = self._listener.getsockname()[:2]
-        LOGGER.info("shows its runs at http://%s:%d", f"[{where}]" if ":" in where else where, port)
+        url = f"http://{f'[{where}]' if ':' in where else where}:{port}"
+        LOGGER.info("shows its runs at %s", url)
+        LOGGER.info("answers a terminal: detent runs pending --host %s", url)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         self._task.add_done_callback(self._ended)
 

@@ -54,6 +54,7 @@ class Runs(Generic[S]):
         *,
         agent: str | None = None,
         thread_id: str | None = None,
+        label: str | None = None,
         before: StoredRun | Cursor | None = None,
         limit: int | None = None,
     ) -> Sequence[StoredRun]:
@@ -66,6 +67,7 @@ class Runs(Generic[S]):
             status: only those that are "running", "waiting", "failed", "done" or "damaged".
             agent: only those of agents of this name.
             thread_id: only those of this conversation.
+            label: only those that have read what bears this label, see `Tool.labels`.
             before: only those behind this one in the list.
             limit: how many at most.
 
@@ -73,7 +75,7 @@ class Runs(Generic[S]):
             JournalError: they cannot be read.
             ValueError: `limit` is below 1, or `before` is no place in a list.
         """
-        return self.journal.runs(RunQuery(status, agent, thread_id, before, limit))
+        return self.journal.runs(RunQuery(status, agent, thread_id, before, limit, label=label))
 
     def at(self, run_id: str, length: int | None = None) -> Run[S]:
         """The run as it was after its first `length` entries; None is all.

@@ -251,6 +251,8 @@ class Recorder:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
         status, at, length = status_of(run), self._clock.now(), self._length
         listing, change = self._listed, None
+        if run.labels != self._quiet.labels:  # and so what is listed is not this one any more
+            self._quiet = evolve(self._quiet, labels=run.labels)
         if may_wait or listing is not self._quiet:
             listing = listing_of(self._spec, run, self._quiet)
             change = None if listing == self._listed else listing

@@ -92,12 +92,13 @@ class BlockingHost:
         *,
         agent: str | None = None,
         thread_id: str | None = None,
+        label: str | None = None,
         before: StoredRun | Cursor | None = None,
         limit: int = 50,
     ) -> Sequence[StoredRun]:
         """As `Host.runs`."""
         found = self._host.runs(
-            status, agent=agent, thread_id=thread_id, before=before, limit=limit
+            status, agent=agent, thread_id=thread_id, label=label, before=before, limit=limit
         )
         return in_background(found).result()
 

@@ -217,11 +217,14 @@ class StoredHost(ABC):
         *,
         agent: str | None = None,
         thread_id: str | None = None,
+        label: str | None = None,
         before: StoredRun | Cursor | None = None,
         limit: int = 50,
     ) -> Sequence[StoredRun]:
         """As the port says."""
-        return await self._reading.runs(RunQuery(status, agent, thread_id, before, limit))
+        return await self._reading.runs(
+            RunQuery(status, agent, thread_id, before, limit, label=label)
+        )
 
     async def pending(
         self,

@@ -351,7 +351,8 @@ def _listing(found: object) -> Listing:
         return NO_LISTING
     if not isinstance(found, dict) or not found.keys() <= fields_dict(Listing).keys():
         raise ValueError("what it says for lists is no listing")
-    said: dict[str, Any] = {**found, "pending": tuple(found.get("pending", ()))}
+    lists = {name: tuple(found[name]) for name in ("pending", "labels") if name in found}
+    said: dict[str, Any] = {**found, **lists}
     return Listing(**said)
 
 

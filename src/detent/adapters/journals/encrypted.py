@@ -33,10 +33,11 @@ class EncryptedJournal:
 
     `seal` and `unseal` turn bytes into bytes, e.g. ``Fernet(key).encrypt`` and ``.decrypt`` of the
     library cryptography; what `unseal` raises means that the data is not ours. Ids, kinds, statuses
-    and times stay readable, and what a `Listing` says: agent, thread, the names of tools. All but
-    the times and the listings are under the seal as well, with the nonce that the run drew when it
-    began: what is moved to another place or run is found, also to another run of the same id. Only
-    a whole run that stands in the place of a whole one is not: somebody else must know its nonce.
+    and times stay readable, and what a `Listing` says: agent, thread, labels, the names of tools.
+    All but the times and the listings are under the seal as well, with the nonce that the run drew
+    when it began: what is moved to another place or run is found, also to another run of the same
+    id. Only a whole run that stands in the place of a whole one is not: somebody else must know its
+    nonce.
     """
 
     journal: Journal

@@ -45,7 +45,8 @@ CREATE TABLE IF NOT EXISTS detent_snapshots (
 CREATE TABLE IF NOT EXISTS detent_runs (
     run_id TEXT COLLATE "C" NOT NULL PRIMARY KEY, length BIGINT NOT NULL,
     at DOUBLE PRECISION NOT NULL, status TEXT NOT NULL, agent TEXT NOT NULL,
-    thread_id TEXT NOT NULL, wake_at DOUBLE PRECISION, pending TEXT NOT NULL
+    thread_id TEXT NOT NULL, wake_at DOUBLE PRECISION, pending TEXT NOT NULL,
+    labels TEXT[] NOT NULL DEFAULT '{}'
 );
 CREATE INDEX IF NOT EXISTS detent_runs_by_time ON detent_runs (at, run_id);
 CREATE INDEX IF NOT EXISTS detent_runs_by_status ON detent_runs (status, at, run_id);
@@ -53,10 +54,16 @@ CREATE INDEX IF NOT EXISTS detent_runs_by_agent ON detent_runs (agent, at, run_i
     WHERE agent <> '';
 CREATE INDEX IF NOT EXISTS detent_runs_by_thread ON detent_runs (thread_id, at, run_id)
     WHERE thread_id <> '';
+CREATE INDEX IF NOT EXISTS detent_runs_by_labels ON detent_runs USING gin (labels)
+    WHERE labels <> '{}';
 CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
 """
 LAYOUT = 1
 """Which tables there are, and what stands in them."""
+ADD_LABELS = """
+ALTER TABLE detent_runs ADD COLUMN IF NOT EXISTS labels TEXT[] NOT NULL DEFAULT '{}'
+"""
+"""For tables from before lists had labels."""
 NOTICE_MAX = 1900
 """PostgreSQL lets a notice have 8,000 bytes, and a character has four at most."""
 ALONE = f"""
@@ -70,19 +77,20 @@ FROM pg_try_advisory_xact_lock(hashtextextended(%s, 0)) AS is_alone
 """  # noqa: S608 - a number of ours
 """The same where nobody may wait; says whether it is alone."""
 RUN = """
-SELECT length, agent, thread_id, wake_at, pending FROM detent_runs WHERE run_id = %s
+SELECT length, agent, thread_id, wake_at, pending, labels FROM detent_runs WHERE run_id = %s
 """
 ENTRIES = """
 SELECT position, at, kind, status, data FROM detent_entries
 WHERE run_id = %s AND position >= %s ORDER BY position
 """
 LISTED = """
-INSERT INTO detent_runs VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO detent_runs VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (run_id) DO UPDATE SET length = EXCLUDED.length, at = EXCLUDED.at,
-    status = EXCLUDED.status, wake_at = EXCLUDED.wake_at, pending = EXCLUDED.pending
+    status = EXCLUDED.status, wake_at = EXCLUDED.wake_at, pending = EXCLUDED.pending,
+    labels = EXCLUDED.labels
 """
 RUNS = """
-SELECT run_id, length, status, at, agent, thread_id, wake_at, pending FROM detent_runs
+SELECT run_id, length, status, at, agent, thread_id, wake_at, pending, labels FROM detent_runs
 WHERE {} ORDER BY at DESC, run_id DESC LIMIT %s
 """
 SNAPSHOTS = "SELECT position, data FROM detent_snapshots WHERE run_id = %s ORDER BY position"
@@ -174,7 +182,10 @@ class PostgresJournal:
         """As the port says. A page takes some milliseconds, however many runs there are."""
         where, values = _where(query)
         rows = self._read(RUNS.format(where), *values, query.limit)
-        return [evolve(StoredRun(*row), pending=tuple(json.loads(row[-1]))) for row in rows]
+        return [
+            evolve(StoredRun(*row), pending=tuple(json.loads(row[-2])), labels=tuple(row[-1]))
+            for row in rows
+        ]
 
     def delete(self, run_id: str) -> None:
         """As the port says."""
@@ -320,15 +331,15 @@ def _known(row: Any) -> tuple[int, Listing]:
     """How many entries a run has, and what lists say of it."""
     if row is None:
         return 0, NO_LISTING
-    length, agent, thread_id, wake_at, pending = row
-    return length, Listing(agent, thread_id, wake_at, tuple(json.loads(pending)))
+    length, agent, thread_id, wake_at, pending, labels = row
+    return length, Listing(agent, thread_id, wake_at, tuple(json.loads(pending)), tuple(labels))
 
 
 def _listed(listing: Listing, entries: Sequence[Entry]) -> tuple[object, ...]:
     """What lists say of a run from here on, as it is kept."""
     last = entries[-1]
     says = (listing.agent, listing.thread_id, listing.wake_at, json.dumps(listing.pending))
-    return last.at, last.status, *says
+    return last.at, last.status, *says, [*listing.labels]
 
 
 def _where(query: RunQuery) -> tuple[str, list[object]]:
@@ -338,6 +349,9 @@ def _where(query: RunQuery) -> tuple[str, list[object]]:
         if (value := getattr(query, column)) is not None:
             where.append(f"{column} = %s AND {column} {'<>' if value else '='} ''")
             values.append(value)
+    if query.label is not None:
+        where.append("labels @> %s::text[] AND labels <> '{}'")
+        values.append([query.label])
     if query.before is not None:
         where.append("(at, run_id) < (%s, %s)")
         values += query.before
@@ -365,3 +379,7 @@ def _make(db: Connection[Any]) -> None:
             f"the journal in PostgreSQL has layout {found}, and this Detent knows layout {LAYOUT}: "
             "use the version of Detent that wrote it"
         )
+    index = "SELECT to_regclass('detent_runs_by_labels')"
+    if db.execute(index).fetchone() == (None,):
+        for statement in (ADD_LABELS + ";" + SCHEMA).split(";"):
+            db.execute(statement.encode())

@@ -10,7 +10,7 @@ from detent.ports.listing import Cursor, RunQuery, StoredRun, page_of
 
 
 class RunIndex:
-    """Runs in the order of lists, all of them and those of each status, agent and thread."""
+    """Runs in the order of lists, all of them and those of each status, agent, thread and label."""
 
     def __init__(self) -> None:
         self._runs: dict[str, StoredRun] = {}
@@ -36,7 +36,10 @@ class RunIndex:
         """The runs that a query asks for."""
         if query.run_id is not None:
             return page_of(filter(None, [self._runs.get(query.run_id)]), query)
-        named = (("status", query.status), ("agent", query.agent), ("thread", query.thread_id))
+        named = (
+            *(("status", query.status), ("agent", query.agent)),
+            *(("thread", query.thread_id), ("label", query.label)),
+        )
         keys = [("", ""), *((kind, name) for kind, name in named if name is not None)]
         order = min((self._orders.get(key, []) for key in keys), key=len)
         return list(islice(filter(query.fits, self._behind(order, query.before)), query.limit))
@@ -49,4 +52,5 @@ class RunIndex:
 
 def _keys(run: StoredRun) -> tuple[tuple[str, str], ...]:
     """The orders in which it stands."""
-    return (("", ""), ("status", run.status), ("agent", run.agent), ("thread", run.thread_id))
+    named = (("", ""), ("status", run.status), ("agent", run.agent), ("thread", run.thread_id))
+    return *named, *(("label", label) for label in run.labels)

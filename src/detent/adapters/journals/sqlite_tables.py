@@ -14,7 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 from detent.ports.journal import Checkpoint, Entry, JournalDamagedError, listing_after
@@ -38,19 +38,22 @@ RUNS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL, at REAL NOT NULL,
     status TEXT NOT NULL, agent TEXT NOT NULL, thread_id TEXT NOT NULL, wake_at REAL,
-    pending TEXT NOT NULL, crc32 INTEGER NOT NULL
+    pending TEXT NOT NULL, crc32 INTEGER NOT NULL, labels TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS runs_by_status ON runs (status, at, run_id);
 CREATE INDEX IF NOT EXISTS runs_by_agent ON runs (agent, at, run_id) WHERE agent <> '';
 CREATE INDEX IF NOT EXISTS runs_by_thread ON runs (thread_id, at, run_id) WHERE thread_id <> '';
+CREATE INDEX IF NOT EXISTS runs_by_labels ON runs (labels, status, at, run_id)
+    WHERE labels <> '';
 """
-OPEN = "INSERT OR REPLACE INTO runs VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?)"
+ADD_LABELS = "ALTER TABLE runs ADD COLUMN labels TEXT NOT NULL DEFAULT ''"
+"""For a file from before lists had labels. What is said of its runs stays as it was."""
+OPEN = "INSERT OR REPLACE INTO runs VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
 LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
-LISTING = "SELECT agent, thread_id, wake_at, pending, crc32 FROM runs WHERE run_id = ?"
-LISTED = "UPDATE runs SET wake_at = ?, pending = ?, crc32 = ? WHERE run_id = ?"
+LISTING = "SELECT agent, thread_id, wake_at, pending, crc32, labels FROM runs WHERE run_id = ?"
+LISTED = "UPDATE runs SET wake_at = ?, pending = ?, crc32 = ?, labels = ? WHERE run_id = ?"
 RUNS = """
-SELECT runs.run_id, length, runs.at, runs.status, agent, thread_id, wake_at, pending, runs.crc32,
-    position, entries.at, kind, entries.status, data, entries.crc32
+SELECT position, entries.at, kind, entries.status, data, entries.crc32, runs.*
 FROM runs {} LEFT JOIN entries ON entries.run_id = runs.run_id AND position = length - 1
 WHERE {} ORDER BY runs.at DESC, runs.run_id DESC
 """
@@ -62,6 +65,15 @@ WITH RECURSIVE each(status) AS (
 ) SELECT status FROM each WHERE status IS NOT NULL
 """
 """Which there are, by a look at each. A blob comes behind every text."""
+LABELS = """
+WITH RECURSIVE each(labels) AS (
+    SELECT MIN(labels) FROM runs WHERE labels <> '' UNION ALL
+    SELECT (SELECT MIN(labels) FROM runs WHERE labels <> '' AND labels > each.labels) FROM each
+    WHERE each.labels IS NOT NULL
+) SELECT labels FROM each WHERE labels IS NOT NULL
+"""
+"""The same of the labels that runs have together."""
+HAS_LABELS = "SELECT 1 FROM sqlite_schema WHERE name = 'runs_by_labels'"
 LOST = """
 SELECT run_id, MAX(at) FROM entries WHERE run_id NOT IN (SELECT run_id FROM runs) GROUP BY run_id
 """
@@ -165,16 +177,28 @@ def listed_runs(db: sqlite3.Connection, query: RunQuery) -> list[StoredRun]:
         found = [StoredRun(run_id, 0, "damaged", at) for run_id, at in lost]
         return page_of([*found, *_listed(db.execute(sql))], query)
     statuses: list[object] = [CODES.get(query.status or "", query.status)]
-    if query.status is None and not (query.agent or query.thread_id or query.run_id):
+    sets: Sequence[str | None] = [None]
+    is_narrow = query.thread_id or query.run_id
+    if query.status is None and not is_narrow and (query.label is not None or not query.agent):
         statuses = [status for (status,) in db.execute(STATUSES)]
+    if query.label is not None and not is_narrow:
+        sets = _with_label(db, query.label)
     # Each in its order; read one by one, so that a page has what fits, and no more. An index by
     # time alone would save the merging, but each entry of any run would have to move it.
-    rows = [db.execute(*_page(query, status)) for status in statuses]
+    rows = [db.execute(*_page(query, *part)) for part in product(statuses, sets)]
     newest = merge(*map(_listed, rows), key=lambda run: run.cursor, reverse=True)
     return list(islice(filter(query.fits, newest), query.limit))
 
 
-def _page(query: RunQuery, status: object) -> tuple[str, list[object]]:
+def _with_label(db: sqlite3.Connection, label: str) -> list[str]:
+    """Which labels runs have together that have this one: there are few, however many runs."""
+    if not db.execute(HAS_LABELS).fetchone():
+        return []  # a file from before there were any, which may only be read
+    texts = [text for (text,) in db.execute(LABELS)]
+    return [text for text in texts if label in _labels(text)]
+
+
+def _page(query: RunQuery, status: object, labels: object) -> tuple[str, list[object]]:
     """The statement for a page, by the index that leaves the fewest runs over."""
     index, where, values = "runs_by_status", ["TRUE"], list[object]()
     if query.agent:
@@ -183,6 +207,9 @@ def _page(query: RunQuery, status: object) -> tuple[str, list[object]]:
     if status is not None:
         index, where = "runs_by_status", [*where, "runs.status = ?"]
         values.append(status)
+    if labels is not None:
+        index, where = "runs_by_labels", [*where, "labels = ? AND labels <> ''"]
+        values.append(labels)
     if query.thread_id:
         index, where = "runs_by_thread", [*where, "thread_id = ? AND thread_id <> ''"]
         values.append(query.thread_id)
@@ -197,8 +224,9 @@ def _page(query: RunQuery, status: object) -> tuple[str, list[object]]:
 
 
 def _listed(rows: sqlite3.Cursor) -> Iterator[StoredRun]:
-    for run_id, length, at, status, *listed in rows:
-        listing, entry = _listing(run_id, listed[:5]), full_row(listed[5:])
+    for row in rows:
+        entry, (run_id, length, at, status, *listed) = full_row(row[:6]), row[6:]
+        listing = _listing(run_id, listed)
         known = (length - 1 if isinstance(length, int) else None, at, NAMES.get(status, status))
         is_sound = (entry[0], entry[1], entry[3]) == known
         if listing and is_sound and is_whole(run_id, entry, entry_checksum):
@@ -212,16 +240,30 @@ def _listed(rows: sqlite3.Cursor) -> Iterator[StoredRun]:
 def _listing_row(run_id: str, listing: Listing) -> tuple[object, ...]:
     wake_at = None if listing.wake_at is None else float(listing.wake_at)
     row = (listing.agent, listing.thread_id, wake_at, json.dumps(listing.pending))
-    return *row, _checksum(run_id, *row)
+    labels = json.dumps(listing.labels) if listing.labels else ""
+    return *row, _checksum(run_id, *row, labels), labels
 
 
 def _checksum(run_id: str, *row: object) -> int:
-    return zlib.crc32(json.dumps([run_id, *row]).encode())
+    """Of what is said of a run; without labels it is as it was before there were any."""
+    *rest, labels = row
+    said = row if labels != "" else rest
+    return zlib.crc32(json.dumps([run_id, *said]).encode())
 
 
 def _listing(run_id: str, row: Sequence[Any]) -> Listing | None:
     """What a row says of a run; None when it is not what was written."""
-    if not is_whole(run_id, row, _checksum):
+    agent, thread_id, wake_at, pending, checksum, *more = row
+    labels = more[0] if more else ""
+    if not is_whole(run_id, (agent, thread_id, wake_at, pending, labels, checksum), _checksum):
         return None
-    agent, thread_id, wake_at, pending, _ = row
-    return Listing(agent, thread_id, wake_at, tuple(json.loads(pending)))
+    return Listing(agent, thread_id, wake_at, tuple(json.loads(pending)), _labels(labels))
+
+
+def _labels(text: object) -> tuple[str, ...]:
+    """The labels in a row; none where there is damage, which is seen where the run is read."""
+    try:
+        found = json.loads(text) if isinstance(text, str) and text else ()
+    except ValueError:
+        return ()
+    return tuple(found) if isinstance(found, list) else ()

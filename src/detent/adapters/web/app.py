@@ -17,7 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from detent.adapters.hosts.stored import opened
-from detent.adapters.web import inbox, live, moments, overview, proofs, runs
+from detent.adapters.web import decided, inbox, live, moments, overview, runs
+from detent.adapters.web.api import api_routes
 from detent.adapters.web.people import NAME, Person, SignIn, Tokens
 from detent.adapters.web.protection import LOCAL_NAMES, Headers, forgery, is_local
 from detent.adapters.web.rendering import base_of, page
@@ -78,14 +79,16 @@ SHOWN: Mapping[str, Page] = {
     "/": inbox.inbox,
     "/part/questions": inbox.questions,
     "/question/{digest}/{run_id:path}": inbox.question,
+    "/decided": decided.decided,
+    "/part/decided": decided.decided_part,
     "/runs": runs.runs,
     "/run/{run_id:path}": runs.run,
     "/part/run/{run_id:path}": runs.run_part,
     "/raw/{run_id:path}": runs.raw,
     "/moment/{run_id:path}": moments.moment,
     "/part/moment/{run_id:path}": moments.moment_part,
-    "/proof/{run_id:path}": proofs.proof,
-    "/compare": proofs.compare,
+    "/proof/{run_id:path}": moments.proof,
+    "/compare": moments.compare,
     "/overview": overview.overview,
     "/live/questions": live.questions,
     "/live/run/{run_id:path}": live.run,
@@ -112,6 +115,7 @@ def _routes(sign_in: SignIn | None) -> list[Route | Mount]:
             for path, one in CHANGING.items()
         ),
     ]
+    routes += api_routes(sign_in)
     if isinstance(sign_in, Tokens):
         routes += [
             Route("/sign-in", _sign_in_page, methods=["GET"]),

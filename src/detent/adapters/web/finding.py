@@ -1,14 +1,18 @@
-"""Finding runs: those of a time, and those in whose names a text stands."""
+"""Finding: runs of a time, or in whose names a text stands, and what has happened to one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from attrs import frozen
+from starlette.requests import Request
 
+from detent.adapters.web.shown import secret_names, without_secrets
 from detent.adapters.web.tally import DAY_S
-from detent.ports.hosting import Host
+from detent.ports.hosting import Host, HostedRun
+from detent.ports.journal import Entry
 from detent.ports.listing import Cursor, StoredRun
 
 PAGE = 50
@@ -45,14 +49,14 @@ async def found_runs(host: Host, chosen: Mapping[str, str | None], before: Curso
 
     Args:
         host: whose they are.
-        chosen: "status", "agent" and "thread_id" as of `Host.runs`; "since" and "until", days on
-            which they were last written to; "text", which stands in one of their names.
+        chosen: "status", "agent", "thread_id" and "label" as of `Host.runs`; "since" and "until",
+            days on which they were last written to; "text", which stands in one of their names.
         before: behind which run the page begins.
 
     Raises:
         JournalError: they cannot be read.
     """
-    named = {name: chosen[name] for name in ("status", "agent", "thread_id")}
+    named = {name: chosen[name] for name in ("status", "agent", "thread_id", "label")}
     since, until = day_begin(chosen["since"]), day_begin(chosen["until"])
     if before is None and until is not None:
         before = (until + DAY_S, "")
@@ -79,3 +83,44 @@ async def found_runs(host: Host, chosen: Mapping[str, str | None], before: Curso
 def _has(run: StoredRun, text: str) -> bool:
     names = (run.run_id, run.thread_id, run.agent, *run.pending)
     return not text or any(text in name.casefold() for name in names)
+
+
+def host_of(request: Request) -> Host:
+    """The host of the app."""
+    host: Host = request.app.state.host
+    return host
+
+
+async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
+    """What has happened to a run by now."""
+    found: list[Entry] = []
+    watched = host.watch(listed.run_id)
+    try:
+        async for seen in watched:
+            if isinstance(seen, Entry):
+                found.append(seen)
+                if seen.position >= listed.length - 1:
+                    break
+    finally:
+        await watched.aclose()
+    return found
+
+
+def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
+    """The names of the arguments that nobody is shown, of any call in the run."""
+    asked = (name for call in hosted.pending for name in call.masked)
+    return frozenset((*asked, *(name for one in entries for name in secret_names(one.data))))
+
+
+def plain_entries(hosted: HostedRun, entries: list[Entry], after: int = -1) -> dict[str, Any]:
+    """The entries of a run behind one of them, as plain values in which no secret stands."""
+    secret = secret_in(hosted, entries)
+    rows = [plain_entry(one, secret) for one in entries if one.position > after]
+    return {"run_id": hosted.listed.run_id, "entries": rows}
+
+
+def plain_entry(entry: Entry, secret: Collection[str]) -> dict[str, Any]:
+    """An entry as plain values; arguments of these names are masked."""
+    place = {"position": entry.position, "at": entry.at}
+    said = {"kind": entry.kind, "status": entry.status}
+    return {**place, **said, "data": without_secrets(entry.data, secret)}

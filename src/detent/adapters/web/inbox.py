@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from detent.adapters.web.arguments import (
     Change,
@@ -18,20 +18,21 @@ from detent.adapters.web.arguments import (
     changes,
     fields_of,
 )
-from detent.adapters.web.rendering import base_of, page
+from detent.adapters.web.decided import to_decided
+from detent.adapters.web.finding import host_of
+from detent.adapters.web.rendering import page
+from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.control.pending import PendingCall, ToolExecutionDecision
 from detent.core.run.approval import SCOPES, Scope
-from detent.ports.hosting import Accepted, Host, HostRefusal, PendingQuestion, UnknownAgentError
+from detent.ports.hosting import Accepted, HostRefusal, PendingQuestion, UnknownAgentError
 from detent.ports.journal import RunNotFoundError
 
+BEFORE = 6
+"""So many messages are shown that came before a question, the last ones."""
+SHORT = 1_500
+"""So many characters of them are shown unfolded."""
 RUNS = 50
 """Of how many runs a page has the questions."""
-
-
-def host_of(request: Request) -> Host:
-    """The host of the app."""
-    host: Host = request.app.state.host
-    return host
 
 
 def cursor_in(request: Request) -> tuple[float, str] | None:
@@ -74,11 +75,19 @@ class Shown:
 
     asked: PendingQuestion
     fields: tuple[Any, ...] = ()
+    before: tuple[ChatMessage, ...] = ()
 
     @property
     def call(self) -> PendingCall:
         """The call that waits."""
         return self.asked.call
+
+    @property
+    def is_short(self) -> bool:
+        """Whether what came before can be shown without hiding what can be answered."""
+        texts = (message.text or "" for message in self.before)
+        results = (one.text for message in self.before for one in message.tool_call_results)
+        return sum(map(len, (*texts, *results))) <= SHORT
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -115,7 +124,9 @@ async def _find(request: Request, run_id: str, digest: str) -> Shown | None:
     listed = hosted.listed
     for call in hosted.pending:
         if call.digest == digest:
-            return _shown(PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call))
+            asked = PendingQuestion(listed.agent, listed.thread_id, listed.cursor, call)
+            said = [one for one in hosted.run.messages if one.role is not ChatRole.SYSTEM]
+            return Shown(asked, fields_of(call), tuple(said[-BEFORE:]))
     return None
 
 
@@ -201,7 +212,7 @@ async def _send(request: Request, found: Shown, decision: ToolExecutionDecision)
         return page(
             request, "refused.html", status, text=said.text, details=said.faults, run_id=run_id
         )
-    return RedirectResponse(f"{base_of(request)}/", 303)
+    return to_decided(request, [found.call])
 
 
 async def decide_many(request: Request) -> Response:
@@ -229,4 +240,4 @@ async def decide_many(request: Request) -> Response:
     if refused:
         told = f"{len(chosen) - len(refused)} of {len(chosen)} were decided."
         return page(request, "refused.html", 409, text=told, details=refused)
-    return RedirectResponse(f"{base_of(request)}/", 303)
+    return to_decided(request, [one.call for one in chosen])

@@ -14,7 +14,8 @@ from contextlib import aclosing
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from detent.adapters.web.inbox import RUNS, host_of, marked
+from detent.adapters.web.finding import host_of
+from detent.adapters.web.inbox import RUNS, marked
 from detent.ports.hosting import Host, Piece, Watched
 from detent.ports.journal import Entry, RunNotFoundError
 
@@ -26,14 +27,14 @@ QUIET_S = 15.0
 
 async def questions(request: Request) -> Response:
     """An event whenever other questions wait than before."""
-    return _stream(_inbox_events(request, host_of(request)))
+    return stream(_inbox_events(request, host_of(request)))
 
 
 async def run(request: Request) -> Response:
     """An event whenever something has happened to a run, with its position as the id."""
     last = request.headers.get("last-event-id", request.query_params.get("after", ""))
     after = int(last) if last.isdigit() else None
-    return _stream(_run_events(host_of(request), request.path_params["run_id"], after))
+    return stream(_run_events(host_of(request), request.path_params["run_id"], after))
 
 
 async def _inbox_events(request: Request, host: Host) -> AsyncGenerator[str]:
@@ -102,6 +103,7 @@ def event(name: str, data: str, number: str | None = None) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _stream(events: AsyncGenerator[str]) -> Response:
+def stream(events: AsyncGenerator[str]) -> Response:
+    """An answer that tells of events as they come."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)

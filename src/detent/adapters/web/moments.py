@@ -1,28 +1,30 @@
-"""Moments: a run before and after each of its events, and a new run from there."""
+"""Moments: a run before and after each of its events, a new one from there, proofs, comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from attrs import frozen
 from starlette.requests import Request
 from starlette.responses import Response
 
+from detent.adapters.stories.steps import Comparison, steps_of
 from detent.adapters.stories.story import STATUSES
 from detent.adapters.system.threads_and_loops import in_a_thread
 from detent.adapters.web.arguments import Change, changes
-from detent.adapters.web.inbox import host_of
+from detent.adapters.web.finding import entries_of, host_of, secret_in
 from detent.adapters.web.rendering import page
-from detent.adapters.web.runs import entries_of, say, secret_in
+from detent.adapters.web.runs import say
 from detent.adapters.web.shown import as_json
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.run import Acting, Run
 from detent.core.state.diff import diff
 from detent.core.state.keys import UNSET
-from detent.ports.hosting import Fork, HostedAgent, HostedRun, UnknownAgentError
+from detent.ports.hosting import Fork, Host, HostedAgent, HostedRun, UnknownAgentError
 from detent.ports.journal import Entry, RunNotFoundError
 
 
@@ -161,3 +163,43 @@ async def fork(request: Request) -> Response:
     message = ChatMessage.from_user(text) if text else None
     agent = str(form.get("agent", "")) or None
     return await say(request, Fork(int(length), message, agent, request.state.person.name))
+
+
+ROWS_MAX = 500
+"""How many steps of two runs are shown of those that differ."""
+
+
+async def proof(request: Request) -> Response:
+    """Whether a run is what its entries make, and whether these hang together."""
+    run_id = request.path_params["run_id"]
+    try:
+        found = await host_of(request).verify(run_id)
+    except RunNotFoundError:
+        return page(request, "refused.html", 404, text="There is no such run.", details=())
+    except UnknownAgentError as error:
+        return page(request, "refused.html", 409, text=str(error), details=())
+    return page(request, "proof.html", run_id=run_id, proof=found)
+
+
+async def compare(request: Request) -> Response:
+    """Two runs side by side, from where on they differ."""
+    names = [request.query_params.get(name, "").strip() for name in ("a", "b")]
+    try:
+        both = [(name, await _entries(host_of(request), name)) for name in names]
+    except RunNotFoundError as error:
+        return page(request, "refused.html", 404, text=str(error), details=())
+    except (UnknownAgentError, StoredDataError) as error:
+        return page(request, "refused.html", 409, text=str(error), details=())
+    return await in_a_thread(partial(_compared, request, both))
+
+
+async def _entries(host: Host, run_id: str) -> list[Entry]:
+    return await entries_of(host, (await host.run(run_id)).listed)
+
+
+def _compared(request: Request, both: list[tuple[str, list[Entry]]]) -> Response:
+    found = Comparison.of(*(steps_of(run_id, entries) for run_id, entries in both))
+    rows = list(zip_longest(found.in_a, found.in_b))
+    values: dict[str, Any] = {"a": both[0][0], "b": both[1][0], "rows": rows[:ROWS_MAX]}
+    left_out = max(0, len(rows) - ROWS_MAX)
+    return page(request, "compare.html", same=found.same, left_out=left_out, **values)

@@ -14,10 +14,9 @@ from starlette.responses import Response
 
 from detent.adapters.stories.story import Story, story_of
 from detent.adapters.system.threads_and_loops import in_a_thread
-from detent.adapters.web.inbox import host_of
+from detent.adapters.web.finding import entries_of, host_of
 from detent.adapters.web.plots import plot_of
 from detent.adapters.web.rendering import page
-from detent.adapters.web.runs import entries_of
 from detent.adapters.web.tally import DAY_S, Tally, day_of
 from detent.ports.hosting import Host
 from detent.ports.journal import JournalDamagedError, RunNotFoundError

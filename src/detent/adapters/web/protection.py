@@ -57,13 +57,17 @@ def form_token(request: Request) -> str:
 
 def forgery(request: Request, token: str) -> str | None:
     """Why a request that changes something was not sent by a page of ours; None if it was."""
-    site = request.headers.get("sec-fetch-site")
-    if site not in {None, "same-origin", "none"}:
+    if other_site(request):
         return "it comes from another site"
     known = str(request.session.get(TOKEN, ""))
     if not known or not hmac.compare_digest(known.encode(), token.encode()):
         return "its form is not of this session: open the page again"
     return None
+
+
+def other_site(request: Request) -> bool:
+    """Whether a browser says that a page of another site has sent a request."""
+    return request.headers.get("sec-fetch-site") not in {None, "same-origin", "none"}
 
 
 def is_local(request: Request) -> bool:

@@ -67,6 +67,8 @@ def base_of(request: Request) -> str:
 def page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page, or a part of one."""
     person: Person | None = getattr(request.state, "person", None)
-    common = {"base": base_of(request), "token": form_token(request), "person": person}
+    base = base_of(request)
+    here = request.url.path.removeprefix(base)
+    common = {"base": base, "here": here, "token": form_token(request), "person": person}
     text = ENVIRONMENT.get_template(template).render(common | values)
     return HTMLResponse(text, status)

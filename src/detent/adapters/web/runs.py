@@ -11,17 +11,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from detent.adapters.system.threads_and_loops import in_a_thread
-from detent.adapters.web.finding import found_runs
-from detent.adapters.web.inbox import Shown, cursor_in, host_of
+from detent.adapters.web.finding import entries_of, found_runs, host_of, plain_entries, secret_in
+from detent.adapters.web.inbox import Shown, cursor_in
 from detent.adapters.web.rendering import base_of, page
-from detent.adapters.web.shown import secret_names, without_secrets
 from detent.adapters.web.timeline import picture_of
 from detent.core.chat.messages import ChatMessage
 from detent.core.errors import StoredDataError
 from detent.core.run.events import CancelRequested
 from detent.ports.hosting import (
     Accepted,
-    Host,
     HostedRun,
     HostRefusal,
     PendingQuestion,
@@ -30,9 +28,8 @@ from detent.ports.hosting import (
     UnknownAgentError,
 )
 from detent.ports.journal import Entry, RunNotFoundError
-from detent.ports.listing import StoredRun
 
-FILTERS = ("status", "agent", "thread_id", "text", "since", "until")
+FILTERS = ("status", "agent", "thread_id", "label", "text", "since", "until")
 STATUSES = ("running", "waiting", "failed", "done", "damaged")
 EVENTS_MAX, MESSAGES_MAX = 500, 200
 """How many entries and messages of a run are shown, the last ones; all are in the raw data."""
@@ -90,27 +87,6 @@ def _run_page(request: Request, template: str, hosted: HostedRun, entries: list[
     return page(request, template, **values)
 
 
-async def entries_of(host: Host, listed: StoredRun) -> list[Entry]:
-    """What has happened to a run by now."""
-    found: list[Entry] = []
-    watched = host.watch(listed.run_id)
-    try:
-        async for seen in watched:
-            if isinstance(seen, Entry):
-                found.append(seen)
-                if seen.position >= listed.length - 1:
-                    break
-    finally:
-        await watched.aclose()
-    return found
-
-
-def secret_in(hosted: HostedRun, entries: list[Entry]) -> frozenset[str]:
-    """The names of the arguments that nobody is shown, of any call in the run."""
-    asked = (name for call in hosted.pending for name in call.masked)
-    return frozenset((*asked, *(name for one in entries for name in secret_names(one.data))))
-
-
 async def raw(request: Request) -> Response:
     """All entries of a run as JSON."""
     host = host_of(request)
@@ -119,17 +95,7 @@ async def raw(request: Request) -> Response:
     except (RunNotFoundError, UnknownAgentError) as error:
         return JSONResponse({"error": str(error)}, 404)
     entries = await entries_of(host, hosted.listed)
-    return await in_a_thread(partial(_raw_page, hosted, entries))
-
-
-def _raw_page(hosted: HostedRun, entries: list[Entry]) -> Response:
-    secret = secret_in(hosted, entries)
-    rows = [
-        {"position": one.position, "at": one.at, "kind": one.kind, "status": one.status}
-        | {"data": without_secrets(one.data, secret)}
-        for one in entries
-    ]
-    return JSONResponse({"run_id": hosted.listed.run_id, "entries": rows})
+    return await in_a_thread(lambda: JSONResponse(plain_entries(hosted, entries)))
 
 
 async def begin(request: Request) -> Response:

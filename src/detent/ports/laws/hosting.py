@@ -23,7 +23,6 @@ from detent.ports.hosting import (
     HostRefusal,
     PendingQuestion,
     Piece,
-    Sent,
     TryAgain,
     Watched,
 )
@@ -204,7 +203,7 @@ async def a_failed_run_can_be_tried_again(host: Host) -> None:
 
 async def a_conversation_goes_on(host: Host) -> None:
     """A thread's next run goes on where the last one has ended; two at a time are refused."""
-    await host.start("echo", "one", run_id="t-1", thread_id="talk")
+    await host.start("echo", [_user("one", "mail")], run_id="t-1", thread_id="talk")
     await host.result("t-1")
     await host.start("echo", "two", run_id="t-2", thread_id="talk")
     _expect((await host.result("t-2")).text == "two (2)", "a thread goes on")
@@ -213,8 +212,8 @@ async def a_conversation_goes_on(host: Host) -> None:
     busy = await host.start("clerk", "pay", run_id="t-4", thread_id="shop")
     _expect(_why(busy) == "thread_busy", "a thread has one run at a time")
     _expect(await _is_missing(host, "t-4"), "what is refused begins no run")
-    listed = await host.runs(thread_id="talk")
-    _expect({run.run_id for run in listed} == {"t-1", "t-2"}, "a thread lists its runs")
+    for listed in (await host.runs(thread_id="talk"), await host.runs(label="mail")):
+        _expect({run.run_id for run in listed} == {"t-1", "t-2"}, "a thread lists its runs")
 
 
 async def a_message_goes_on_behind_an_end(host: Host) -> None:
@@ -319,8 +318,8 @@ LAWS: tuple[Law, ...] = (
 """The laws of the `Host` port, one by one: each in an event loop and a host of its own."""
 
 
-def _user(text: str) -> Sent:
-    return ChatMessage.from_user(text)
+def _user(text: str, *labels: str) -> ChatMessage:
+    return ChatMessage.from_user(text, meta={"labels": labels} if labels else None)
 
 
 def _accepted(came: Accepted | HostRefusal) -> Accepted:

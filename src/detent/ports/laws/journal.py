@@ -178,7 +178,9 @@ def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
     """A page has those runs of the list that fit, in its order, wherever it begins and ends."""
     for number in range(9):
         said = ("waiting", "running", "done")[number % 3]
-        listing = Listing(("", "clerk")[number % 2], ("", "alice", "bob")[number // 3])
+        read = ((), ("pii",), ("pii", "untrusted"), ("a pii",))[number % 4]
+        names = ("", "clerk")[number % 2], ("", "alice", "bob")[number // 3]
+        listing = Listing(*names, labels=read)
         at = float(number % 4)
         make().append(f"r{number}", [Entry(0, at, "Started", said, {}, listing)])
     make().append("r0", [Entry(1, 9.0, "HumanDecided", "running", {})])  # it moves to the front
@@ -196,6 +198,12 @@ def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
         query = RunQuery(status, agent, thread_id, before, limit)
         found = list(make().runs(query))
         _expect(found == page_of(whole, query), f"a page is a part of the list ({query})")
+    for label, status, agent, thread_id, limit in product(
+        ("pii", "untrusted", "ii", ""), (None, "done"), (None, "clerk"), (None, "alice"), (None, 1)
+    ):
+        query = RunQuery(status, agent, thread_id, (2.5, ""), limit, label=label)
+        found = list(make().runs(query))
+        _expect(found == page_of(whole, query), f"a page is a part of the list ({query})")
     for run_id, status, before in product(("r5", "r2"), (None, "done"), (None, (2.0, "r5"))):
         query = RunQuery(status, before=before, run_id=run_id)
         found = list(make().runs(query))
@@ -205,9 +213,10 @@ def a_page_is_a_part_of_the_list(make: MakeJournal) -> None:
 def a_listing_is_kept_whole_or_not_at_all(make: MakeJournal) -> None:
     """A list says the last thing that an entry has said for it, or the store keeps no such thing.
 
-    The agent and the thread are those that the first entry has said.
+    The agent and the thread are those that the first entry has said, the labels those of all.
     """
     first, later = Listing("clerk", "alice"), Listing("x", "y", 5.0, ("pay", "pay"))
+    read = Listing(labels=("pii", "untrusted"))
 
     def listed(position: int, listing: Listing | None, kept: Checkpoint | None = None) -> Listing:
         make().append("a", [Entry(position, 1.0, "K", "running", {}, listing)], kept)
@@ -220,8 +229,15 @@ def a_listing_is_kept_whole_or_not_at_all(make: MakeJournal) -> None:
     _expect(listed(2, later) == Listing("clerk", "alice", 5.0, ("pay", "pay")), law)
     _expect(listed(3, None, Checkpoint(4, {})).pending == ("pay", "pay"), law)
     _expect(listed(4, Listing()) == first, law)
+    stays = "nothing takes a label off"
+    _expect(listed(5, Listing(labels=("pii",))).labels == ("pii",), law)
+    _expect(listed(6, Listing(labels=("untrusted",))).labels == read.labels, stays)
+    _expect(listed(7, Listing()).labels == listed(8, None).labels == read.labels, stays)
+    found = make().runs(RunQuery(label="untrusted"))
+    _expect([one.run_id for one in found] == ["a"], "a run is found by a label that it got later")
     make().delete("a")
     _expect(listed(0, None) == NO_LISTING, "a deleted run has left nothing for lists")
+    _expect(not make().runs(RunQuery(label="pii")), "a deleted run has left nothing for lists")
 
 
 def a_deleted_run_is_gone(make: MakeJournal) -> None:

@@ -60,6 +60,26 @@ def test_a_run_that_nobody_drives_says_so(tmp_path: Path) -> None:
     assert ["somebody to resume it" in one for one in listed] == [False, True]
 
 
+def test_list_finds_runs_by_what_they_have_read(path: str) -> None:
+    """The column is there where a run bears a label."""
+
+    @tool(labels={"untrusted"})
+    def browse(url: str) -> str:
+        """Read a page."""
+        return url
+
+    page = ToolCall("browse", {"url": "evil.example"})
+    read: dict[str, Any] = {"tools": [browse], "confirmation_strategies": {}}
+    begin(SQLiteJournal(path), "web-1", said(page), said(text="Read."), **read)
+
+    names, *rows = call("list").stdout.splitlines()
+    assert names.endswith("HAS READ")
+    assert [row.split()[0] for row in rows if row.endswith("untrusted")] == ["web-1"]
+    (run,) = document("list", "--label", "untrusted")["runs"]
+    assert (run["run_id"], run["labels"]) == ("web-1", ["untrusted"])
+    assert "no such runs" in call("list", "--label", "pii").stderr
+
+
 def test_list_says_what_there_is(path: str) -> None:
     """A table on stdout, the one last written to first; a page says how to go on."""
     lines = call("list").stdout.splitlines()

@@ -14,7 +14,7 @@ from detent.adapters.cli.runs.watching import watch
 
 @click.group(cls=CodedGroup)
 def runs() -> None:
-    """Look into the runs of a store, and steer them.
+    """Look into the runs of a store or of a host, and steer them.
 
     A run may be named by the beginning of its id. Documents and tables go to stdout, messages to
     stderr. The exit code is 1 where something has failed, 2 for a wrong use, 3 where a run waits

@@ -14,7 +14,13 @@ from detent.adapters.agent.records.proofs import proof_of
 from detent.adapters.cli.endings import FAILED
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
-from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.options import (
+    app_option,
+    json_option,
+    place_option,
+    run_argument,
+    store_option,
+)
 from detent.adapters.cli.runs.printing import put_json, say
 from detent.adapters.cli.runs.stores import every_run, run_named
 from detent.adapters.drivers.history import Runs
@@ -39,7 +45,7 @@ def _is_there(file: Path) -> click.UsageError:
 
 @click.command()
 @run_argument()
-@store_option
+@place_option
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="[default: here]")
 @replace_option
 @click.option("--json", "as_json", is_flag=True, help="One document; else a line for each entry.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from detent.adapters.cli.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.entries import entries_of
-from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.options import app_option, json_option, place_option, run_argument
 from detent.adapters.cli.runs.printing import (
     Line,
     age,
@@ -23,6 +24,7 @@ from detent.adapters.cli.runs.printing import (
     say,
     table,
 )
+from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.stories.steps import compact
@@ -38,10 +40,11 @@ VIEWS = ("tree", "timeline", "cost", "entries")
 
 
 @click.command("list")
-@store_option
+@place_option
 @click.option("--status", type=click.Choice(STATUSES))
 @click.option("--agent", metavar="NAME")
 @click.option("--thread", metavar="ID", help="Only the runs of this conversation.")
+@click.option("--label", metavar="LABEL", help="Only runs that have read what bears it.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
 @click.option("--after", metavar="CURSOR", help="Go on behind a page: its `next`, as JSON.")
 @json_option
@@ -51,12 +54,13 @@ def list_runs(
     status: str | None,
     agent: str | None,
     thread: str | None,
+    label: str | None,
     limit: int,
     after: str | None,
     as_json: bool,
 ) -> None:
     """List runs, the one last written to first."""
-    query = RunQuery(status, agent, thread, _cursor(after), limit)
+    query = RunQuery(status, agent, thread, _cursor(after), limit, label=label)
     runs = store.runs(query)
     following = runs[-1].cursor if len(runs) == limit else None
     if as_json:
@@ -66,8 +70,12 @@ def list_runs(
         say("There are no such runs.")
         return
     console = Console()
-    names = ("RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR")
-    put_lines(table(names, [_row(run, store) for run in runs], console), console)
+    names = ["RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR"]
+    rows = [_row(run, store) for run in runs]
+    if any(run.labels for run in runs):
+        names.append("HAS READ")
+        rows = [[*row, ", ".join(run.labels)] for row, run in zip(rows, runs, strict=True)]
+    put_lines(table(names, rows, console), console)
     if following is not None:
         say(f"There may be more: --limit {10 * limit}, or --after '{json.dumps(following)}'")
 
@@ -91,7 +99,7 @@ def _cursor(text: str | None) -> Any:
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
-@store_option
+@place_option
 @app_option
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Of runs.")
 @json_option
@@ -100,26 +108,49 @@ def pending(
 ) -> None:
     """Show which calls wait for a human, of one run or of all.
 
-    With --app: also the arguments that are left out, what the state fills in, and the digest that
-    a decision carries.
+    With --app or --host: also the arguments that are left out, what the state fills in, and the
+    digest that a decision carries.
     """
+    if run_id is None and isinstance(store, RemoteHost):
+        found = [_of_host(one) for one in store.pending(limit)]
+        _put_pending(found, store.option, as_json=as_json)
+        return
     if run_id is not None:
         ids = [run_named(store, run_id)]
     else:
         ids = [run.run_id for run in store.runs(RunQuery("waiting", limit=limit))]
         busy = (run for run in every_run(store, RunQuery("running")) if run.pending)
         ids += [run.run_id for run, _ in zip(busy, range(limit - len(ids)), strict=False)]
+    needs = "" if app else " --app module:name"
+    needs = store.option if isinstance(store, RemoteHost) else needs
     found = [one for each in ids for one in _waiting(store, each, app)]
+    _put_pending(found, needs, as_json=as_json)
+
+
+def _of_host(asked: dict[str, Any]) -> dict[str, Any]:
+    """A question of a host, as plain values."""
+    return {**asked["call"], "agent": asked["agent"], "asked_at": asked["cursor"][0]}
+
+
+def _put_pending(found: list[dict[str, Any]], needs: str = "", *, as_json: bool) -> None:
+    """What waits, and how one goes on from there."""
     if as_json:
         put_json({"pending": found})
         return
     if not found:
         say("Nobody is waited for.")
     put_lines([line for one in found for line in _question(one)])
+    if found:
+        run_id = shlex.quote(found[0]["run_id"])
+        ways = "--confirm, or --reject, --modify JSON, --respond TEXT"
+        say(f"To decide: detent runs decide {run_id}{needs} {ways}")
 
 
 def _waiting(store: Journal, run_id: str, app: str | None) -> list[dict[str, Any]]:
     """The calls of a run that wait, as plain values."""
+    if isinstance(store, RemoteHost):
+        agent = store.agent_of(run_id)
+        return [{**one.to_dict(), "agent": agent} for one in store.waiting(run_id).calls]
     story = required_story(store, run_id)
     if app is not None:
         calls = agent_for(app, story.agent, store, "look into").pending(run_id)
@@ -166,7 +197,7 @@ def shown(call: PendingCall) -> list[Line]:
 
 @click.command()
 @run_argument()
-@store_option
+@place_option
 @click.option("--view", type=click.Choice(VIEWS), default="tree", show_default=True)
 @json_option
 def show(*, run_id: str, store: Journal, view: str, as_json: bool) -> None:

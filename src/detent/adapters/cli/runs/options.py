@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from detent.adapters.cli.runs.apps import journal_of_app
+from detent.adapters.cli.runs.remote import LOCAL_ONLY, RemoteHost
 from detent.adapters.cli.runs.stores import FORMS, ids_that_begin, own_store, store_at
 from detent.core.errors import DetentError
 from detent.ports.journal import Journal
@@ -19,18 +23,58 @@ SHOWN = 50
 
 
 def _store(ctx: click.Context, param: click.Parameter, value: str | None) -> Journal | str | None:
-    """The store; while a shell completes, its URL."""
+    """The store, or the host in its place; while a shell completes, its URL."""
     if ctx.resilient_parsing:
         return value
+    is_said = ctx.get_parameter_source("store") is ParameterSource.COMMANDLINE
+    if (host := _host_of(ctx, is_said=is_said)) is not None:
+        return host
     app = ctx.params.get("app")
     own = journal_of_app(app) if app and not value else None
     return store_at(value or own_store()) if own is None else own
 
 
+def _host_of(ctx: click.Context, *, is_said: bool) -> RemoteHost | None:
+    """The host that is meant; None where a store is: one that is said comes before a variable.
+
+    Raises:
+        ClickException: a store is said beside it, or the command works on a store alone.
+    """
+    knows = "host" in ctx.params
+    url = ctx.params.pop("host", None)
+    tokens: Path | None = ctx.params.pop("token_file", None)
+    if not knows:
+        if os.environ.get("DETENT_HOST") and not is_said:
+            raise click.UsageError(f"DETENT_HOST is set: {LOCAL_ONLY}")
+        return None
+    if url and is_said:
+        if ctx.get_parameter_source("host") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("the runs are in a --store or at a --host: say one of them")
+        return None
+    if not url:
+        if tokens is not None:
+            raise click.UsageError("--token-file is for --host: who you are there")
+        return None
+    return RemoteHost(url, _token(tokens))
+
+
+def _token(file: Path | None) -> str | None:
+    """Who asks: the last word of a file, which may have a name before it as `detent serve` has."""
+    if file is None:
+        return os.environ.get("DETENT_TOKEN") or None
+    lines = file.read_text(encoding="utf-8").splitlines()
+    words = [line.split()[-1] for line in lines if line.strip() and not line.startswith("#")]
+    if len(words) != 1:
+        raise click.UsageError(f"--token-file {file}: expected one line, with your own token")
+    return words[0]
+
+
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The ids that begin so. A store that cannot be read completes nothing."""
     try:
-        store = store_at(ctx.params.get("store") or own_store())
+        url, tokens = ctx.params.get("host"), ctx.params.get("token_file")
+        place = ctx.params.get("store") or own_store()
+        store = RemoteHost(url, _token(tokens)) if url else store_at(place)
         found = ids_that_begin(store, incomplete)
         return [CompletionItem(one) for one, _ in zip(found, range(SHOWN), strict=False)]
     except (click.ClickException, DetentError, OSError):
@@ -47,6 +91,28 @@ def store_option(command: F) -> F:
         callback=_store,
         help=f"{FORMS}. [default: that of the agents at --app, or of detent run]",
     )(command)
+
+
+def place_option(command: F) -> F:
+    """``--store``, or ``--host`` in its place: the command is given either as `store`."""
+    for option in (
+        click.option(
+            "--token-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            is_eager=True,
+            help="Who you are at --host: a line with your token. [default: DETENT_TOKEN]",
+        ),
+        click.option(
+            "--host",
+            metavar="URL",
+            envvar="DETENT_HOST",
+            is_eager=True,  # the store is looked for where there is none
+            help="In place of a store: what `detent serve --web` shows, such as "
+            "http://127.0.0.1:8000.",
+        ),
+    ):
+        command = option(command)
+    return store_option(command)
 
 
 def run_argument(name: str = "run_id") -> Callable[[F], F]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import getpass
 import json
+import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import click
@@ -19,8 +20,15 @@ from detent.adapters.cli.endings import (
 )
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.looking import required_story, shown
-from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.options import (
+    app_option,
+    json_option,
+    place_option,
+    run_argument,
+    store_option,
+)
 from detent.adapters.cli.runs.printing import put_json, put_lines, say
+from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import Show, put
 from detent.adapters.drivers.progress import ENDED
@@ -39,7 +47,7 @@ TRIES = 20
 @click.command()
 @run_argument()
 @click.argument("call", metavar="[CALL]", required=False)
-@store_option
+@place_option
 @app_option
 @click.option("--confirm", is_flag=True, help="Let it run as it is.")
 @click.option("--reject", is_flag=True, help="Do not let it run.")
@@ -55,24 +63,56 @@ def decide(
 ) -> None:
     """Decide about a call that waits: CALL is its id or its tool, if more than one waits.
 
-    Needs --app. The run goes on where it is driven, or with `detent runs resume`.
+    Needs --app or --host. The run goes on where it is driven, or with `detent runs resume`.
     """
     name = run_named(store, run_id)
+    if isinstance(store, RemoteHost):
+        _decide_over(store, name, call, said, as_json=as_json)
+        return
     agent = agent_for(app, required_story(store, name).agent, store, "decide about")
     waiting = agent.pending(name)
     one = _meant(waiting, name, call, agent.spec.tools)
-    if said["digest"] not in {None, one.digest}:
-        raise told(f"what waits in run {name} is not what was shown: look again", REFUSED)
+    _require_shown(one, said)
     left = agent.decide(name, _decision(one, said))
+    _put_decided(one, left, as_json=as_json)
+
+
+def _decide_over(
+    host: RemoteHost, run_id: str, call: str | None, said: dict[str, Any], *, as_json: bool
+) -> None:
+    """Decide at a host, which knows by the token who it is, and goes on with the run."""
+    if said["by"] is not None:
+        raise click.UsageError("--by is for a store: a host knows who you are by your token")
+    waiting = host.waiting(run_id)
+    one = _meant(waiting.calls, run_id, call, waiting.tools)
+    _require_shown(one, said)
+    by = host.decide(run_id, _decision(one, said))
+    left = [each for each in host.waiting(run_id).calls if each.digest != one.digest]
+    see = f"detent runs watch {shlex.quote(run_id)}{host.option}"
+    more = f" by {by}; the host goes on with it, see {see}"
+    _put_decided(one, left, more, as_json=as_json)
+
+
+def _require_shown(one: PendingCall, said: dict[str, Any]) -> None:
+    if said["digest"] not in {None, one.digest}:
+        text = f"what waits in run {one.run_id} is not what was shown: look again"
+        raise told(text, REFUSED)
+
+
+def _put_decided(
+    one: PendingCall, left: Sequence[PendingCall], more: str = "", *, as_json: bool
+) -> None:
     if as_json:
-        put_json({"run_id": name, "decided": one.to_dict(), "pending": [c.to_dict() for c in left]})
+        calls = [each.to_dict() for each in left]
+        put_json({"run_id": one.run_id, "decided": one.to_dict(), "pending": calls})
         return
-    say(f"run {name}: {one.tool_name} is decided about; {len(left)} calls still wait")
+    wait = "1 call still waits" if len(left) == 1 else f"{len(left)} calls still wait"
+    say(f"run {one.run_id}: {one.tool_name} is decided about{more}; {wait}")
     put_lines([line for each in left for line in shown(each)])
 
 
 def _meant(
-    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Mapping[str, object]
+    waiting: tuple[PendingCall, ...], run_id: str, call: str | None, tools: Collection[str]
 ) -> PendingCall:
     """The call that is meant. The model writes the ids: none of them passes for a tool's name."""
     found = [
@@ -169,12 +209,16 @@ def ended(result: AgentResult[Any, Any], console: Console, *, as_json: bool) -> 
 
 @click.command()
 @run_argument()
-@store_option
+@place_option
 @click.option("--reason", default="cancelled at the command line", show_default=True)
 @json_option
 def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
     """End a run where it is. Whoever drives it hears of it while they work."""
     name = run_named(store, run_id)
+    if isinstance(store, RemoteHost):
+        store.cancel(name, reason)
+        _put_cancelled(name, as_json=as_json)
+        return
     story = required_story(store, name)
     if SEALED in story.notes:  # what is not sealed makes the run unreadable
         raise click.UsageError(SEALED)
@@ -191,7 +235,12 @@ def cancel(*, run_id: str, store: Journal, reason: str, as_json: bool) -> None:
             if not left:
                 raise
             story = required_story(store, name)
+    _put_cancelled(name, story.entries + 1, as_json=as_json)
+
+
+def _put_cancelled(run_id: str, entries: int | None = None, *, as_json: bool) -> None:
     if as_json:
-        put_json({"run_id": name, "status": "done", "entries": story.entries + 1})
+        length = {} if entries is None else {"entries": entries}
+        put_json({"run_id": run_id, "status": "done", **length})
     else:
-        say(f"run {name} is cancelled")
+        say(f"run {run_id} is cancelled")

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import click
+from attrs import evolve
 
 from detent.adapters.cli.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.apps import agents_at
@@ -100,7 +101,7 @@ def every_run(store: Journal, query: RunQuery | None = None) -> Iterator[StoredR
     asked = query or RunQuery()
     before = asked.before
     while True:
-        page = store.runs(RunQuery(asked.status, asked.agent, asked.thread_id, before, PAGE))
+        page = store.runs(evolve(asked, before=before, limit=PAGE))
         yield from page
         if len(page) < PAGE:
             return

@@ -9,7 +9,13 @@ from detent.adapters.agent.records.proofs import replay_problem
 from detent.adapters.cli.endings import FAILED, told
 from detent.adapters.cli.runs.apps import agent_for
 from detent.adapters.cli.runs.looking import required_story
-from detent.adapters.cli.runs.options import app_option, json_option, run_argument, store_option
+from detent.adapters.cli.runs.options import (
+    app_option,
+    json_option,
+    place_option,
+    run_argument,
+    store_option,
+)
 from detent.adapters.cli.runs.printing import Line, put_json, put_lines, say, short
 from detent.adapters.cli.runs.steering import ended
 from detent.adapters.cli.runs.stores import run_named
@@ -89,7 +95,7 @@ def replay(*, run_id: str, store: Journal, app: str | None, as_json: bool) -> No
 @click.command()
 @run_argument("run_a")
 @run_argument("run_b")
-@store_option
+@place_option
 @json_option
 def diff(*, run_a: str, run_b: str, store: Journal, as_json: bool) -> None:
     """Show from where on two runs differ, and what each has said and done then.

@@ -12,8 +12,9 @@ from rich.console import Console
 
 from detent.adapters.cli.endings import NOT_FOUND, told
 from detent.adapters.cli.runs.entries import Reader
-from detent.adapters.cli.runs.options import run_argument, store_option
+from detent.adapters.cli.runs.options import place_option, run_argument
 from detent.adapters.cli.runs.printing import say, short
+from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import run_named
 from detent.adapters.cli.show import put
 from detent.adapters.drivers.loading import FORGOTTEN, STOPPED
@@ -29,7 +30,7 @@ no longer at once, so that Ctrl-C is heard."""
 
 @click.command()
 @run_argument()
-@store_option
+@place_option
 @click.option("--after", type=click.IntRange(0), help="Begin behind this entry.")
 @click.option("--until-waiting", is_flag=True, help="End also where the run waits for a human.")
 @click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Without news.")
@@ -61,6 +62,12 @@ def watch(
 def _news(
     store: Journal, run_id: str, start: int, timeout_s: float | None, *, until_waiting: bool
 ) -> Iterator[dict[str, Any]]:
+    if isinstance(store, RemoteHost):
+        for entry in store.news(run_id, start, timeout_s):
+            yield entry
+            if _is_over(entry, until_waiting=until_waiting):
+                return
+        return
     reader, length, since = Reader(store, run_id), start, time.monotonic()
     last = list(reader.read(max(0, start - 1)))[:1]
     if not last:

@@ -1,0 +1,272 @@
+"""A host by URL: the runs that `detent serve --web` shows, over its JSON face.
+
+For a command it is a store that can be read, so that most commands know nothing of it. What is
+decided and cancelled goes to the host, which says who it was by the token.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote, urlsplit
+
+import click
+from attrs import asdict, frozen
+
+from detent.adapters.cli.endings import FAILED, NOT_FOUND, REFUSED, told
+from detent.core.control.pending import PendingCall, ToolExecutionDecision
+from detent.ports.journal import Checkpoint, Entry, RunNotFoundError
+from detent.ports.listing import ALL_RUNS, RunQuery, StoredRun
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import httpx
+
+LOCAL_ONLY = "this works on a store, and not over a host: say which by --store"
+ANSWER_S = 60.0
+"""How long an answer of the host may take; one that follows a run says each 15 s that it is
+there."""
+PAUSE_S = 0.5
+"""How long after a stream has broken off it is begun again."""
+TRIES = 20
+"""So often, one after the other."""
+
+
+@frozen
+class Waiting:
+    """The calls of a run that wait, and the names of its agent's tools."""
+
+    calls: tuple[PendingCall, ...]
+    tools: frozenset[str]
+
+
+class RemoteHost:
+    """The host at `url`, of which `token` says who asks.
+
+    Raises:
+        ClickException: the URL is none, or would send the token where others can read it.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise click.UsageError(
+                "--host expects the URL of a host, such as http://127.0.0.1:8000"
+            )
+        if parts.username or parts.password:
+            raise click.UsageError("--host: a token is said by --token-file or DETENT_TOKEN")
+        self._is_local = _is_loopback(parts.hostname)
+        if token and parts.scheme == "http" and not self._is_local:
+            text = f"--host: http:// would show your token to whoever listens on the way to {url}"
+            raise click.UsageError(f"{text}: use https://, or a tunnel to this machine")
+        self._url, self._token = url.rstrip("/"), token
+
+    def __repr__(self) -> str:
+        return f"the host at {self._url}"  # as messages name a store
+
+    @property
+    def option(self) -> str:
+        """How the next command finds it, where no variable says so."""
+        return "" if os.environ.get("DETENT_HOST") else f" --host {self._url}"
+
+    def read(self, run_id: str, start: int = 0) -> Iterator[Entry]:
+        """The entries of a run from a position on, secrets masked; none where there is no run."""
+        try:
+            found = self._get(f"entries/{_segment(run_id)}", after=start - 1)["entries"]
+        except RunNotFoundError:
+            return
+        for one in found:
+            yield Entry(**one)
+
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[StoredRun]:
+        """As the port `Journal` says."""
+        asked = asdict(query, filter=lambda field, value: value is not None)
+        if query.before is not None:
+            asked["before"] = json.dumps(query.before)
+        return [_listed(**one) for one in self._get("runs", **asked)["runs"]]
+
+    def checkpoints(self, run_id: str) -> Sequence[Checkpoint]:
+        """None: they are a matter of the store."""
+        return ()
+
+    def append(
+        self, run_id: str, entries: Sequence[Entry], checkpoint: Checkpoint | None = None
+    ) -> NoReturn:
+        """Nobody writes to a store over a host."""
+        raise click.UsageError(LOCAL_ONLY)
+
+    def delete(self, run_id: str) -> NoReturn:
+        """Nobody deletes over a host."""
+        raise click.UsageError(LOCAL_ONLY)
+
+    def waiting(self, run_id: str) -> Waiting:
+        """What waits in a run.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+        """
+        found = self._get(f"run/{_segment(run_id)}")
+        calls = tuple(map(PendingCall.from_dict, found["pending"]))
+        return Waiting(calls, frozenset(found["tools"]).union(one.tool_name for one in calls))
+
+    def agent_of(self, run_id: str) -> str:
+        """The name of the agent whose run it is. Raises RunNotFoundError."""
+        return str(self._get(f"run/{_segment(run_id)}")["run"]["agent"])
+
+    def pending(self, limit: int) -> list[dict[str, Any]]:
+        """What waits in so many runs, as plain values."""
+        return list(self._get("pending", limit=limit)["pending"])
+
+    def decide(self, run_id: str, decision: ToolExecutionDecision) -> str:
+        """Decide about a call; gives who has decided, as the host knows them."""
+        data = {**decision.to_dict(), "by": None}
+        return str(self._post("decide", {"run_id": run_id, "decision": data})["by"])
+
+    def cancel(self, run_id: str, reason: str) -> None:
+        """End a run."""
+        self._post("cancel", {"run_id": run_id, "reason": reason})
+
+    def news(self, run_id: str, start: int, timeout_s: float | None) -> Iterator[dict[str, Any]]:
+        """The entries of a run from a position on, as they come, until it has ended.
+
+        It ends `timeout_s` seconds after the last one as well. Where the connection drops, it goes
+        on behind the last entry.
+        """
+        after, since, tries = start - 1, time.monotonic(), 0
+        while tries < TRIES:
+            try:
+                for name, data in self._events(run_id, after, _left(since, timeout_s)):
+                    tries = 0
+                    if name == "gone":
+                        raise told(f"run {run_id!r} has been deleted", NOT_FOUND)
+                    if name == "ended":
+                        return
+                    if name == "entry":
+                        entry = json.loads(data)
+                        after, since = entry["position"], time.monotonic()
+                        yield entry
+                    if timeout_s is not None and _left(since, timeout_s) == 0:
+                        return
+            except _Broken:
+                if timeout_s is not None and _left(since, timeout_s) == 0:
+                    return
+            tries += 1
+            time.sleep(PAUSE_S)
+        raise told(f"{self._url} breaks off again and again", FAILED)
+
+    def _events(self, run_id: str, after: int, left_s: float | None) -> Iterator[tuple[str, str]]:
+        """Events of a run by name, with what they say; one without a name says that all is well."""
+        import httpx
+
+        read_s = ANSWER_S if left_s is None else min(ANSWER_S, max(0.01, left_s))
+        url = f"/api/watch/{_segment(run_id)}"
+        timeout = httpx.Timeout(ANSWER_S, read=read_s)
+        try:
+            with (
+                self._client() as client,
+                client.stream(
+                    "GET", self._url + url, params={"after": after}, timeout=timeout
+                ) as answer,
+            ):
+                if answer.status_code != HTTPStatus.OK:
+                    answer.read()
+                    self._result(answer)
+                name = ""
+                for line in answer.iter_lines():
+                    kind, _, text = line.partition(": ")
+                    if kind == "event":
+                        name = text
+                    elif kind == "data":
+                        yield name, text
+                    elif not kind:
+                        yield "", ""
+        except httpx.TransportError as error:
+            raise _Broken from error
+
+    def _get(self, path: str, **query: Any) -> Any:
+        return self._ask("GET", path, params=query)
+
+    def _post(self, path: str, said: Mapping[str, Any]) -> Any:
+        return self._ask("POST", path, json=said)
+
+    def _ask(self, method: str, path: str, **options: Any) -> Any:
+        import httpx
+
+        try:
+            with self._client() as client:
+                return self._result(client.request(method, f"{self._url}/api/{path}", **options))
+        except httpx.TransportError as error:
+            why = str(error) or type(error).__name__
+            raise told(f"the host at {self._url} does not answer: {why}", FAILED) from None
+
+    @contextmanager
+    def _client(self) -> Generator[httpx.Client]:
+        """What asks. A token goes to this host alone: no redirection is followed."""
+        import httpx
+
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        with httpx.Client(
+            headers=headers, timeout=ANSWER_S, trust_env=not self._is_local
+        ) as client:
+            yield client
+
+    def _result(self, answer: httpx.Response) -> Any:
+        """What an answer says.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+            ClickException: it was refused, or comes from somebody else than a host.
+        """
+        try:
+            said = answer.json()
+        except ValueError:
+            said = None
+        match said:
+            case {"error": {"why": "unknown_run", "text": str(text)}}:
+                raise RunNotFoundError(text)
+            case {"error": {"text": str(text), "faults": list(faults)}}:
+                is_nobody = answer.status_code == HTTPStatus.UNAUTHORIZED
+                if is_nobody and not self._token:
+                    text = f"{self._url} wants to know who asks: --token-file FILE, or DETENT_TOKEN"
+                elif is_nobody:
+                    text = f"{self._url} does not know this token"
+                code = REFUSED if answer.is_client_error else FAILED
+                more = (one for one in map(str, faults) if one not in text)
+                raise told("; ".join([text, *more]), code)
+            case dict() if answer.is_success:
+                return said
+            case _:
+                status = f"HTTP {answer.status_code}"
+                raise told(f"what answers at {self._url} is no host of Detent ({status})", FAILED)
+
+
+class _Broken(Exception):  # noqa: N818 - it is no fault of anybody
+    """A stream has broken off."""
+
+
+def _listed(*, pending: Sequence[str], labels: Sequence[str], **rest: Any) -> StoredRun:
+    """A run of a list, of what JSON makes of it."""
+    return StoredRun(**rest, pending=tuple(pending), labels=tuple(labels))
+
+
+def _segment(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _left(since: float, timeout_s: float | None) -> float | None:
+    """How much of a time is left."""
+    return None if timeout_s is None else max(0.0, since + timeout_s - time.monotonic())
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,253 @@
+"""The JSON face says what the pages say, to whoever may open them, and takes what they take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+
+from detent.hosts import Host
+from detent.web import Person, Tokens, web_app
+from tests.adapters.web.pages import Paid, hosted, token_in, visitor
+
+ANN = {"to": "Ann", "amount": 100, "key": "s3cret-value"}
+TOKEN = "a-token-of-32-characters-for-test"  # noqa: S105 - nobody else's
+PATHS = ("", "/runs", "/pending", "/run/clerk", "/entries/clerk", "/watch/clerk")
+
+
+def visited(
+    visit: Callable[[Host, httpx.AsyncClient], Awaitable[Any]],
+    paid: Paid | None = None,
+    address: str = "127.0.0.1",
+    **options: Any,
+) -> Any:
+    """What somebody finds at a host whose clerk waits."""
+
+    async def going() -> Any:
+        async with (
+            hosted([] if paid is None else paid, clerk=ANN) as host,
+            visitor(web_app(host, **options), address) as client,
+        ):
+            return await visit(host, client)
+
+    return asyncio.run(going())
+
+
+async def confirmed(client: httpx.AsyncClient, **more: Any) -> httpx.Response:
+    """What comes of a yes to what waits."""
+    (asked,) = (await client.get("/api/pending")).json()["pending"]
+    call = asked["call"]
+    said = {"tool_name": call["tool_name"], "execute": True, "digest": call["digest"], **more}
+    return await client.post("/api/decide", json={"run_id": call["run_id"], "decision": said})
+
+
+def test_a_program_finds_what_waits_decides_and_sees_the_run_go_on() -> None:
+    """Who it was is known; no secret is said."""
+    paid: Paid = []
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        listed = (await client.get("/api/runs", params={"status": "waiting"})).json()
+        done = (await confirmed(client)).json()
+        lines = (await client.get("/api/watch/clerk")).text
+        run = (await client.get("/api/run/clerk")).json()
+        return [listed, done, lines, run, (await host.run("clerk")).run.decisions]
+
+    listed, done, lines, run, (decision,) = visited(visit, paid)
+    assert [(one["run_id"], one["pending"]) for one in listed["runs"]] == [("clerk", ["pay"])]
+    assert done == {"run_id": "clerk", "by": "local"}
+    assert (run["run"]["status"], run["pending"], run["tools"]) == ("done", [], ["pay"])
+    assert (decision.by, len(paid)) == ("local", 1)
+    told = [line.partition(": ") for line in lines.splitlines()]
+    entries = [json.loads(text) for name, _, text in told if name == "data" and text[0] == "{"]
+    assert [one["position"] for one in entries] == list(range(run["run"]["length"]))
+    assert [text for name, _, text in told if name == "event"][-1] == "ended"
+    assert "s3cret-value" not in lines
+
+
+def test_entries_come_from_where_one_stands() -> None:
+    """As JSON, and as a stream after a connection has dropped. What is masked stays so."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        await confirmed(client)
+        await host.result("clerk", timeout=10)
+        some = (await client.get("/api/entries/clerk?after=2")).json()["entries"]
+        more = await client.get("/api/watch/clerk", headers={"last-event-id": "2"})
+        beyond = await client.get("/api/watch/clerk?after=99")
+        return [some, more.text, beyond, (await client.get("/api/entries/clerk")).text]
+
+    some, more, beyond, whole = visited(visit)
+    assert some[0]["position"] == 3
+    assert "id: 3\n" in more
+    assert "id: 2\n" not in more
+    assert beyond.status_code == 422
+    assert "s3cret-value" not in whole + more
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_who_has_not_shown_who_they_are_is_told_nothing(path: str) -> None:
+    """A token is said with each request: the session of a browser does not count here."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[httpx.Response]:
+        page = await client.get("/sign-in")
+        form = {"csrf": token_in(page.text), "token": TOKEN}
+        assert (await client.post("/sign-in", data=form)).status_code == 303
+        said = ("Bearer wrong", f"Basic {TOKEN}", "", f"Bearer {TOKEN}")
+        url = f"/api{path}"
+        return [
+            *[await client.get(url, headers={"authorization": one}) for one in said[:3]],
+            await client.get("/api", headers={"authorization": said[3]}),
+        ]
+
+    *refused, mine = visited(visit, sign_in=Tokens({TOKEN: "ann"}))
+    assert [one.status_code for one in refused] == [401] * 3
+    assert [one.headers["www-authenticate"] for one in refused] == ["Bearer"] * 3
+    assert mine.json()["you"] == "ann"
+
+
+def test_an_app_around_says_who_it_is() -> None:
+    """By what it has found out, and with what the agent's approvers know them by."""
+
+    async def who(request: Request) -> Person | None:
+        name = request.headers.get("x-user")
+        return Person(name) if name else None
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        nobody = await client.get("/api/runs")
+        client.headers["x-user"] = "eve"
+        return [nobody.status_code, (await confirmed(client)).json()["by"]]
+
+    assert visited(visit, sign_in=who) == [401, "eve"]
+
+
+def test_without_sign_in_only_this_machine_is_answered() -> None:
+    """And only by its own names."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[int]:
+        other = await client.get("/api/runs", headers={"host": "evil.example"})
+        return [(await client.get("/api/runs")).status_code, other.status_code]
+
+    assert visited(visit, address="10.0.0.7") == [403, 400]
+    assert visited(visit) == [200, 400]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "application/json", "sec-fetch-site": "cross-site"}, 403),
+        ({"content-type": "application/json", "sec-fetch-site": "same-site"}, 403),
+    ],
+)
+def test_what_another_site_can_send_does_nothing(headers: dict[str, str], status: int) -> None:
+    """A form has no JSON to send, and a browser says where a request comes from."""
+    paid: Paid = []
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[int]:
+        (asked,) = await host.pending()
+        said = asked.call.confirm().to_dict()
+        body = json.dumps({"run_id": "clerk", "decision": said})
+        answers = [
+            await client.post(f"/api/{path}", content=body, headers=headers)
+            for path in ("decide", "cancel")
+        ]
+        assert len(await host.pending()) == 1
+        return [one.status_code for one in answers]
+
+    assert visited(visit, paid) == [status] * 2
+    assert paid == []
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "told"),
+    [
+        ({"by": "the boss"}, 422, "by: who decides is whose request it is"),
+        ({"credential": "key"}, 422, "credential: who decides"),
+        ({"digest": None}, 422, "digest: expected that of the call"),
+        ({"execute": "yes"}, 422, "execute"),
+        ({"more": 1}, 422, "this is no decision"),
+        ({"final_tool_params": {"to": "Ann"}}, 422, "amount"),
+        ({"digest": "0" * 64}, 409, ""),
+    ],
+)
+def test_a_decision_that_cannot_count_says_why(
+    more: dict[str, Any], status: int, told: str
+) -> None:
+    """And nothing has run."""
+    paid: Paid = []
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> httpx.Response:
+        answer = await confirmed(client, **more)
+        assert len(await host.pending()) == 1
+        return answer
+
+    answer: httpx.Response = visited(visit, paid)
+    assert answer.status_code == status
+    assert told in json.dumps(answer.json()["error"])
+    assert paid == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("decide", b"[]", 422),
+        ("decide", b"{", 422),
+        ("decide", b'{"run_id": 3, "decision": {}}', 422),
+        ("cancel", b'{"run_id": "clerk", "reason": "x", "by": "eve"}', 422),
+        ("cancel", b'{"run_id": "nobody", "reason": "x"}', 404),
+        ("cancel", b" " * 1_000_001, 413),
+    ],
+)
+def test_what_is_no_request_is_refused(path: str, body: bytes, status: int) -> None:
+    """In JSON, as everything here."""
+    headers = {"content-type": "application/json"}
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> httpx.Response:
+        return await client.post(f"/api/{path}", content=body, headers=headers)
+
+    answer: httpx.Response = visited(visit)
+    assert (answer.status_code, bool(answer.json()["error"]["text"])) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/run/nobody", 404),
+        ("/entries/nobody", 404),
+        ("/watch/nobody", 404),
+        ("/runs?limit=x", 422),
+        ("/runs?limit=0", 422),
+        ("/runs?before=3", 422),
+        ("/runs?before=[3]", 422),
+        ("/entries/clerk?after=x", 422),
+    ],
+)
+def test_what_is_not_there_is_said_so(path: str, status: int) -> None:
+    """By a word for programs and a sentence for people."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get(f"/api{path}")
+
+    answer: httpx.Response = visited(visit)
+    assert answer.status_code == status
+    assert {*answer.json()["error"]} == {"why", "text", "faults"}
+
+
+def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:
+    """Once: then it has ended."""
+
+    async def visit(host: Host, client: httpx.AsyncClient) -> list[Any]:
+        said = {"run_id": "clerk", "reason": "no longer wanted"}
+        first = await client.post("/api/cancel", json=said)
+        await host.result("clerk", timeout=10)
+        again = await client.post("/api/cancel", json=said)
+        return [first.json(), again.status_code, (await client.get("/api/entries/clerk")).text]
+
+    first, again, entries = visited(visit)
+    assert (first, again) == ({"run_id": "clerk", "by": "local"}, 409)
+    assert "no longer wanted (local)" in entries
