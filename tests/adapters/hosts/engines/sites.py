@@ -52,8 +52,9 @@ class Site:
 
     def told(self, *, works: bool = True, is_wired: bool = False) -> dict[str, Any]:
         """The options of a host, as JSON."""
-        there = self.server.ports if self.server else ()
-        ports = [self.network.to(port) for port in there] if is_wired else there
+        ports = list(self.server.ports) if self.server else []
+        if is_wired:
+            ports = [self.network.to(port) for port in ports]
         where: dict[str, Any] = {}
         match self.engine:
             case "dbos":
@@ -66,8 +67,8 @@ class Site:
             case "restate":
                 ingress, admin = (f"http://127.0.0.1:{port}" for port in ports)
                 where = {"ingress": ingress, "admin": admin}
+                (own,) = free_ports(1)
                 if works:
-                    (own,) = free_ports(1)
                     where |= {"listen": f"127.0.0.1:{own}"}
                 if works and is_wired:
                     where |= {"address": f"http://127.0.0.1:{self.network.to(own)}"}
