@@ -6,6 +6,7 @@ python3 dev.py test                            every check, the documentation, a
 python3 dev.py test [arguments of pytest]      only the tests that these arguments choose
 python3 dev.py coverage                        all the tests: which lines does none of them reach?
 python3 dev.py simulate [--seeds N]            thousands of runs in worlds where all goes wrong
+python3 dev.py crashes [HOST [ROUNDS]]         kill, freeze and cut what hosts and engines run on
 python3 dev.py bugs                            plant bugs in a copy and have the simulator find them
 python3 dev.py mutate [--sample N] [patterns]  break the core in small ways: do its tests see it?
 python3 dev.py linear [words in names]         hostile texts of 1, 2 and 4 MB: is all time linear?
@@ -150,6 +151,13 @@ def simulate(arguments: list[str]) -> str:
     return "every invariant holds"
 
 
+def crashes(arguments: list[str]) -> str:
+    """Kill, freeze and cut workers and servers; anything lost or done twice fails it."""
+    set_up(FOR_WORK)
+    in_sight([PYTHON, "-m", "tests.adapters.hosts.engines.crashes", *arguments], ROOT)
+    return "nothing was lost, and nothing done twice"
+
+
 def bugs(_: list[str]) -> str:
     """Plant bugs, one at a time; one that is not found fails it."""
     set_up(FOR_WORK)
@@ -211,6 +219,7 @@ COMMANDS = {
     "test": test,
     "coverage": coverage,
     "simulate": simulate,
+    "crashes": crashes,
     "bugs": bugs,
     "mutate": mutate,
     "linear": linear,

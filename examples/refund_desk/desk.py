@@ -168,12 +168,38 @@ def scripted() -> ScriptedChatGenerator:
     return ScriptedChatGenerator(When(lambda _: True, answer))
 
 
-def make_host(folder: Path, model: str = "", store: str = "") -> LocalHost:
-    """A host in this process: runs and ledger are in a folder, or the runs in PostgreSQL."""
+def make_host(folder: Path, model: str = "", store: str = "", engine: str = "local") -> AnyHost:
+    """A host in this process, or on an engine; agent and service are the same on each.
+
+    Args:
+        folder: where the ledger is, and the runs, and the queue of DBOS.
+        model: who answers; a script without it.
+        store: where the runs are, if not in the folder: the URL of PostgreSQL.
+        engine: "local", "dbos", "temporal" or "restate"; behind a colon, where that is, unless it
+            is where it is by default: "dbos:URL", "temporal:ADDRESS", and, for Restate, its two
+            addresses and where this process listens, "restate:INGRESS,ADMIN,LISTEN".
+
+    Raises:
+        ValueError: there is no such engine.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    clerk = make_clerk(Ledger(folder / "ledger.db"), chat_generator(model) if model else scripted())
+    answers = chat_generator(model) if model else scripted()
+    agents = {"clerk": make_clerk(Ledger(folder / "ledger.db"), answers)}
     journal = PostgresJournal(store) if store else SQLiteJournal(folder / "runs.db")
-    return LocalHost({"clerk": clerk}, journal)
+    name, _, where = engine.partition(":")
+    match name:
+        case "local":
+            return LocalHost(agents, journal)
+        case "dbos":
+            return DBOSHost(agents, journal, url=where or f"sqlite:///{folder / 'queue.db'}")
+        case "temporal":
+            return TemporalHost(agents, journal, client=where or "localhost:7233")
+        case "restate":
+            default = "http://127.0.0.1:8080,http://127.0.0.1:9070,127.0.0.1:9080"
+            ingress, admin, listen = (where or default).split(",")
+            return RestateHost(agents, journal, ingress=ingress, admin=admin, listen=listen)
+        case _:
+            raise ValueError(f"there is no engine {name!r}: local, dbos, temporal or restate")
 
 
 def served() -> Starlette:
@@ -181,7 +207,8 @@ def served() -> Starlette:
     said = os.environ.get
     if not said("DESK_TOKEN") or not said("DESK_SECRET"):  # TOKEN is there for everybody to read
         raise SystemExit("set DESK_TOKEN and DESK_SECRET, each to a secrets.token_urlsafe()")
-    host = make_host(Path(said("DESK_FOLDER", ".")), said("DESK_MODEL", ""), said("DESK_STORE", ""))
+    folder, model, store = Path(said("DESK_FOLDER", ".")), said("DESK_MODEL"), said("DESK_STORE")
+    host = make_host(folder, model or "", store or "", said("DESK_ENGINE") or "local")
     return make_app(host, {said("DESK_TOKEN", TOKEN): "ada"}, said("DESK_SECRET"))
 
 
@@ -190,10 +217,14 @@ def main() -> None:
     import uvicorn
 
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", default="local", help="'dbos', 'temporal', 'restate'; :WHERE")
     parser.add_argument("--model", default="", help="'local', 'openai:NAME'; a script without it")
     parser.add_argument("--folder", type=Path, default=Path())
+    parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()
-    uvicorn.run(make_app(make_host(options.folder, options.model), {TOKEN: "ada"}), port=8000)
+    host = make_host(options.folder, options.model, engine=options.engine)
+    app = make_app(host, {os.environ.get("DESK_TOKEN", TOKEN): "ada"})
+    uvicorn.run(app, host="127.0.0.1", port=options.port)
 
 
 if __name__ == "__main__":

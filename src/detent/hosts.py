@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from detent.adapters.hosts.engines.temporal import TemporalHost as TemporalHost
     from detent.adapters.hosts.local import LocalHost as LocalHost
     from detent.adapters.hosts.places import HostLimits as HostLimits
-    from detent.adapters.hosts.registry import rules_fingerprint as rules_fingerprint
     from detent.adapters.hosts.signals import serve_until_signal as serve_until_signal
     from detent.adapters.hosts.stored import HostHealth as HostHealth
     from detent.adapters.hosts.stored import HostNotOpenError as HostNotOpenError
+    from detent.core.storage.rules import rules_fingerprint as rules_fingerprint
     from detent.ports.hosting import Accepted as Accepted
     from detent.ports.hosting import Fork as Fork
     from detent.ports.hosting import Host as Host
@@ -44,8 +44,8 @@ else:
             "adapters.hosts.local": "LocalHost",
             "adapters.hosts.stored": "HostHealth HostNotOpenError",
             "adapters.hosts.places": "HostLimits",
-            "adapters.hosts.registry": "rules_fingerprint",
             "adapters.hosts.signals": "serve_until_signal",
+            "core.storage.rules": "rules_fingerprint",
             "ports.hosting": (
                 "Accepted Fork Host HostRefusal HostedAgent HostedRun PendingQuestion Piece "
                 "RunProof Sent TryAgain UnknownAgentError Watched"

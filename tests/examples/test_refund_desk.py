@@ -33,9 +33,12 @@ async def sent(client: httpx.AsyncClient, order: str, text: str) -> int:
     return (await client.post("/refunds", json={"order": order, "text": text})).status_code
 
 
-async def told(client: httpx.AsyncClient, order: str, *, unlike: str = "running") -> object:
+async def told(
+    client: httpx.AsyncClient, order: str, *, unlike: str = "running"
+) -> dict[str, object]:
     """How far the order is, once that is something else."""
     path = f"/refunds/{order}"
+    said: dict[str, object]
     while (said := (await client.get(path)).json())["status"] == unlike:  # noqa: ASYNC110 - a browser
         await asyncio.sleep(0.01)
     return said

@@ -1,4 +1,4 @@
-"""The refund desk as people deploy it: several processes on PostgreSQL, or an engine's host."""
+"""The refund desk as people deploy it: several processes on PostgreSQL, or on each host."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from detent import SQLiteJournal
 from detent.journals import PostgresJournal
 from tests.adapters.hosts.engines.servers import free_ports, wait_for
 from tests.adapters.hosts.engines.sites import Site, site_of
-from tests.adapters.hosts.engines.worker import host_on
 from tests.examples.loading import EXAMPLES, ROOT
 from tests.examples.test_refund_desk import TOKEN, decide, desk, paid, sent, told
 
@@ -94,35 +92,67 @@ async def decided(client: httpx.AsyncClient) -> None:
             await asyncio.sleep(0.05)
 
 
-@pytest.fixture(scope="module", params=["dbos", "temporal", "restate"])
+@pytest.fixture(scope="module", params=["local", "dbos", "temporal", "restate"])
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """An engine with its server."""
+    """Where runs live, with its server if it has one."""
     with site_of(request.param, tmp_path_factory.mktemp(request.param)) as found:
         yield found
 
 
-def test_it_is_the_same_on_every_engine(site: Site, tmp_path: Path) -> None:
-    """The agent and the service do not know where the runs live."""
-    clerk = desk.make_clerk(desk.Ledger(tmp_path / "ledger.db"), desk.scripted())
-    journal = SQLiteJournal(tmp_path / "runs.db")
-    host = host_on(site.told(), {"clerk": clerk}, journal, look_s=0.5, drain_s=5)
-    app = desk.make_app(host, {TOKEN: "ada"})
+def argument_for(site: Site) -> str:
+    """The one argument that says where the runs are to live."""
+    told = site.told()
+    names = ("client", "ingress", "admin", "listen")
+    where = ",".join(told[name] for name in names if name in told)
+    return f"{site.engine}:{where}" if where else site.engine
 
-    @asynccontextmanager
-    async def customers() -> AsyncGenerator[httpx.AsyncClient]:
-        web = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://desk.example")
-        async with app.router.lifespan_context(app), web as client, asyncio.timeout(PATIENCE_S):
-            yield client
 
-    async def visit() -> object:
-        async with customers() as client:
+@contextmanager
+def serving_on(engine: str, folder: Path) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
+    """The program itself, with this argument."""
+    (port,) = free_ports(1)
+    paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH", ""))))
+    environment = {**os.environ, "PYTHONPATH": paths, "DESK_TOKEN": TOKEN}
+    command = [sys.executable, str(EXAMPLES / "refund_desk" / "desk.py"), "--engine", engine]
+    command += ["--folder", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, env=environment) as service:
+        try:
+            wait_for(port)
+            yield f"http://127.0.0.1:{port}", service
+        finally:
+            service.send_signal(signal.SIGINT)
+            assert service.wait(PATIENCE_S) is not None
+
+
+def test_one_program_runs_on_every_host_and_survives_its_death(site: Site, tmp_path: Path) -> None:
+    """It is killed while somebody thinks about a refund; the next one on the same host goes on."""
+
+    async def ask(url: str) -> None:
+        async with asyncio.timeout(PATIENCE_S), httpx.AsyncClient(base_url=url) as client:
+            assert await sent(client, "7", "a cup, 12.50 euros") == 202
             assert await sent(client, "8", "a table, 300 euros") == 202
+            assert (await told(client, "7"))["status"] == "done"
             assert await told(client, "8") == {"status": "waiting", "answer": None}
+
+    async def answer(url: str) -> object:
+        async with asyncio.timeout(PATIENCE_S), httpx.AsyncClient(base_url=url) as client:
             await decide(client, "confirm")
             await told(client, "8", unlike="waiting")
             return await told(client, "8")
 
-    assert asyncio.run(visit()) == {"status": "done", "answer": "Done: 300.0 refunded."}
-    assert paid(tmp_path) == [["8", 300.0]]
+    with serving_on(argument_for(site), tmp_path) as (url, service):
+        asyncio.run(ask(url))
+        service.kill()
+    assert paid(tmp_path) == [["7", 12.5]]
+    with serving_on(argument_for(site), tmp_path) as (url, _):
+        done = asyncio.run(answer(url))
+    assert done == {"status": "done", "answer": "Done: 300.0 refunded."}
+    assert sorted(paid(tmp_path)) == [["7", 12.5], ["8", 300.0]]
+
+
+def test_an_engine_that_there_is_not_is_said_to_be_none(tmp_path: Path) -> None:
+    """With those that there are."""
+    with pytest.raises(ValueError, match="no engine 'ray': local, dbos, temporal or restate"):
+        desk.make_host(tmp_path, engine="ray")

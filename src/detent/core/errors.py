@@ -25,6 +25,10 @@ class StoredDataError(DetentError, ValueError):
     """Stored data is not what Detent writes: damaged, foreign, or of another version."""
 
 
+class AgentChangedError(StoredDataError):
+    """What is stored was written by an agent with other rules: this one would go another way."""
+
+
 class UnstorableError(DetentError, TypeError):
     """A value cannot be written as JSON: a tool or the caller has put it there."""
 

@@ -278,7 +278,7 @@ class Host(Protocol):
             UnknownAgentError: it is of an agent that this host does not have.
             ChatGeneratorError: the model gave no answer.
             ToolInvocationError: a tool failed in a run that ends when one does.
-            StoredDataError: what is stored is damaged, or the agent has changed.
+            StoredDataError: what is stored is damaged; AgentChangedError: the agent has changed.
             JournalError: it cannot be read.
         """
         ...
@@ -292,7 +292,7 @@ class Host(Protocol):
             RunNotFoundError: there is no such run.
             UnknownAgentError: it is of an agent that this host does not have.
             ValueError: it has not got so many entries, or `length` is below 1.
-            StoredDataError: what is stored is damaged, or the agent has changed.
+            StoredDataError: what is stored is damaged; AgentChangedError: the agent has changed.
             JournalError: it cannot be read.
         """
         ...

@@ -40,7 +40,7 @@ from detent.core.control.breakpoints import (
     ToolBreakpoint,
     break_every_step,
 )
-from detent.core.errors import StoredDataError
+from detent.core.errors import AgentChangedError
 from detent.core.result import BreakpointException
 from detent.core.tools.idempotency import NEVER_RAN, IdempotencyKey
 from detent.journals import RunNotFoundError
@@ -554,7 +554,7 @@ def test_an_agent_with_other_rules_is_told_where_it_parts() -> None:
     journal, _ = recorded()
     changed = agent_of(journal, max_agent_steps=1)
 
-    with pytest.raises(StoredDataError, match=r"entry 5 .* left the run at '2 Thinking"):
+    with pytest.raises(AgentChangedError, match=r"entry 5 .* left the run at '2 Thinking"):
         changed.resume("r")
 
 
@@ -593,7 +593,7 @@ def test_it_is_told_in_what_it_differs(
     journal = MemoryJournal()
     with suppress(HITLBreakpointException):
         agent(**before).run("pay", run_id="r")
-    with pytest.raises(StoredDataError, match=told):
+    with pytest.raises(AgentChangedError, match=told):
         agent(**now).resume("r")
 
 
@@ -649,5 +649,5 @@ def test_a_run_whose_open_call_needs_a_missing_tool_is_refused() -> None:
     found = cut(journal, kinds.index("ModelReplied") + 1)
     poorer = Agent(chat_generator=ScriptedChatGenerator(), state_schema=Ledger, journal=found)
 
-    with pytest.raises(StoredDataError, match="it has no tool 'pay', 'note'"):
+    with pytest.raises(AgentChangedError, match="it has no tool 'pay', 'note'"):
         poorer.resume("r")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from attrs import evolve
 
 from detent import (
@@ -20,6 +21,7 @@ from detent import (
 from detent.adapters.agent.records.proofs import proof_of
 from detent.hosts import Accepted, BlockingHost, Fork, HostRefusal, LocalHost, RunProof
 from detent.journals import AuditedJournal, Checkpoint, Entry, Journal
+from detent.machine import AgentChangedError
 
 
 @tool
@@ -165,3 +167,27 @@ def test_what_blocks_looks_back_as_well() -> None:
         assert host.run("r", 1).run.outcome is None
         assert host.verify("r") == RunProof(2)
         assert isinstance(host.send("r", Fork(1)), Accepted)
+
+
+def test_a_run_of_an_agent_that_has_changed_is_left_as_it_is() -> None:
+    """Whoever asks is told by an error of its own, and nothing is made of it."""
+    journal = MemoryJournal()
+    calls = ScriptedChatGenerator(ToolCall("look", {}), "Done.")
+    asked = Agent(chat_generator=calls, tools=[look], journal=journal, name="asked")
+    asked.run("Go", run_id="s")
+    changed = {"asked": asked.evolve(max_agent_steps=1)}
+
+    async def visit() -> None:
+        async with LocalHost(changed, journal, look_s=0.05) as host:
+            for read in (host.run, host.result):
+                with pytest.raises(AgentChangedError, match="the agent's rules have changed since"):
+                    await read("s")
+            said = await host.send("s", ChatMessage.from_user("And now?"))
+            assert isinstance(said, HostRefusal)
+            assert said.why == "unreadable"
+            (problem,) = (await host.verify("s")).problems
+            assert "the agent's rules have changed since" in problem
+
+    before = list(journal.read("s"))
+    asyncio.run(visit())
+    assert list(journal.read("s")) == before

@@ -18,7 +18,7 @@ TURNS = 3
 
 
 class Script:
-    """Pays in each of some turns, then it is done."""
+    """Books and pays in each of some turns, then it is done."""
 
     async def run_async(self, messages: Sequence[ChatMessage], **options: object) -> ChatReply:
         """The next reply."""
@@ -26,34 +26,53 @@ class Script:
         turn = sum(message.role == "assistant" for message in messages)
         if turn == TURNS:
             return ChatReply(ChatMessage.from_assistant("done"))
-        calls = [ToolCall("pay", {"who": who}) for who in ("Ann", "Bob")]
+        calls = [ToolCall("book", {"who": "Ann"}), ToolCall("pay", {"who": "Bob"})]
         return ChatReply(ChatMessage.from_assistant(tool_calls=calls))
 
 
 def payer(folder: Path, rule: str = "look up", **options: Any) -> Agent[Any, Any]:
-    """Pays two people at a time, and writes down each payment by its key.
+    """Pays two people at a time, one quickly, and writes down each payment by its key.
 
-    The rule says what becomes of a payment of which nobody knows: "look up", or "ask".
+    The rule says what becomes of a payment of which nobody knows: "look up", or "ask". Each begin
+    of a tool and each look is written down as well.
     """
-    paid = folder / "paid.txt"
+    paid, noted = folder / "paid.txt", folder / "noted.txt"
+
+    def note(what: str, key: IdempotencyKey) -> None:
+        with noted.open("a") as file:
+            file.write(f"{what} {key}\n")
 
     def look_up(arguments: object, key: IdempotencyKey) -> object:
+        note("look", key)
         is_there = paid.exists() and f"{key}" in paid.read_text().split()
         return "paid" if is_there else NEVER_RAN
 
-    @tool(on_unknown="ask" if rule == "ask" else look_up)
+    def write_down(key: IdempotencyKey) -> None:
+        with paid.open("a") as file:
+            file.write(f"{key}\n")
+
+    on_unknown: Any = "ask" if rule == "ask" else look_up
+
+    @tool(on_unknown=on_unknown)
+    def book(who: str, key: IdempotencyKey) -> str:
+        """Pay, and be done at once: it is settled while the other one is at work."""
+        note("begin", key)
+        write_down(key)
+        return "paid"
+
+    @tool(on_unknown=on_unknown)
     def pay(who: str, key: IdempotencyKey) -> str:
         """Pay."""
+        note("begin", key)
         time.sleep(0.02)
         (folder / "begun").touch()
         while (folder / "hold").exists():
             time.sleep(0.01)
-        with paid.open("a") as file:
-            file.write(f"{key}\n")
+        write_down(key)
         time.sleep(0.05)  # whoever is killed here has paid, and not said so
         return "paid"
 
-    return Agent(chat_generator=Script(), tools=[pay], **options)
+    return Agent(chat_generator=Script(), tools=[book, pay], **options)
 
 
 def journal_at(store: str) -> Journal:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 from detent import ChatMessage, State, Tool, ToolCall
 from detent.machine import (
+    AgentRef,
     AskHuman,
     AskModel,
     CallRef,
+    EffectKey,
     FrozenDict,
     ModelReplied,
     Reconcile,
@@ -64,3 +67,34 @@ def test_an_answer_is_said_to_its_request() -> None:
         assert ASK.replied(given).cost == 0
         assert ASK.replied(given, cost=0.5) == ModelReplied(2, 1, ChatReply(message), cost=0.5)
     assert RUN.returned({"n": 1}) == ToolReturned(CallRef(2, 0), 1, ToolResult('{"n": 1}'))
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (EffectKey("model", 1, 0, 2), "model/1/0/2"),
+        (EffectKey("model_pause", 12, 0, 1), "model_pause/12/0/1"),
+        (
+            EffectKey("tool", 1, 3, 1, (AgentRef(2, 0, "a.b:c-d"), AgentRef(10, 1, "e"))),
+            "tool/1/3/1@2.0.a.b:c-d@10.1.e",
+        ),
+    ],
+)
+def test_a_key_as_text_is_the_same_in_every_process(key: EffectKey, text: str) -> None:
+    """It comes back as it was, and equal ones have equal texts."""
+    assert key.to_text() == text
+    assert EffectKey.from_text(text) == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "tool", "tool/1/0", "tool/1/0/1/2", "tool/1/0/-1", "tool/01/0/1", "tool/1/0/1\n"),
+        *("tool/1/0/1@", "tool/1/0/1@1.0", "tool/1/0/1@1.0.", "tool/1/0/1@1.0.a@", "TOOL/1/0/1"),
+        *("tool/\u0661/0/1", "tool/1/0/1@01.0.a", f"tool/{'9' * 5000}/0/1", " tool/1/0/1"),
+    ],
+)
+def test_what_is_no_key_is_refused(text: str) -> None:
+    """One key has one text, so that texts can be compared."""
+    with pytest.raises(ValueError, match="no key of an effect"):
+        EffectKey.from_text(text)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from detent.adapters.agent.decisions import RunDecisions
-from detent.adapters.agent.options import AgentOptions, RunRequest
+from detent.adapters.agent.options import AgentOptions, Evolving, RunRequest, copied
 from detent.adapters.agent.streams import RunStreams
 from detent.core.state.state import BaseState
 from detent.core.state.typevars import S, T
@@ -36,7 +36,7 @@ NewS = TypeVar("NewS", bound=BaseState)
 NewT = TypeVar("NewT")
 
 
-class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
+class Agent(RunStreams[S, T], RunDecisions, Evolving[S], Generic[S, T]):
     """A model with tools, run until it is done: ``Agent(chat_generator=…, tools=[…]).run("…")``.
 
     As a type `Agent` alone is `Agent[State, None]`: of a state by keys, with text for an answer.
@@ -135,10 +135,10 @@ class Agent(RunStreams[S, T], RunDecisions, Generic[S, T]):
         from detent.adapters.agent.inputs import checked_options
         from detent.adapters.agent.wiring import assemble  # loads the machine, at the first agent
 
-        own = () if tools is None else tools
+        parts = (chat_generator, () if tools is None else tools, state_schema, output_type)
+        self._given = copied(parts, options)
         self._assembly: Assembly[S] = assemble(
-            *(chat_generator, own, state_schema, output_type),
-            **checked_options(options, AgentOptions.__annotations__),
+            *parts, **checked_options(options, AgentOptions.__annotations__)
         )
 
     def __repr__(self) -> str:

@@ -294,7 +294,7 @@ class Assembly(Generic[S]):
         rules = _with_inner(self.rules, spec) if spec.agents else self.rules
         holds = NO_HOLD if break_point is None else holds_of(break_point, spec)
         recorder = self._recorder(spec, at, thread_id, lease)
-        performer = self._performer(spec, tell, lease)
+        performer = self.performer(spec, tell, lease)
         session = Session(
             spec,
             at.run,
@@ -313,7 +313,7 @@ class Assembly(Generic[S]):
         )
         if at.run.decisions:
             rules.tell(spec, at.run.decisions)
-        performers = measured(_nested_performers(spec, performer), leg, at.run)
+        performers = measured(nested_performers(spec, performer), leg, at.run)
         return RunHandle(session, performers, holds, recorder, rules, lease, leg=leg)
 
     def _recorder(
@@ -325,14 +325,12 @@ class Assembly(Generic[S]):
         quiet = Listing(self.name, thread_id)
         return Recorder(self.journal, spec, self.clock, at, listing=quiet, holds=lease)
 
-    def _performer(
+    def performer(
         self, spec: AgentSpec[S], tell: StreamingCallback | None, lease: Lease | None
     ) -> EffectPerformer:
+        """The agent's own ports."""
         return EffectPerformer(
-            self.chat_generator,
-            self.tool_executor,
-            self.rules.askers,
-            tell,
+            *(self.chat_generator, self.tool_executor, self.rules.askers, tell),
             clock=self.clock,
             chance=self.chance.number,
             price=spec.limits.price,
@@ -357,7 +355,7 @@ class AssembledTool(Delegate):
     assembly: Assembly[Any] = field(kw_only=True, eq=False, repr=False)
 
 
-def _nested_performers(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerformers:
+def nested_performers(spec: AgentSpec[Any], own: EffectPerformer) -> NestedPerformers:
     """The performer of an agent, with those of the agents among its tools."""
     if not spec.agents:
         return NestedPerformers(own)
@@ -397,4 +395,4 @@ def _inner(tool: AssembledTool, outer: EffectPerformer) -> NestedPerformers:
         streaming_callback=marked,
         price=parts.spec.limits.price or outer.price,
     )
-    return _nested_performers(parts.spec, performer)
+    return nested_performers(parts.spec, performer)

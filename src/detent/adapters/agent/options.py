@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypedDict
+from copy import copy
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack
 
 from attrs import field, frozen
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from detent.core.tools.retries import Retries
     from detent.ports.approvers import Authenticator
     from detent.ports.chance import Chance
-    from detent.ports.chat import Messages, StreamingCallback
+    from detent.ports.chat import AsyncChatGenerator, ChatGenerator, Messages, StreamingCallback
     from detent.ports.clock import Clock
     from detent.ports.journal import Journal
     from detent.ports.observer import Observer
@@ -116,3 +117,40 @@ class AgentOptions(TypedDict, total=False):
     chance: Chance | None
     telemetry: Telemetry | None
     hooks: Sequence[Hook] | None
+
+
+def copied(parts: Sequence[object], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an agent is made of, where nobody who has a list of it can add to that."""
+    names = ("chat_generator", "tools", "state_schema", "output_type")
+    made = {**dict(zip(names, parts, strict=True)), **options}
+    return {
+        name: copy(part) if isinstance(part, list | dict) else part for name, part in made.items()
+    }
+
+
+class Evolving(Generic[S]):
+    """Makes agents like this one. `_given` is what this one was made of."""
+
+    _given: Mapping[str, Any]
+
+    def evolve(
+        self,
+        *,
+        chat_generator: ChatGenerator | AsyncChatGenerator | None = None,
+        tools: Tools[S] | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Self:
+        """An agent like this one, with other parts: ``agent.evolve(journal=journal)``.
+
+        This one stays as it is. An option that is None is as if it had never been given. State and
+        output stay what they are, since they are what kind of agent it is.
+
+        Raises:
+            TypeError: a part is none of an agent's, or not what it should be.
+            WiringError: the parts do not fit together; every misfit is named.
+        """
+        if kept := sorted({"state_schema", "output_type"} & options.keys()):
+            raise TypeError(f"evolve keeps {' and '.join(kept)}: make another agent by Agent(…)")
+        own = {"chat_generator": chat_generator, "tools": tools}
+        others = {name: part for name, part in own.items() if part is not None}
+        return type(self)(**{**self._given, **others, **options})

@@ -10,7 +10,7 @@ from typing import Any, Generic
 from attrs import evolve, frozen
 
 from detent.core.control.breakpoints import key_from_json
-from detent.core.errors import DetentError, StoredDataError
+from detent.core.errors import AgentChangedError, DetentError, StoredDataError
 from detent.core.machine.step import step
 from detent.core.run.effects import EffectKey
 from detent.core.run.events import Event, ModelReplied
@@ -171,7 +171,8 @@ def event_and_run(
     """The event in an entry, and the run after it.
 
     Raises:
-        StoredDataError: it is damaged, or this agent makes another run of it.
+        StoredDataError: it is damaged, or names what this agent does not have.
+        AgentChangedError: this agent makes another run of it.
     """
     try:
         event, mark = marked_event(spec, entry.kind, data)
@@ -183,7 +184,7 @@ def event_and_run(
         ) from error
     is_same = after is not run if mark is None else mark == progress_mark(after)
     if not is_same:
-        raise StoredDataError(
+        raise AgentChangedError(
             f"entry {entry.position} of run {run.id!r} ({entry.kind:.40}) left the run at "
             f"{mark or 'another place'!r:.200}, and with this agent at "
             f"{progress_mark(after)!r}: the agent's rules have "

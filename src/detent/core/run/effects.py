@@ -6,6 +6,7 @@ effects.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from detent.core.chat.messages import ChatMessage, ToolCall
 from detent.core.chat.replies import ChatReply
 from detent.core.run.approval import PLAIN_ASK, Ask, Binding, FormerDecision, Verdict
 from detent.core.run.events import HumanDecided, ModelReplied, ToolReturned
-from detent.core.run.refs import CallRef, Path
+from detent.core.run.refs import AgentRef, CallRef, Path
 from detent.core.run.run import Run
 from detent.core.state.state import BaseState
 from detent.core.tools.idempotency import NO_KEY, IdempotencyKey
@@ -45,7 +46,32 @@ class EffectKey(NamedTuple):
     attempt: int
     path: Path = ()
 
+    def to_text(self) -> str:
+        """The key in a word that is the same in every process: ``tool/1/0/1``.
 
+        Each agent around it is behind an @, with the call that it works on: ``@1.0.helper``.
+        """
+        inner = "".join(f"@{at.turn}.{at.place}.{at.tool_name}" for at in self.path)
+        return f"{self.kind}/{self.turn}/{self.place}/{self.attempt}{inner}"
+
+    @classmethod
+    def from_text(cls, text: str) -> EffectKey:
+        """The key that `to_text` gave. Raises ValueError where the text is none."""
+        if (found := _KEY.fullmatch(text)) is None:
+            raise ValueError(f"this is no key of an effect, such as tool/1/0/1: {text!r:.100}")
+        kind, *numbers, inner = found.groups()
+        ats = (at.split(".", 2) for at in inner.split("@")[1:])
+        path = tuple(AgentRef(int(turn), int(place), name) for turn, place, name in ats)
+        turn, place, attempt = map(int, numbers)
+        return cls(kind, turn, place, attempt, path)
+
+
+_SHORT = "(?:0|[1-9][0-9]{0,17})"
+_NUMBER = f"({_SHORT})"
+_KEY = re.compile(
+    rf"([a-z_]+)/{_NUMBER}/{_NUMBER}/{_NUMBER}((?:@{_SHORT}\.{_SHORT}\.[\w.:-]+)*)",
+    re.ASCII,
+)
 _new_key = partial(tuple.__new__, EffectKey)
 """As `EffectKey`, in half the time."""
 

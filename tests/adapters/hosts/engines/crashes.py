@@ -1,7 +1,13 @@
-"""Runs on an engine whose workers are killed and frozen, and whose server is killed.
+"""Runs on a host whose workers are killed and frozen, and whose server and network fail.
 
-``PYTHONPATH=. python tests/adapters/hosts/engines/crashes.py ENGINE ROUNDS [SEED]`` says how often
-what was done, and what of it was repeated or lost.
+``python3 dev.py crashes [HOST [ROUNDS [SEED]]]`` says how often what was done, and what of it was
+repeated, lost, or begun again though nobody had looked. HOST is "local", "dbos", "temporal",
+"restate", or "all" of them.
+
+A run calls two tools in each turn, of which one is settled while the other one is at work. A worker
+is killed, frozen and woken, or cut from its server for a while, without a word or with one; or the
+server is killed and started again: that of the engine, or the PostgreSQL in which "local" and
+"dbos" then have what they store.
 """
 
 from __future__ import annotations
@@ -19,9 +25,10 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.adapters.hosts.engines import worker
-from tests.adapters.hosts.engines.sites import Site, site_of
+from tests.adapters.hosts.engines.sites import ENGINES, Site, site_of
 from tests.adapters.hosts.engines.worker import CLAIM_S, host_on
 from tests.adapters.hosts.worker import TURNS, journal_at, payer
 
@@ -29,14 +36,18 @@ ROOT = Path(__file__).parents[4]
 RUNS = 4
 PAYMENTS = RUNS * TURNS * 2
 PATIENCE_S = 90.0
+WHATS = ("kill", "freeze", "server", "cut")
+AWAY_S = {"kill": (0.0, 0.0), "freeze": (CLAIM_S * 2,) * 2, "cut": (0.0, CLAIM_S * 2)}
 
 
 @contextmanager
-def working(site: Site, folder: Path, rule: str) -> Generator[subprocess.Popen[bytes]]:
+def working(
+    site: Site, folder: Path, rule: str, *, is_wired: bool = False
+) -> Generator[subprocess.Popen[bytes]]:
     """A worker in a process of its own."""
-    program = [sys.executable, worker.__file__, json.dumps(site.told())]
-    program += [str(folder / "runs.db"), str(folder), rule]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, worker.__file__, json.dumps(site.told(is_wired=is_wired))]
+    program += [site.stored(is_wired=is_wired), str(folder), rule]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
     with (
         (folder / "workers.log").open("ab") as log,
         subprocess.Popen(program, stdout=log, stderr=log, env=environment) as process,
@@ -53,9 +64,25 @@ def paid_in(folder: Path) -> list[str]:
     return paid.read_text().split() if paid.exists() else []
 
 
+def silent_in(folder: Path) -> int:
+    """How often a tool was begun again that had begun, though nobody had looked in between."""
+    noted, found = folder / "noted.txt", 0
+    begun = set[str]()
+    for line in noted.read_text().splitlines():
+        what, key = line.split()
+        found += what == "begin" and key in begun
+        begun = begun | {key} if what == "begin" else begun - {key}
+    return found
+
+
 async def begun(site: Site, folder: Path) -> None:
     """Begin runs from a process that does not work."""
-    journal = journal_at(str(folder / "runs.db"))
+    journal = journal_at(site.store)
+    if site.engine == "local":
+        agent = payer(folder, name="payer", journal=journal)
+        for number in range(RUNS):
+            await agent.begin("pay", run_id=f"r{number}").leave_async()
+        return
     agents = {"payer": payer(folder)}
     async with host_on(site.told(works=False), agents, journal, works=False) as host:
         for number in range(RUNS):
@@ -71,54 +98,98 @@ def until(holds: Callable[[], object], folder: Path) -> None:
         time.sleep(0.01)
 
 
-def is_done(folder: Path) -> bool:
+def is_done(site: Site) -> Callable[[], bool]:
     """Whether each run has come to its end."""
-    runs = journal_at(str(folder / "runs.db")).runs()
-    return len(runs) == RUNS and all(run.status == "done" for run in runs)
+    journal: Any = journal_at(site.store)
+
+    def look() -> bool:
+        runs = journal.runs()
+        return len(runs) == RUNS and all(run.status == "done" for run in runs)
+
+    return look
 
 
-def played(engine: str, what: str, seed: int) -> Counter[str]:
+def played(host: str, what: str, seed: int) -> Counter[str]:
     """One round: something dies, or freezes, while runs are at work; all must come to their end."""
-    chance, counts = random.Random(seed), Counter[str]()  # noqa: S311 - a game
-    rule = "ask" if what == "freeze" else "look up"
-    with tempfile.TemporaryDirectory() as name, site_of(engine, Path(name)) as site:
+    chance = random.Random(seed)  # noqa: S311 - a game
+    has_postgres = host in {"local", "dbos"} and what in {"server", "cut"}
+    # A worker that lives, and that nobody hears, is at work on a payment about which a look would
+    # say that it was never made.
+    rule = "ask" if what in {"freeze", "cut"} else "look up"
+    with (
+        tempfile.TemporaryDirectory() as name,
+        site_of(host, Path(name), has_postgres=has_postgres) as site,
+    ):
         folder = Path(name)
-        with working(site, folder, rule) as first:
+        with working(site, folder, rule, is_wired=what == "cut") as first:
             until((folder / "ready").exists, folder)
             asyncio.run(begun(site, folder))
             number = chance.randrange(1, PAYMENTS - 2)
             until(lambda: len(paid_in(folder)) >= number, folder)
             time.sleep(chance.random() * 0.05)
-            counts[what] += 1
-            if what == "server" and site.server is not None:
-                site.server.kill()
-                time.sleep(chance.random())
-                site.server.start()
-                until(lambda: is_done(folder), folder)
-            elif what == "freeze":
-                first.send_signal(signal.SIGSTOP)
-                with working(site, folder, rule):
-                    time.sleep(CLAIM_S * 2)
-                    first.send_signal(signal.SIGCONT)
-                    until(lambda: is_done(folder), folder)
+            if what == "server":
+                served_anew(site, chance)
+                until(is_done(site), folder)
             else:
-                first.kill()
+                come_back = gone(site, what, first, chance)
                 with working(site, folder, rule):
-                    until(lambda: is_done(folder), folder)
+                    time.sleep(chance.uniform(*AWAY_S[what]))
+                    come_back()
+                    until(is_done(site), folder)
         paid = Counter(paid_in(folder))
-        counts["repeated"] += sum(paid.values()) - len(paid)
-        counts["lost"] += PAYMENTS - len(paid)
-    return counts
+        return Counter(
+            {
+                what: 1,
+                "repeated": sum(paid.values()) - len(paid),
+                "lost": PAYMENTS - len(paid),
+                "silent": silent_in(folder),
+            }
+        )
 
 
-def main(engine: str, rounds: str, seed: str = "0") -> None:
+def served_anew(site: Site, chance: random.Random) -> None:
+    """The server is killed, and soon started again."""
+    assert site.server is not None
+    site.server.kill()
+    time.sleep(chance.random())
+    site.server.start()
+
+
+def gone(
+    site: Site, what: str, first: subprocess.Popen[bytes], chance: random.Random
+) -> Callable[[], object]:
+    """A worker is gone: for ever, or until it is let come back."""
+    if what == "kill":
+        first.kill()
+        return lambda: None
+    if what == "freeze":
+        first.send_signal(signal.SIGSTOP)
+        return lambda: first.send_signal(signal.SIGCONT)
+    site.network.cut(is_silent=chance.random() < 0.5)
+    return site.network.heal
+
+
+def main(host: str = "all", rounds: str = "4", seed: str = "0") -> None:
     """Play rounds, and say what came of them."""
-    whats = ["kill", "freeze"] if engine == "dbos" else ["kill", "freeze", "server"]
+    hosts = ("local", *ENGINES) if host == "all" else (host,)
+    bad = [matrix(one, int(rounds), int(seed)) for one in hosts]
+    sys.exit(any(bad))
+
+
+def matrix(host: str, rounds: int, seed: int) -> bool:
+    """Play rounds on one host, and say whether anything was not as it should be."""
     total = Counter[str]()
-    for number in range(int(rounds)):
-        total += played(engine, whats[number % len(whats)], int(seed) + number)
-        print(engine, number + 1, dict(total), flush=True)  # noqa: T201 - a command
-    print(engine, "repeated:", total["repeated"], "lost:", total["lost"])  # noqa: T201 - as above
+    for number in range(rounds):
+        what = WHATS[number % len(WHATS)]
+        try:
+            total += played(host, what, seed + number)
+        except TimeoutError as error:
+            total["stuck"] += 1
+            print(host, what, "stands still in round", number, error)  # noqa: T201 - a command
+        print(host, number + 1, dict(total), flush=True)  # noqa: T201 - as above
+    bad = {name: total[name] for name in ("repeated", "lost", "silent", "stuck")}
+    print(host, bad, flush=True)  # noqa: T201 - as above
+    return any(bad.values())
 
 
 if __name__ == "__main__":

@@ -9,8 +9,11 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Protocol
 
 import pytest
 from attrs import define, field
@@ -39,6 +42,23 @@ def wait_for(port: int) -> None:
             time.sleep(0.05)
         else:
             return
+
+
+class Server(Protocol):
+    """What can be killed and started again, with all that it has stored."""
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens."""
+        ...
+
+    def start(self) -> None:
+        """Begin, and wait until it listens."""
+        ...
+
+    def kill(self) -> None:
+        """As the machine's power cut does."""
+        ...
 
 
 @define
@@ -96,3 +116,41 @@ def restate_server(folder: Path) -> EngineServer:
         f'[admin]\nbind-address = "127.0.0.1:{admin}"\n'
     )
     return EngineServer([program, "--config-file", str(settings)], (ingress, admin), folder)
+
+
+@define
+class PostgresServer:
+    """A server of PostgreSQL, where an engine or a journal is."""
+
+    pgserver: Any
+    folder: Path
+    user: str | None
+    ports: tuple[int, ...]
+
+    @property
+    def url(self) -> str:
+        """Of its one database."""
+        return f"postgresql://postgres@127.0.0.1:{self.ports[0]}/postgres"
+
+    def start(self) -> None:
+        """Begin, and wait until it takes connections; what was killed recovers first."""
+        where = f"-h 127.0.0.1 -p {self.ports[0]} -k ''"
+        self._control("-w", "-o", where, "-l", str(self.folder / "log"), "start")
+
+    def kill(self) -> None:
+        """Nothing is written any more; what is in its log is all that is left."""
+        self._control("-m", "immediate", "stop")
+
+    def _control(self, *arguments: str) -> None:
+        self.pgserver.pg_ctl([*arguments], pgdata=self.folder, user=self.user)
+
+
+def postgres_server() -> PostgresServer:
+    """PostgreSQL from its wheel, with a new database. Its folder is the caller's to remove."""
+    with warnings.catch_warnings(action="ignore"):  # it looks for folders that need not be there
+        pgserver = pytest.importorskip("pgserver", reason="a server of our own is needed")
+        # Not a folder of pytest's: when root runs the tests, the server runs as another user.
+        folder = Path(mkdtemp())
+        made = pgserver.get_server(folder)
+        made.cleanup()
+    return PostgresServer(pgserver, folder, made.system_user, tuple(free_ports(1)))

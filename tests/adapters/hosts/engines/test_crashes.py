@@ -1,4 +1,4 @@
-"""What dies on an engine: a sample of `crashes.py`."""
+"""What dies under a host: a sample of `crashes.py`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from tests.adapters.hosts.engines.crashes import played
 
 
 @pytest.mark.parametrize(
-    ("engine", "what"),
+    ("host", "what"),
     [
-        *(("dbos", "kill"), ("dbos", "freeze")),
-        *(("temporal", "freeze"), ("temporal", "server")),
-        *(("restate", "kill"), ("restate", "server")),
+        *(("local", "freeze"), ("local", "cut")),
+        *(("dbos", "kill"), ("dbos", "freeze"), ("dbos", "server")),
+        *(("temporal", "freeze"), ("temporal", "server"), ("temporal", "cut")),
+        *(("restate", "kill"), ("restate", "server"), ("restate", "cut")),
     ],
 )
-def test_nothing_is_lost_and_nothing_done_twice(engine: str, what: str) -> None:
+def test_nothing_is_lost_and_nothing_done_twice(host: str, what: str) -> None:
     """Whatever dies, each payment is made once, and each run comes to its end."""
-    counts = played(engine, what, 7)
+    counts = played(host, what, 7)
 
     assert counts[what] == 1
-    assert (counts["repeated"], counts["lost"]) == (0, 0)
+    assert (counts["repeated"], counts["lost"], counts["silent"]) == (0, 0, 0)

@@ -1,6 +1,7 @@
 """A process that takes legs from an engine until it is killed.
 
-``worker.py SITE STORE FOLDER RULE``; SITE is JSON: the engine's name, and what its host is told.
+``worker.py SITE STORE FOLDER RULE``; SITE is JSON: the engine's name, or "local", and what its host
+is told.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 from detent import Agent
 from detent.adapters.hosts.engines.host import EngineHost
-from detent.hosts import DBOSHost, RestateHost, TemporalHost, serve_until_signal
+from detent.adapters.hosts.stored import StoredHost
+from detent.hosts import DBOSHost, LocalHost, RestateHost, TemporalHost, serve_until_signal
 from detent.journals import Journal
 from tests.adapters.hosts.worker import journal_at, payer
 
@@ -34,10 +36,13 @@ def host_on(
 
 def main(site: str, store: str, folder: str, rule: str) -> None:
     """Work until the end."""
-    agents = {"payer": payer(Path(folder), rule)}
-    host = host_on(
-        json.loads(site), agents, journal_at(store), claim_s=CLAIM_S, look_s=LOOK_S, drain_s=5
-    )
+    agents, where = {"payer": payer(Path(folder), rule)}, json.loads(site)
+    options: dict[str, Any] = {"claim_s": CLAIM_S, "look_s": LOOK_S, "drain_s": 5}
+    host: StoredHost
+    if where["engine"] == "local":
+        host = LocalHost(agents, journal_at(store), **options)
+    else:
+        host = host_on(where, agents, journal_at(store), **options)
     ready = Path(folder) / "ready"
     asyncio.run(serve_until_signal(host, lambda: ready.open("a").write("ready\n")))
 
