@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,8 +14,10 @@ from detent import (
     Agent,
     AgentTool,
     AlwaysAskPolicy,
+    AskAbove,
     ChatMessage,
     HITLBreakpointException,
+    Limits,
     MemoryJournal,
     NeverAskPolicy,
     Runs,
@@ -27,6 +32,7 @@ from detent.approvals import (
     Answers,
     Approvers,
     Ask,
+    AskAfter,
     CallRule,
     DecisionRefusedError,
     Deny,
@@ -67,7 +73,7 @@ def agent_of(paid: Paid, policy: Any, *script: Any, **options: Any) -> Agent[Any
     return Agent(
         chat_generator=ScriptedChatGenerator(*(script or ["done"])),
         tools=[tool],
-        state_schema={"account": {"type": str}},
+        state_schema=options.pop("state_schema", {"account": {"type": str}}),
         confirmation_strategies={"pay": policy},
         **options,
     )
@@ -432,3 +438,125 @@ def test_a_verdict_of_today_may_be_async() -> None:
 
     assert "not today" in said(agent_of(paid, later, journal=journal))
     assert paid == []
+
+
+def limited(**limits: Any) -> dict[str, Any]:
+    return {"limits": Limits(**limits)}
+
+
+class Sometimes:
+    """A policy of a user's own, as it was written on one day."""
+
+    def should_ask(self, name: str, description: str, params: dict[str, Any]) -> bool:
+        """Above a limit."""
+        return bool(params["amount"] > 10)
+
+
+class Seldom:
+    """The same on another day."""
+
+    def should_ask(self, name: str, description: str, params: dict[str, Any]) -> bool:
+        """Above another limit."""
+        return bool(params["amount"] > 10_000)
+
+
+Seldom.__qualname__ = Sometimes.__qualname__
+
+
+def clerk_of(paid: Paid, policy: Any, *, deep: bool, **options: Any) -> AgentTool:
+    """An agent that pays, as a tool; or one that has such an agent among its tools."""
+    clerk = AgentTool(
+        agent_of(paid, policy, PAY, "paid", **options), name="clerk", description="Pays."
+    )
+    if not deep:
+        return clerk
+    chief: Agent[Any] = Agent(
+        chat_generator=ScriptedChatGenerator(ToolCall("clerk", {"task": "pay"}), "paid"),
+        tools=[clerk],
+    )
+    return AgentTool(chief, name="clerk", description="Pays.")
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize(
+    ("was", "now", "options"),
+    [
+        (AskAbove("amount", 10), NeverAskPolicy(), {}),
+        (AskAbove("amount", 10), AskAbove("amount", 1000), {}),
+        (AskAbove("amount", 10) | AskAfter(1), AskAbove("amount", 10) | AskAfter(9), {}),
+        (RuleList([CallRule("deny")]), RuleList([CallRule("allow")]), {}),
+        (Sometimes(), Seldom(), {}),
+        (lambda call, tool, run: Ask(), lambda call, tool, run: Allow(), {}),
+        (ASK, ASK, limited(max_tool_calls=1000)),
+        (ASK, ASK, limited(max_calls_per_reply=4)),
+        (ASK, ASK, {"exit_conditions": ["pay"]}),
+        (ASK, ASK, {"raise_on_tool_invocation_failure": True}),
+        (ASK, ASK, {"system_prompt": "Pay whatever they want."}),
+        (ASK, ASK, {"state_schema": {"account": {"type": str, "default": "Mallory's"}}}),
+        (ASK, ASK, {"state_schema": {"account": {"type": str, "handler": lambda old, new: new}}}),
+        (ASK, ASK, {"tool": {"max_calls": 9}}),
+        (ASK, ASK, {"tool": {"labels": ["untrusted"]}}),
+        (ASK, ASK, {"tool": {"on_unknown": "rerun"}}),
+        (ASK, ASK, {"tool": {"timeout_s": 9.0}}),
+    ],
+)
+def test_a_yes_to_the_call_of_an_agent_is_to_the_rules_by_which_it_works(
+    was: Any, now: Any, options: dict[str, Any], *, deep: bool
+) -> None:
+    """It has them from code: another version of it is asked about again."""
+    paid: Paid = []
+    journal = MemoryJournal()
+
+    def chief(rules: Any, *script: Any, **more: Any) -> Agent[Any]:
+        return Agent(
+            chat_generator=ScriptedChatGenerator(*script),
+            tools=[clerk_of(paid, rules, deep=deep, **more)],
+            confirmation_strategies={"clerk": ASK},
+            journal=journal,
+        )
+
+    call = asked(chief(was, ToolCall("clerk", {"task": "pay"})).run, "go", run_id="r")
+    same = chief(was, "done")
+    assert same.pending("r")[0].digest == call.digest
+    same.decide("r", call.confirm())
+
+    again = asked(chief(now, "done", **options).resume, "r")
+
+    assert again.tool_name == "clerk"
+    assert "the tool itself has changed" in again.changed
+    assert paid == []
+
+
+def test_the_rules_of_an_agent_are_told_in_the_same_words_by_each_process() -> None:
+    """Else a yes would count in the process alone that has put the question."""
+    code = (
+        "from detent import Agent, AgentTool, AskAbove, Limits, ScriptedChatGenerator, tool\n"
+        "from detent.approvals import AskWhen, CallRule, RuleList\n"
+        "@tool\n"
+        "def pay(amount: int) -> str:\n"
+        "    'Pay.'\n"
+        "    return ''\n"
+        "@tool\n"
+        "def send(amount: int) -> str:\n"
+        "    'Send.'\n"
+        "    return ''\n"
+        "rules = RuleList([CallRule('deny', arguments={'amount': {'enum': [1, 2]}})])\n"
+        "both = AskAbove('amount', 1) | AskWhen(lambda given: given['amount'] in {1, 2, 3})\n"
+        "agent = Agent(chat_generator=ScriptedChatGenerator('a'), tools=[pay, send],\n"
+        "    state_schema={'who': {'type': set, 'default': {'a', 'b', 'c'}}},\n"
+        "    limits=Limits(max_cost=1.0, price=lambda reply: 0.1),\n"
+        "    exit_conditions=['pay', 'send', 'text'],\n"
+        "    confirmation_strategies={'pay': both, 'send': rules})\n"
+        "print(AgentTool(agent, name='clerk', description='Pays.').version)\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Generic
 
 from attrs import Factory, evolve, field, frozen
 
 from detent.core.chat.messages import frozen_mapping
-from detent.core.errors import WiringError
+from detent.core.errors import UnstorableError, WiringError
 from detent.core.run.effects import Policy, Vouches
 from detent.core.run.limits import Limits
 from detent.core.run.output_type import OutputType
+from detent.core.state.keys import Key
+from detent.core.state.stored import value_to_json
 from detent.core.state.typevars import S
 from detent.core.tools.retries import Retries
 from detent.core.tools.tool import Tool, ToolSpec
+from detent.core.tools.version import rule_of
 from detent.core.tools.wiring_check import wiring_faults
 from detent.core.tools.wording import Wording
 from detent.core.values.frozen import FrozenDict
+from detent.core.values.shared_list import bare
 
 DEPTH_MAX = 16
 """How many agents may work inside each other: stored runs are nested as deep."""
@@ -33,9 +38,30 @@ class Delegate(Tool):
     agent: AgentSpec[Any] = field(kw_only=True, eq=False, repr=False)
 
     def _parts(self) -> tuple[object, ...]:
-        """With what its agent is told, and the versions of its tools: they do the work."""
-        inner = [tool.version for tool in self.agent.tools.values()]
-        return (*super()._parts(), self.agent.system_prompt, inner)
+        """With the rules of its agent, of which it consists: a yes to a call is one to them."""
+        return (*super()._parts(), *_rules(self.agent))
+
+
+def _rules(agent: AgentSpec[Any]) -> Iterator[object]:
+    """What an agent is told and may do, and who is asked; its own agents are among its tools."""
+    yield agent.system_prompt
+    for tool in agent.tools.values():
+        yield (tool.version, tool.timeout_s, tool.max_calls, tool.labels, rule_of(tool.on_unknown))
+    fields, output = agent.state.fields, agent.output
+    yield {name: (key.type_name, rule_of(key.handler)) for name, key in fields.items()}
+    yield {name: _default(key) for name, key in fields.items()}
+    yield (sorted(agent.exit_conditions), agent.fail_on_tool_fault)
+    yield None if output is None else (output.name, output.schema)
+    yield (rule_of(agent.policies), rule_of(agent.limits))
+
+
+def _default(key: Key[Any, Any]) -> object:
+    """What a run begins with there, which tools may get, as JSON; else the name of its type."""
+    value = bare(key.default)
+    try:
+        return value_to_json(value, key.type)
+    except UnstorableError:
+        return f"<{type(value).__qualname__}>"
 
 
 @frozen

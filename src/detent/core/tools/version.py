@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from inspect import isfunction, isroutine
 from types import CodeType
 from typing import Any
 
@@ -27,6 +28,39 @@ def json_of(value: object) -> Any:
         return json.loads(json.dumps(thaw(value), default=plain))
     except (TypeError, ValueError, RecursionError):
         return f"<{type(value).__qualname__}>"
+
+
+DEEP = 32
+"""How deep rules may be made of rules: of what is deeper, the class counts alone."""
+
+
+def rule_of(value: object, deep: int = 0) -> object:
+    """What a rule says, as far as its class, its options and its code say it.
+
+    What it has got to know since it was made is no part of it, nor is what a closure has captured.
+    """
+    from detent.core.schema.record_fields import field_names  # loaded with the first rule
+
+    if isinstance(value, str | int | float | bytes | CodeType) or value is None:
+        return value
+    if deep == DEEP:
+        return type(value).__qualname__
+    if isinstance(value, Mapping):
+        return {str(key): rule_of(value[key], deep + 1) for key in sorted(value, key=str)}
+    if isinstance(value, set | frozenset):
+        return sorted(hashed(rule_of(item, deep + 1)) for item in value)
+    if isinstance(value, list | tuple):
+        return [rule_of(item, deep + 1) for item in value]
+    if isinstance(value, type) or isroutine(value) or isinstance(value, partial):
+        return hashed(value)
+    kind = type(value)
+    options = {
+        name: rule_of(getattr(value, name, None), deep + 1) for name in field_names(kind) or ()
+    }
+    # what attrs makes beside them has another code in every process
+    names = [name for name in dir(kind) if name == "__call__" or not name.startswith("__")]
+    own = {name: one.__code__ for name in names if isfunction(one := getattr(kind, name, None))}
+    return [kind.__qualname__, options, own]
 
 
 def _plain(value: object) -> object:

@@ -1,0 +1,72 @@
+"""What a rule says, in a form that is the same in every process."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from attrs import field, frozen
+
+from detent.core.tools.version import hashed, rule_of
+
+
+@frozen
+class Above:
+    """A rule with an option, and with what it has learnt."""
+
+    limit: object
+    seen: set[int] = field(factory=set, init=False)
+
+    def __call__(self, amount: int) -> bool:
+        """Whether to ask."""
+        return amount > 1
+
+
+class Plain:
+    """A rule without any."""
+
+    def should_ask(self, amount: int) -> bool:
+        """Whether to ask."""
+        return amount > 1
+
+
+def power(base: int, exponent: int) -> int:
+    return int(base**exponent)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Above(1), Above(2)),
+        (Above([1]), Above([2])),
+        (Above({"a": 1}), Above({"a": 2})),
+        (Above({1}), Above({2})),
+        (Above(Above(1)), Above(Above(2))),
+        (Above(None), Above(b"")),
+        (Above(Above), Above(Plain)),
+        (partial(power, 1), partial(power, 2)),
+        (lambda amount: amount > 1, lambda amount: amount > 2),
+        (Plain(), Above(1)),
+    ],
+)
+def test_another_rule_is_another(one: object, other: object) -> None:
+    """By its class, its options or its code."""
+    assert hashed(rule_of(one)) != hashed(rule_of(other))
+
+
+def test_what_it_has_learnt_is_no_part_of_it() -> None:
+    """Else a yes would lapse by being remembered."""
+    learnt = Above({"b": 1, "a": {1, 2}})
+    learnt.seen.add(7)
+
+    assert hashed(rule_of(learnt)) == hashed(rule_of(Above({"a": {2, 1}, "b": 1})))
+    assert hashed(rule_of(Plain())) == hashed(rule_of(Plain()))
+
+
+def test_a_rule_that_is_in_itself_has_an_end() -> None:
+    """Of what is very deep, the class counts alone."""
+    loop: list[Any] = []
+    loop.append(Above(loop))
+
+    assert hashed(rule_of(loop)) == hashed(rule_of(loop))
