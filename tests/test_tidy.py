@@ -34,7 +34,18 @@ LIBRARIES_OF_CORE = {
 PURE = {
     *("__future__", "abc", "base64", "binascii", "bisect", "collections", "copy", "dataclasses"),
     *("datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
-    *("heapq", "inspect", "itertools", "json", "keyword", "math", "numbers", "operator", "re"),
+    *(
+        "heapq",
+        "html",
+        "inspect",
+        "itertools",
+        "json",
+        "keyword",
+        "math",
+        "numbers",
+        "operator",
+        "re",
+    ),
     *("contextlib", "contextvars"),  # what is only so within a block: no state outlives it
     *("reprlib", "statistics", "string", "textwrap", "types", "typing", "unicodedata"),
 }

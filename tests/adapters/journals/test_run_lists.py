@@ -181,56 +181,6 @@ def test_another_layout_in_postgres_is_refused(postgres_url: str) -> None:
                 db.execute(back.encode())
 
 
-BEFORE_LABELS = """
-DROP INDEX runs_by_labels;
-ALTER TABLE runs DROP COLUMN labels;
-"""
-
-
-@pytest.fixture
-def old_file(tmp_path: Path) -> Path:
-    """A file as it was before lists had labels."""
-    path = tmp_path / "old.db"
-    journal = SQLiteJournal(path)
-    journal.append("a", [begun("a", "waiting", Listing("clerk", "t", 5.0, ("pay",)))])
-    journal.close()
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(BEFORE_LABELS)
-    return path
-
-
-def test_a_file_from_before_there_were_labels_gets_them(old_file: Path) -> None:
-    """What lists say of its runs stays, and a run that is there can get some."""
-    journal = SQLiteJournal(old_file)
-    (run,) = journal.runs()
-    assert run.listing == Listing("clerk", "t", 5.0, ("pay",))
-
-    journal.append("a", [Entry(1, 2.0, "K", "done", {}, Listing(labels=("pii",)))])
-
-    assert [one.labels for one in journal.runs(RunQuery(label="pii"))] == [("pii",)]
-
-
-def test_a_file_from_before_there_were_labels_can_only_be_read(old_file: Path) -> None:
-    """Then none of its runs has one."""
-    with closing(sqlite3.connect(f"file:{old_file}?mode=ro", uri=True)) as db:
-        (run,) = listed_runs(db, ALL_RUNS)
-        assert (run.status, run.pending, run.labels) == ("waiting", ("pay",), ())
-        assert listed_runs(db, RunQuery(label="pii")) == []
-
-
-def test_tables_in_postgres_from_before_there_were_labels_get_them(postgres_url: str) -> None:
-    """What stands in them stays."""
-    PostgresJournal(postgres_url).append("a", [begun("a", "waiting", Listing("clerk"))])
-    with psycopg.connect(postgres_url, autocommit=True) as db:
-        db.execute("ALTER TABLE detent_runs DROP COLUMN labels")
-
-    journal = PostgresJournal(postgres_url)
-    journal.append("a", [Entry(1, 2.0, "K", "done", {}, Listing(labels=("pii",)))])
-
-    (run,) = journal.runs(RunQuery(label="pii"))
-    assert (run.agent, run.labels) == ("clerk", ("pii",))
-
-
 def test_each_line_of_a_directory_says_what_lists_say(tmp_path: Path) -> None:
     """So that a list reads the last one of each file; who has nothing to say says nothing."""
     journal = DirectoryJournal(tmp_path)

@@ -46,12 +46,14 @@ CREATE TABLE IF NOT EXISTS detent_runs (
     run_id TEXT COLLATE "C" NOT NULL PRIMARY KEY, length BIGINT NOT NULL,
     at DOUBLE PRECISION NOT NULL, status TEXT NOT NULL, agent TEXT NOT NULL,
     thread_id TEXT NOT NULL, wake_at DOUBLE PRECISION, pending TEXT NOT NULL,
-    labels TEXT[] NOT NULL DEFAULT '{}'
+    labels TEXT[] NOT NULL
 );
 CREATE INDEX IF NOT EXISTS detent_runs_by_time ON detent_runs (at, run_id);
 CREATE INDEX IF NOT EXISTS detent_runs_by_status ON detent_runs (status, at, run_id);
 CREATE INDEX IF NOT EXISTS detent_runs_by_agent ON detent_runs (agent, at, run_id)
     WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS detent_runs_by_agent_and_status
+    ON detent_runs (agent, status, at, run_id) WHERE agent <> '';
 CREATE INDEX IF NOT EXISTS detent_runs_by_thread ON detent_runs (thread_id, at, run_id)
     WHERE thread_id <> '';
 CREATE INDEX IF NOT EXISTS detent_runs_by_labels ON detent_runs USING gin (labels)
@@ -60,10 +62,6 @@ CREATE TABLE IF NOT EXISTS detent_layout (layout INTEGER NOT NULL)
 """
 LAYOUT = 1
 """Which tables there are, and what stands in them."""
-ADD_LABELS = """
-ALTER TABLE detent_runs ADD COLUMN IF NOT EXISTS labels TEXT[] NOT NULL DEFAULT '{}'
-"""
-"""For tables from before lists had labels."""
 NOTICE_MAX = 1900
 """PostgreSQL lets a notice have 8,000 bytes, and a character has four at most."""
 ALONE = f"""
@@ -379,7 +377,3 @@ def _make(db: Connection[Any]) -> None:
             f"the journal in PostgreSQL has layout {found}, and this Detent knows layout {LAYOUT}: "
             "use the version of Detent that wrote it"
         )
-    index = "SELECT to_regclass('detent_runs_by_labels')"
-    if db.execute(index).fetchone() == (None,):
-        for statement in (ADD_LABELS + ";" + SCHEMA).split(";"):
-            db.execute(statement.encode())

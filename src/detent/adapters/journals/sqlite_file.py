@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TypeVar
 from weakref import WeakSet
 
-from detent.adapters.journals.sqlite_tables import ADD_LABELS, HAS_LABELS, RUNS_SCHEMA
+from detent.adapters.journals.sqlite_tables import RUNS_SCHEMA
 from detent.adapters.system.snapshot_files import OWN_FILE
 from detent.ports.journal import (
     JournalDamagedError,
@@ -220,7 +220,7 @@ def _opened(path: str, mode: str) -> sqlite3.Connection:
     try:
         _write_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
-        if _layout(db) != LAYOUT or not db.execute(HAS_LABELS).fetchone():
+        if _layout(db) != LAYOUT:
             _make(db, path)
         db.execute(TRIGGER)
     except BaseException:
@@ -255,16 +255,13 @@ def _layout(db: sqlite3.Connection) -> int:
 
 
 def _make(db: sqlite3.Connection, path: str) -> None:
-    """Make what a file has not got yet, if nobody else has just done so."""
+    """Make the tables in a new file, if nobody else has just done so."""
     db.execute("BEGIN IMMEDIATE")
     if db.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone() == (0,):
         for statement in (SCHEMA + RUNS_SCHEMA).split(";"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {LAYOUT}")
     _require_layout(db, path)
-    if not db.execute(HAS_LABELS).fetchone():
-        for statement in (ADD_LABELS + ";" + RUNS_SCHEMA).split(";"):
-            db.execute(statement)
     db.execute("COMMIT")
 
 

@@ -38,16 +38,14 @@ RUNS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT NOT NULL PRIMARY KEY, length INTEGER NOT NULL, at REAL NOT NULL,
     status TEXT NOT NULL, agent TEXT NOT NULL, thread_id TEXT NOT NULL, wake_at REAL,
-    pending TEXT NOT NULL, crc32 INTEGER NOT NULL, labels TEXT NOT NULL DEFAULT ''
+    pending TEXT NOT NULL, crc32 INTEGER NOT NULL, labels TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS runs_by_status ON runs (status, at, run_id);
-CREATE INDEX IF NOT EXISTS runs_by_agent ON runs (agent, at, run_id) WHERE agent <> '';
+CREATE INDEX IF NOT EXISTS runs_by_agent ON runs (agent, status, at, run_id) WHERE agent <> '';
 CREATE INDEX IF NOT EXISTS runs_by_thread ON runs (thread_id, at, run_id) WHERE thread_id <> '';
 CREATE INDEX IF NOT EXISTS runs_by_labels ON runs (labels, status, at, run_id)
     WHERE labels <> '';
 """
-ADD_LABELS = "ALTER TABLE runs ADD COLUMN labels TEXT NOT NULL DEFAULT ''"
-"""For a file from before lists had labels. What is said of its runs stays as it was."""
 OPEN = "INSERT OR REPLACE INTO runs VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)"
 LENGTHEN = "UPDATE runs SET length = ? WHERE run_id = ?"
 LISTING = "SELECT agent, thread_id, wake_at, pending, crc32, labels FROM runs WHERE run_id = ?"
@@ -73,7 +71,6 @@ WITH RECURSIVE each(labels) AS (
 ) SELECT labels FROM each WHERE labels IS NOT NULL
 """
 """The same of the labels that runs have together."""
-HAS_LABELS = "SELECT 1 FROM sqlite_schema WHERE name = 'runs_by_labels'"
 LOST = """
 SELECT run_id, MAX(at) FROM entries WHERE run_id NOT IN (SELECT run_id FROM runs) GROUP BY run_id
 """
@@ -179,7 +176,7 @@ def listed_runs(db: sqlite3.Connection, query: RunQuery) -> list[StoredRun]:
     statuses: list[object] = [CODES.get(query.status or "", query.status)]
     sets: Sequence[str | None] = [None]
     is_narrow = query.thread_id or query.run_id
-    if query.status is None and not is_narrow and (query.label is not None or not query.agent):
+    if query.status is None and not is_narrow:
         statuses = [status for (status,) in db.execute(STATUSES)]
     if query.label is not None and not is_narrow:
         sets = _with_label(db, query.label)
@@ -192,8 +189,6 @@ def listed_runs(db: sqlite3.Connection, query: RunQuery) -> list[StoredRun]:
 
 def _with_label(db: sqlite3.Connection, label: str) -> list[str]:
     """Which labels runs have together that have this one: there are few, however many runs."""
-    if not db.execute(HAS_LABELS).fetchone():
-        return []  # a file from before there were any, which may only be read
     texts = [text for (text,) in db.execute(LABELS)]
     return [text for text in texts if label in _labels(text)]
 
@@ -201,12 +196,12 @@ def _with_label(db: sqlite3.Connection, label: str) -> list[str]:
 def _page(query: RunQuery, status: object, labels: object) -> tuple[str, list[object]]:
     """The statement for a page, by the index that leaves the fewest runs over."""
     index, where, values = "runs_by_status", ["TRUE"], list[object]()
-    if query.agent:
-        index, where = "runs_by_agent", ["agent = ? AND agent <> ''"]
-        values.append(query.agent)
     if status is not None:
-        index, where = "runs_by_status", [*where, "runs.status = ?"]
+        where.append("runs.status = ?")
         values.append(status)
+    if query.agent:
+        index, where = "runs_by_agent", [*where, "agent = ? AND agent <> ''"]
+        values.append(query.agent)
     if labels is not None:
         index, where = "runs_by_labels", [*where, "labels = ? AND labels <> ''"]
         values.append(labels)
