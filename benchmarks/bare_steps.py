@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -29,13 +28,13 @@ def step(kind: str, size: int) -> str:
 
 
 @asynccontextmanager
-async def dbos_steps(folder: Path) -> AsyncGenerator[Play]:
-    """Steps of DBOS, in SQLite."""
+async def dbos_steps(url: str) -> AsyncGenerator[Play]:
+    """Steps of DBOS, in the database of this URL."""
     from dbos import DBOS
 
     config: Any = {
         "name": "bare",
-        "system_database_url": f"sqlite:///{folder / 'queue.db'}",
+        "system_database_url": url,
         "log_level": "WARNING",
     }
     DBOS(config=config)

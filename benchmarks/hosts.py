@@ -1,42 +1,58 @@
 """What a host on an engine costs: ``python benchmarks/hosts.py [ROUNDS] [FOLDER]``.
 
-Agents whose model and tool do nothing, on `LocalHost`, `DBOSHost` and `TemporalHost`, beside bare
-steps of the same engine (two a turn), in turns and in the same process; all journals are SQLite.
-A ratio is that of a host to the bare steps of its engine. A turn is measured between two calls of
-the tool, so that what it takes to begin a run is no part of it. For the time of failover two
-workers with defaults are there, and the one that goes on with the run is killed. The folder should
-be on the disk that is to be measured.
+Agents whose model and tool do nothing, on `LocalHost`, `DBOSHost`, `TemporalHost` and
+`RestateHost`, beside bare steps of the same engine (two a turn), in turns and in the same process.
+Journals are SQLite, and PostgreSQL, which then has the queue of DBOS as well. A ratio is that of a
+host to the bare steps of its engine. A turn is measured between two calls of the tool, so that what
+it takes to begin a run is no part of it. For the time of failover two workers with defaults are
+there, and the one that goes on with the run is killed. The folder should be on the disk that is to
+be measured.
+
+Restate is left out where there is no restate-server on the path or at DETENT_TEST_RESTATE. It has
+no bare steps here, what its server stores is not counted, and there is no failover: its workers
+stand behind one address, and here is nothing that would divide the calls.
 """
 # ruff: noqa: INP001, T201  # a script that talks to a terminal
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from bare_steps import TIMES, Play, dbos_steps, step, temporal_steps
 
 from detent import Agent, ChatMessage, SQLiteJournal, ToolCall, tool
-from detent.hosts import DBOSHost, LocalHost, TemporalHost, serve_until_signal
+from detent.hosts import DBOSHost, LocalHost, RestateHost, TemporalHost, serve_until_signal
+from detent.journals import PostgresJournal
 from detent.models import ChatReply
 
 TURNS, RUNS, TURNS_AT_ONCE = 20, 30, 5
 LONG, LARGE = 60, 20_000
 PAUSE_S = 0.05
-HOSTS = ("local", "dbos", "temporal")
+HOSTS = ("local", "local, PostgreSQL", "dbos", "dbos, PostgreSQL", "temporal")
+KINDS = (
+    *("local", "local, PostgreSQL", "bare dbos", "dbos", "bare dbos, PostgreSQL"),
+    *("dbos, PostgreSQL", "bare temporal", "temporal", "restate"),
+)
+
+Where: TypeAlias = Mapping[str, str]
+"""Where the servers are: "temporal", "ingress" and "admin" of Restate, "postgres"."""
 
 
 class Model:
@@ -62,23 +78,40 @@ async def work(size: int) -> str:
     return step("tool", size)
 
 
-def host_on(kind: str, agents: dict[str, Agent[Any, Any]], folder: Path, address: str) -> Any:
+def has_postgres(kind: str) -> bool:
+    """Whether what is stored is in PostgreSQL."""
+    return kind.endswith("PostgreSQL")
+
+
+def queue_of(kind: str, folder: Path, where: Where) -> str:
+    """The URL of DBOS's database."""
+    return where["postgres"] if has_postgres(kind) else f"sqlite:///{folder / 'queue.db'}"
+
+
+def host_on(kind: str, agents: dict[str, Agent[Any, Any]], folder: Path, where: Where) -> Any:
     """A host with its defaults, all of whose files are in the folder."""
-    journal = SQLiteJournal(folder / "runs.db")
-    match kind:
+    in_files = SQLiteJournal(folder / "runs.db")
+    journal = PostgresJournal(where["postgres"]) if has_postgres(kind) else in_files
+    match kind.partition(",")[0]:
         case "dbos":
-            return DBOSHost(agents, journal, url=f"sqlite:///{folder / 'queue.db'}")
+            return DBOSHost(agents, journal, url=queue_of(kind, folder, where))
         case "temporal":
-            return TemporalHost(agents, journal, client=address)
+            return TemporalHost(agents, journal, client=where["temporal"])
+        case "restate":
+            listen, (ingress, admin) = (
+                f"127.0.0.1:{free_port()}",
+                (where["ingress"], where["admin"]),
+            )
+            return RestateHost(agents, journal, ingress=ingress, admin=admin, listen=listen)
         case _:
             return LocalHost(agents, journal)
 
 
 @asynccontextmanager
-async def hosted(kind: str, folder: Path, address: str) -> AsyncGenerator[Play]:
+async def hosted(kind: str, folder: Path, where: Where) -> AsyncGenerator[Play]:
     """Turns of an agent on a host."""
     agents: dict[str, Agent[Any, Any]] = {"it": Agent(chat_generator=Model(), tools=[work])}
-    async with host_on(kind, agents, folder, address) as host:
+    async with host_on(kind, agents, folder, where) as host:
 
         async def play(turns: int, size: int) -> None:
             run_id = uuid4().hex
@@ -89,16 +122,17 @@ async def hosted(kind: str, folder: Path, address: str) -> AsyncGenerator[Play]:
 
 
 @asynccontextmanager
-async def played(kind: str, folder: Path, address: str) -> AsyncGenerator[Play]:
+async def played(kind: str, folder: Path, where: Where) -> AsyncGenerator[Play]:
     """What is measured: a host, or bare steps."""
     async with AsyncExitStack() as stack:
-        match kind:
+        match kind.partition(",")[0]:
             case "bare dbos":
-                yield await stack.enter_async_context(dbos_steps(folder))
+                steps = dbos_steps(queue_of(kind, folder, where))
+                yield await stack.enter_async_context(steps)
             case "bare temporal":
-                yield await stack.enter_async_context(temporal_steps(address))
+                yield await stack.enter_async_context(temporal_steps(where["temporal"]))
             case _:
-                yield await stack.enter_async_context(hosted(kind, folder, address))
+                yield await stack.enter_async_context(hosted(kind, folder, where))
 
 
 def stored(folder: Path) -> int:
@@ -112,9 +146,26 @@ def stored(folder: Path) -> int:
     return size
 
 
-async def measured(kind: str, folder: Path, server: Path, address: str) -> tuple[float, ...]:
+def stored_in(url: str) -> int:
+    """How many bytes a database of PostgreSQL uses."""
+    import psycopg
+
+    with psycopg.connect(url) as base:
+        row = base.execute("SELECT pg_database_size(current_database())").fetchone()
+    assert row is not None  # noqa: S101 - it has a size
+    return int(row[0])
+
+
+async def measured(kind: str, folder: Path, server: Path, where: Where) -> tuple[float, ...]:
     """Milliseconds to begin and for a turn, runs a second, bytes for a long run."""
-    async with played(kind, folder, address) as play:
+
+    def size() -> int:
+        if has_postgres(kind):
+            return stored_in(where["postgres"])
+        of = {"bare temporal": [server], "temporal": [folder, server]}
+        return sum(map(stored, of.get(kind, [folder])))
+
+    async with played(kind, folder, where) as play:
         await play(2, 10)
         TIMES.clear()
         began = time.perf_counter()
@@ -123,14 +174,12 @@ async def measured(kind: str, folder: Path, server: Path, address: str) -> tuple
         began = time.perf_counter()
         await asyncio.gather(*[play(TURNS_AT_ONCE, 10) for _ in range(RUNS)])
         rate = RUNS / (time.perf_counter() - began)
-        where = server if kind == "bare temporal" else folder
-        before, there = stored(where), stored(server)
+        before = size()
         await play(LONG, LARGE)
-    size = stored(where) - before
-    return 1000 * begin, 1000 * turn, rate, size + (stored(server) - there) * (kind == "temporal")
+    return 1000 * begin, 1000 * turn, rate, size() - before
 
 
-def worker(kind: str, folder: str, address: str) -> None:
+def worker(kind: str, folder: str, where: str) -> None:
     """A process that goes on with runs, and says so in a file at each call of its tool."""
     said = Path(folder) / "calls"
 
@@ -142,7 +191,8 @@ def worker(kind: str, folder: str, address: str) -> None:
         return "done"
 
     agents: dict[str, Agent[Any, Any]] = {"it": Agent(chat_generator=Model(PAUSE_S), tools=[noted])}
-    asyncio.run(serve_until_signal(host_on(kind, agents, Path(folder), address), lambda: None))
+    host = host_on(kind, agents, Path(folder), json.loads(where))
+    asyncio.run(serve_until_signal(host, lambda: None))
 
 
 def calls(folder: Path) -> list[tuple[int, float]]:
@@ -152,14 +202,15 @@ def calls(folder: Path) -> list[tuple[int, float]]:
     return [(int(pid), float(at)) for pid, at in map(str.split, lines)]
 
 
-def failover_s(kind: str, folder: Path, address: str) -> float:
+def failover_s(kind: str, folder: Path, where: Where) -> float:
     """How long nobody works after a worker was killed."""
     folder.mkdir()
-    program = [sys.executable, __file__, "--worker", kind, str(folder), address]
+    program = [sys.executable, __file__, "--worker", kind, str(folder), json.dumps(dict(where))]
     workers = [subprocess.Popen(program) for _ in range(2)]  # noqa: S603 - our own
     try:
         time.sleep(5)
-        journal = SQLiteJournal(folder / "runs.db")
+        in_files = SQLiteJournal(folder / "runs.db")
+        journal = PostgresJournal(where["postgres"]) if has_postgres(kind) else in_files
         agent = Agent(chat_generator=Model(), tools=[work], name="it", journal=journal)
         asyncio.run(agent.begin("1000 10", run_id="r").leave_async())
         while len(calls(folder)) < 10:  # noqa: PLR2004 - it is under way
@@ -178,44 +229,116 @@ def failover_s(kind: str, folder: Path, address: str) -> float:
             process.wait()
 
 
-def temporal(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """Temporal's server for development, and its address."""
-    folder.mkdir()
+def free_port() -> int:
+    """A port that nobody listens at."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+        port: int = one.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(program: Sequence[str], *ports: int) -> Generator[None]:
+    """A server, once it listens."""
+    server = subprocess.Popen(  # noqa: S603 - from its package
+        program, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        for port in ports:
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+        yield
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)  # what the program has begun in its place, too
+        server.wait()
+
+
+@contextmanager
+def temporal(folder: Path) -> Generator[Where]:
+    """Temporal's server for development."""
+    folder.mkdir()
+    port = free_port()
     program = [str(Path(sys.executable).with_name("temporal")), "server", "start-dev"]
     program += ["--headless", "--ip", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     program += ["--db-filename", str(folder / "temporal.db")]
-    server = subprocess.Popen(program)  # noqa: S603 - from its wheel
-    while True:
+    with serving(program, port):
+        yield {"temporal": f"127.0.0.1:{port}"}
+
+
+@contextmanager
+def restate(folder: Path) -> Generator[Where]:
+    """Restate's server, where there is one."""
+    program = os.environ.get("DETENT_TEST_RESTATE") or shutil.which("restate-server")
+    if program is None:
+        print("no restate-server: npm install @restatedev/restate-server", file=sys.stderr)
+        yield {}
+        return
+    folder.mkdir()
+    ingress, admin, node = (free_port() for _ in range(3))
+    settings = folder / "restate.toml"
+    settings.write_text(
+        f'base-dir = "{folder / "data"}"\ncluster-name = "bench"\nlog-filter = "error"\n'
+        f'disable-telemetry = true\nbind-ip = "127.0.0.1"\nbind-port = {node}\n'
+        f'advertised-host = "127.0.0.1"\n[ingress]\nbind-address = "127.0.0.1:{ingress}"\n'
+        f'[admin]\nbind-address = "127.0.0.1:{admin}"\n'
+    )
+    with serving([program, "--config-file", str(settings)], ingress, admin):
+        yield {"ingress": f"http://127.0.0.1:{ingress}", "admin": f"http://127.0.0.1:{admin}"}
+
+
+@contextmanager
+def postgres() -> Generator[Callable[[], str]]:
+    """PostgreSQL from its wheel, with a new database each time it is asked for one."""
+    import psycopg
+    from psycopg import sql
+
+    pgserver: Any = import_module("pgserver")
+    with TemporaryDirectory() as folder:  # of its own: when root runs this, another user serves
+        server = pgserver.get_server(folder)
+
+        def database() -> str:
+            name = f"b{uuid4().hex}"
+            with psycopg.connect(server.get_uri(), autocommit=True) as base:
+                base.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            found: str = server.get_uri(name)
+            return found
+
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return server, f"127.0.0.1:{port}"
+            yield database
+        finally:
+            server.cleanup()
 
 
 def main() -> None:
     """Print a table."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    kinds = ("local", "bare dbos", "dbos", "bare temporal", "temporal")
-    got: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in kinds}
-    with TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as name:  # noqa: PLR2004
-        folder = Path(name)
-        server, address = temporal(folder / "server")
-        try:
-            for turn in range(rounds):
-                for kind in kinds:
-                    where = folder / f"{kind}-{turn}"
-                    where.mkdir()
-                    one = measured(kind, where, folder / "server", address)
-                    got[kind].append(asyncio.run(one))
-            over = {kind: failover_s(kind, folder / f"{kind}-over", address) for kind in HOSTS}
-        finally:
-            server.kill()
-            server.wait()
+    disk = sys.argv[2] if len(sys.argv) > 2 else None  # noqa: PLR2004
+    got: dict[str, list[tuple[float, ...]]] = {}
+    over: dict[str, float] = {}
+    with (
+        TemporaryDirectory(dir=disk) as name,
+        temporal(Path(name) / "temporal") as at_temporal,
+        restate(Path(name) / "restate") as at_restate,
+        postgres() as database,
+    ):
+        folder, servers = Path(name), {**at_temporal, **at_restate}
+        for turn in range(rounds):
+            for number, kind in enumerate(KINDS):
+                if kind == "restate" and not at_restate:
+                    continue
+                own = folder / f"{number}-{turn}"
+                own.mkdir()
+                where = {**servers, "postgres": database()}
+                one = asyncio.run(measured(kind, own, folder / "temporal", where))
+                got.setdefault(kind, []).append(one)
+        for number, kind in enumerate(HOSTS):
+            if kind in got:
+                where = {**servers, "postgres": database()}
+                over[kind] = failover_s(kind, folder / f"{number}-over", where)
     print(
         "| | a turn, to bare | a turn | to begin | runs a second | bytes, to content | failover |"
     )
