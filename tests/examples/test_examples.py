@@ -13,7 +13,7 @@ from tests.examples.loading import EXAMPLES, ROOT
 FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/README.md"))
 PROGRAMS = sorted(EXAMPLES.glob("*/*.py"))
 LISTS = (ROOT / "README.md", EXAMPLES / "README.md", ROOT / "docs" / "how-to" / "index.md")
-PAGE_LINES_MAX, PROGRAM_LINES = 17, range(50, 201)
+PAGE_LINES_MAX, PROGRAM_LINES = 20, range(50, 241)
 INTERNAL = re.compile(r"\bdetent\.(core|ports|adapters)\b")
 
 

@@ -66,7 +66,7 @@ def test_who_was_frozen_and_wakes_begins_no_tool(store: str, tmp_path: Path) -> 
     """Its claim has lapsed in the meantime, and another process has gone on."""
     with rival(store, tmp_path, "frozen") as process:
         os.waitpid(process.pid, os.WUNTRACED)
-        result = agent_on(store, tmp_path).resume(RUN, wait=60)
+        result = agent_on(store, tmp_path).evolve(claim_s=0.3).resume(RUN, wait=60)
         process.send_signal(signal.SIGCONT)
         said, _ = process.communicate(timeout=60)
 

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from detent.adapters.journals import lines
 from detent.adapters.journals.directory import (
     FIRST,
     HEAD_BYTES,
@@ -34,6 +35,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalDamagedError,
     JournalError,
+    JournalUnavailableError,
 )
 from detent.ports.laws.journal import entries
 
@@ -448,3 +450,30 @@ def test_a_run_that_begins_while_its_old_one_is_deleted_is_kept(
 
     assert list(journal.read("a")) == ([] if begun else entries(0, 2))
     assert begun is None or isinstance(begun, JournalConflictError)
+
+
+def test_a_writer_that_stands_still_is_waited_for_in_vain_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is stopped in the middle of an append keeps its file; the others go on."""
+    monkeypatch.setattr(lines, "WAIT_S", 0.05)
+    journal = DirectoryJournal(tmp_path)
+    journal.append("a", entries(0, 1))
+    with (tmp_path / "a.jsonl").open("r+b") as held, lines.alone(held):
+        with pytest.raises(JournalUnavailableError, match="and does not go on"):
+            journal.append("a", entries(1, 1))
+        journal.append("b", entries(0, 1))
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)
+
+
+def test_a_folder_that_is_away_may_come_back(tmp_path: Path) -> None:
+    """So it is worth to try again, which a run does for a while."""
+    journal = DirectoryJournal(tmp_path / "runs")
+    journal.append("a", entries(0, 1))
+    (tmp_path / "runs").rename(tmp_path / "away")
+    with pytest.raises(JournalUnavailableError, match="could not be written"):
+        journal.append("a", entries(1, 1))
+    (tmp_path / "away").rename(tmp_path / "runs")
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)

@@ -23,6 +23,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalDamagedError,
     JournalError,
+    JournalUnavailableError,
 )
 from detent.ports.laws.journal import entries
 
@@ -536,3 +537,16 @@ def test_a_backup_can_be_made_of_what_may_only_be_read(shared: Path, tmp_path: P
     SQLiteJournal(path).backup(tmp_path / "copy.db")
 
     assert list(SQLiteJournal(tmp_path / "copy.db").read("a")) == entries(0, 2)
+
+
+def test_a_folder_that_is_away_may_come_back(tmp_path: Path) -> None:
+    """So it is worth to try again, which a run does for a while."""
+    (tmp_path / "runs").mkdir()
+    journal = SQLiteJournal(tmp_path / "runs" / "x.db")
+    journal.append("a", entries(0, 1))
+    (tmp_path / "runs").rename(tmp_path / "away")
+    with pytest.raises(JournalUnavailableError, match="could not be written"):
+        journal.append("a", entries(1, 1))
+    (tmp_path / "away").rename(tmp_path / "runs")
+    journal.append("a", entries(1, 1))
+    assert list(journal.read("a")) == entries(0, 2)

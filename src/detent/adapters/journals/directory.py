@@ -8,6 +8,7 @@ checksum of the one before.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -41,6 +42,7 @@ from detent.ports.journal import (
     JournalConflictError,
     JournalDamagedError,
     JournalError,
+    JournalUnavailableError,
     listing_after,
     require_next,
 )
@@ -74,6 +76,11 @@ class _Place(NamedTuple):
     checksum: str
 
 
+PASSING = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOLCK),
+    *(errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.ENOENT),
+}
+"""What may be over in a moment: a full disk, too many open files, a folder that is away."""
 START = _Place(0, HEAD_BYTES, FIRST)
 
 
@@ -256,7 +263,8 @@ def _told(done: str, path: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
-        raise JournalError(f"the journal {path} could not be {done}: {error}") from error
+        kind = JournalUnavailableError if error.errno in PASSING else JournalError
+        raise kind(f"the journal {path} could not be {done}: {error}") from error
 
 
 def _head(end: int) -> bytes:

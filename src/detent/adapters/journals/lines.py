@@ -6,9 +6,11 @@ compute a checksum as well.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -18,6 +20,10 @@ from zlib import crc32
 
 from detent.adapters.system.snapshot_files import OWN_FILE, OWN_FOLDER
 
+WAIT_S = 10.0
+"""How long a writer is waited for."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.001, 0.05
+"""Between two looks whether it is done."""
 BLOCK = 65536
 START = b'{"crc32":"'
 BODY = len(START) + 10
@@ -74,7 +80,11 @@ def _is_at(path: Path, file: IO[bytes]) -> bool:
 
 @contextmanager
 def alone(file: IO[bytes]) -> Generator[None, None, None]:
-    """No other process or thread writes to the file in the meantime; a crash frees it."""
+    """No other process or thread writes to the file in the meantime; a crash frees it.
+
+    Raises:
+        TimeoutError: somebody has it for `WAIT_S` seconds: a process that stands still, say.
+    """
     if sys.platform == "win32":
         import msvcrt
 
@@ -88,11 +98,27 @@ def alone(file: IO[bytes]) -> Generator[None, None, None]:
     else:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX)
+        end, pause_s = time.monotonic() + WAIT_S, FIRST_PAUSE_S
+        while not _locked(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            if time.monotonic() > end:
+                raise TimeoutError(errno.ETIMEDOUT, "another process has it, and does not go on")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LAST_PAUSE_S)
         try:
             yield
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _locked(file: IO[bytes], how: int) -> bool:
+    """Whether it could be locked at once."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, how)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def remove(path: Path, *others: Path) -> None:

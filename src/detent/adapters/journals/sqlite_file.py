@@ -73,6 +73,9 @@ _KNOWN = Lock()
 """Whoever has it may change which files there are."""
 _HELD: list[Lock] = []
 """What a fork holds while it lasts."""
+PASSING = tuple(
+    f"SQLITE_{why}" for why in ["BUSY", "LOCKED", "FULL", "IOERR", "CANTOPEN", "READONLY"]
+)
 
 
 class SQLiteFile:
@@ -133,7 +136,7 @@ class SQLiteFile:
         kind: type[JournalError] = JournalError
         if _is_damage(error):
             kind = JournalDamagedError
-        elif _is_locked(error):
+        elif _is_passing(error):
             kind = JournalUnavailableError
         why = f"{error}{READ_ONLY if _is_read_only(error) else ''}"
         return kind(f"the journal {self._path} could not be {done}: {why}")
@@ -321,9 +324,9 @@ def _is_read_only(error: Exception) -> bool:
     return code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
 
 
-def _is_locked(error: Exception) -> bool:
-    """Whether others have held the file for as long as we wait for them."""
-    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+def _is_passing(error: Exception) -> bool:
+    """Whether it may be over in a moment: others hold the file, a disk is full, or away."""
+    return getattr(error, "sqlite_errorname", "").startswith(PASSING)
 
 
 def _is_damage(error: Exception) -> bool:
