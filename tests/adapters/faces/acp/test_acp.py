@@ -163,6 +163,24 @@ def test_a_permission_is_our_question(kind: str, outcome: Paid) -> None:
     assert [what for what, _ in editor.calls()] == ["tool_call", "tool_call_update"]
 
 
+def test_each_call_is_told_though_a_model_repeats_an_id() -> None:
+    """Also behind a question, and what has come of each stands at its own."""
+    editor, paid = Editor("allow_once", "allow_once"), list[tuple[str, int]]()
+    again = [ToolCall("pay", {"to": to, "amount": 900}, "same") for to in ("Cy", "Di")]
+
+    async def scene(host: LocalHost) -> None:
+        async with editing(host, editor) as client:
+            await say(client, (await client.new_session("/src")).session_id)
+
+    visit(scene, *again, "Both.", paid=paid)
+    assert paid == [("Cy", 900), ("Di", 900)]
+    told = [one for one in editor.heard if one.session_update.startswith("tool_call")]
+    begun = [one.tool_call_id for one in told if one.session_update == "tool_call"]
+    ended = [one.tool_call_id for one in told if one.status == "completed"]
+    assert begun == ended == [one.tool_call_id for one, _ in editor.asked]
+    assert len(set(begun)) == 2
+
+
 @pytest.mark.parametrize("answer", ["", "made up", "allow " + "0" * 64])
 def test_no_answer_is_none(answer: str) -> None:
     """The call waits; the next prompt asks again before it begins anything."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from acp import RequestError
 from acp.helpers import (
@@ -57,21 +58,31 @@ def _plain(value: object) -> Any:
     return json.loads(sound(json.dumps(value, default=repr, ensure_ascii=False)))
 
 
+Came: TypeAlias = tuple[str | None, int]
+"""The id of a call, and how often that has come."""
+
+
 class Telling:
     """Makes updates of what comes of a run; what is told again is told once.
 
+    RULE: an id is a model's word, and may come again in another turn. So each call has a name of
+    its own here, by how often its id has come.
+
     Args:
-        key: what the ids of calls begin with: other ones for each turn.
+        key: what the names of calls begin with: other ones for each turn.
     """
 
     def __init__(self, key: str) -> None:
-        self._key, self._count = key, 0
-        self._names: dict[str | None, str] = {}
+        self._key = key
+        self._names: dict[Came, str] = {}
         self._told, self._now = set[object](), set[object]()
+        self._calls, self._results = Counter[str | None](), Counter[str | None]()
 
     def begin_again(self) -> None:
-        """What comes from here on may have been told."""
+        """What comes from here on begins where it began before, and may have been told."""
         self._told |= self._now
+        self._calls.clear()
+        self._results.clear()
 
     def updates(self, followed: Followed) -> Iterator[BaseModel]:
         """The updates of what has come."""
@@ -80,12 +91,16 @@ class Telling:
                 if self._is_new(("text", message.partition(".")[0])):
                     says = update_agent_message_text
                     yield (update_agent_thought_text if followed.is_thought else says)(sound(text))
-            case ToolCall():
-                if self._is_new(("call", followed.id)):
-                    yield self._started(followed)
-            case ToolCallResult():
-                if self._is_new(("result", followed.origin.id)):
-                    yield self._ended(followed)
+            case ToolCall(id=name):
+                self._calls[name] += 1
+                came = name, self._calls[name]
+                if self._is_new(("call", *came)):
+                    yield self._started(came, followed)
+            case ToolCallResult(origin=ToolCall(id=name)):
+                self._results[name] += 1
+                came = name, self._results[name]
+                if self._is_new(("result", *came)):
+                    yield self._ended(came, followed)
             case _:
                 pass
 
@@ -94,20 +109,21 @@ class Telling:
         return what not in self._told
 
     def name(self, call_id: str | None) -> str:
-        """What a call of the run is called here."""
-        return self._names.get(call_id, f"{self._key}-{call_id}")
+        """What the last call of that id is called here."""
+        return self._name((call_id, self._calls[call_id]))
 
-    def _started(self, call: ToolCall) -> BaseModel:
-        self._count += 1
-        self._names[call.id] = f"{self._key}-{self._count}"
+    def _name(self, came: Came) -> str:
+        return self._names.get(came, f"{self._key}-{came[0]}")
+
+    def _started(self, came: Came, call: ToolCall) -> BaseModel:
+        name = self._names[came] = f"{self._key}-{len(self._names) + 1}"
         given = _plain(masked(call.arguments, call.secret))
-        title = sound(call.tool_name)
-        return start_tool_call(self.name(call.id), title, status="pending", raw_input=given)
+        return start_tool_call(name, sound(call.tool_name), status="pending", raw_input=given)
 
-    def _ended(self, result: ToolCallResult) -> BaseModel:
+    def _ended(self, came: Came, result: ToolCallResult) -> BaseModel:
         said = tool_content(text_block(sound(result.text)))
         status: ToolCallStatus = "failed" if result.error else "completed"
-        return update_tool_call(self.name(result.origin.id), status=status, content=[said])
+        return update_tool_call(self._name(came), status=status, content=[said])
 
     def replayed(self, messages: Sequence[ChatMessage]) -> Iterator[BaseModel]:
         """What was said and done before."""
@@ -117,9 +133,9 @@ class Telling:
             if one.role is ChatRole.ASSISTANT and one.text:
                 yield from self.updates(Spoken(f"{place}", one.text))
             for call in one.tool_calls:
-                yield self._started(call)
+                yield from self.updates(call)
             for result in one.tool_call_results:
-                yield self._ended(result)
+                yield from self.updates(result)
 
 
 def asked_of(call: PendingCall, name: str) -> ToolCallUpdate:
