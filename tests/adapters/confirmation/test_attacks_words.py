@@ -65,7 +65,11 @@ class Desk:
 
     def __init__(self, approvers: Any, rule: Any, **options: Any) -> None:
         self.paid: list[int] = []
-        self.options = {"approvers": approvers, "confirmation_strategies": {"pay": rule}, **options}
+        self.options: dict[str, Any] = {
+            "approvers": approvers,
+            "confirmation_strategies": {"pay": rule},
+            **options,
+        }
 
     def agent(self, *script: Any) -> Agent[Any]:
         """For one process."""
@@ -200,7 +204,9 @@ class Refusing:
     def __init__(self, most: int) -> None:
         self.asked, self.most = 0, most
 
-    def get_user_confirmation(self, *question: Any) -> ConfirmationUIResult:
+    def get_user_confirmation(
+        self, tool_name: str, tool_description: str, tool_params: dict[str, Any]
+    ) -> ConfirmationUIResult:
         """The next no."""
         self.asked += 1
         return ConfirmationUIResult("reject" if self.asked < self.most else "confirm")
