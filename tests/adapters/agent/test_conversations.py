@@ -453,3 +453,21 @@ def test_of_two_who_begin_a_run_of_a_thread_at_once_one_does(tmp_path: Path) -> 
     assert begun == ["done"]
     assert len(refused) == 1
     assert len(SQLiteJournal(tmp_path / "runs.db").runs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("run_id", "kind", "told"),
+    [
+        ("", ValueError, "without a character"),
+        ("a\ud800", ValueError, "with half of a character"),
+        (7, TypeError, "run_id must be a text, got 7"),
+    ],
+)
+def test_a_run_is_called_what_every_store_can_keep(
+    run_id: Any, kind: type[Exception], told: str
+) -> None:
+    """An empty name would be another one in silence."""
+    model = ScriptedChatGenerator("never asked")
+    with pytest.raises(kind, match=told):
+        Agent(chat_generator=model).run("go", run_id=run_id)
+    assert not model.calls

@@ -42,6 +42,16 @@ def _is_dict(request: object, attribute: object, value: Any) -> None:
         raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
 
 
+def _is_run_id(request: object, attribute: object, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise TypeError(f"run_id must be a text, got {value!r:.80}")
+    if not value or value.encode(errors="replace").decode() != value:
+        told = "without a character" if not value else f"{value!r:.80}, with half of a character"
+        raise ValueError(f"run_id must be a text that every store can keep, got one {told}")
+
+
 @frozen
 class RunRequest(Generic[S]):
     """What one run is asked for: the parameters that all ways to begin it share.
@@ -56,7 +66,7 @@ class RunRequest(Generic[S]):
     generation_kwargs: Mapping[str, object] | None = field(validator=_is_dict)
     system_prompt: str | None
     tools: Tools[S] | Sequence[str] | None
-    run_id: str | None
+    run_id: str | None = field(validator=_is_run_id)
     state: Mapping[str, object]
     started_by: str | None = None
 
