@@ -42,7 +42,7 @@ def _is_dict(request: object, attribute: object, value: Any) -> None:
         raise TypeError(f"generation_kwargs must be a dict, got {value!r:.80}")
 
 
-def _is_run_id(request: object, attribute: object, value: object) -> None:
+def _is_run_id(request: object, attribute: object, value: Any) -> None:
     if value is None:
         return
     if not isinstance(value, str):
