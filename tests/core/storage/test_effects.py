@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from detent import ChatMessage, State, Tool, ToolCall
+from detent.approvals import Ask
 from detent.core.errors import AgentChangedError, StoredDataError, UnstorableError
 from detent.core.storage.effects import (
     effect_from_json,
@@ -22,6 +23,7 @@ from detent.machine import (
     AskModel,
     Effect,
     FrozenDict,
+    Judge,
     ModelReplied,
     Run,
     RunTool,
@@ -53,6 +55,20 @@ def turned() -> Run[Any]:
 def travelled(effect: Effect, run: Run[Any]) -> Effect:
     """Through text."""
     return effect_from_json(SPEC, json.loads(json.dumps(effect_to_json(SPEC, run, effect))))
+
+
+def test_a_judgement_that_is_owed_comes_back_as_it_was() -> None:
+    """Known by its name alone: what the policy is asked about is in the run."""
+    spec = evolve(SPEC, policies=FrozenDict({"note": lambda call, tool, run: Ask()}))
+    run = start(spec, [ChatMessage.from_user("hi")], run_id="r")
+    call = ToolCall("note", {"text": "a"}, "a")
+    run = step(
+        spec, run, ModelReplied(1, 1, ChatReply(ChatMessage.from_assistant(tool_calls=[call])))
+    )
+    (judge,) = due(spec, run)
+    assert isinstance(judge, Judge)
+    back = effect_from_json(spec, json.loads(json.dumps(effect_to_json(spec, run, judge))))
+    assert (type(back), back.key) == (Judge, judge.key)
 
 
 def test_each_effect_comes_back_as_it_was() -> None:
