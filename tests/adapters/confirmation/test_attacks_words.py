@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from math import inf, nan
+from time import time
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ from detent.approvals import (
     DecisionRefusedError,
     PendingCall,
     Principal,
+    RuleList,
     Signer,
     ToolExecutionDecision,
     WithApprovers,
@@ -124,6 +126,81 @@ def test_a_vote_without_a_proof_is_none_in_a_snapshot() -> None:
     forged = rewritten(snapshot, vote).with_decisions([yes])
     waiting, _ = desk.stopped("done", snapshot=forged)
     assert (waiting.votes, desk.paid) == (("Ada",), [])
+
+
+OF_FINANCE = ApproverKeys(
+    {
+        name: ApproverKey(one.public_key, () if name == "Cyd" else ("finance",))
+        for name, one in SIGNERS.items()
+    }
+)
+SAID: dict[str, Callable[[PendingCall], ToolExecutionDecision]] = {
+    "no": lambda call: call.reject("never"),
+    "another answer": lambda call: call.respond("all paid"),
+    "another amount": lambda call: call.modify({"amount": 1}),
+    "yes": lambda call: call.confirm(),
+}
+DECISIONS: dict[str, Written] = {
+    "no": {TAG: "Rejected", "feedback": "never"},
+    "another answer": {TAG: "Answered", "text": "all paid"},
+    "another amount": {TAG: "Modified", "arguments": {"amount": 1}},
+    "yes": {TAG: "Confirmed"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "lasts_s"),
+    [
+        *(("Ada", said, 300) for said in ("no", "another answer", "another amount")),
+        *(("Cyd", "yes", 300), ("Ada", "yes", -300)),
+    ],
+)
+def test_a_vote_in_a_snapshot_is_a_yes_in_time_and_theirs_to_give(
+    name: str, said: str, lasts_s: float
+) -> None:
+    """What was signed is no other word, and no role, and no longer time, by being written there."""
+    rule = WithApprovers(AlwaysAskPolicy(), Approvers(2, roles=("finance",), apart=True))
+    desk = Desk(OF_FINANCE, rule)
+    call, snapshot = desk.stopped(CALL, messages="go", started_by="Cyd")
+    proof = SIGNERS[name].sign(SAID[said](call), expires_at=time() + lasts_s).credential
+
+    def vote(slot: Written) -> None:
+        who = {"name": name, "roles": [*OF_FINANCE.keys[name].roles], "proof": proof}
+        told = {"decision": DECISIONS[said], "by": name, "at": time() - 600, "who": who}
+        slot["status"]["votes"] = [{"ref": [1, 0], "call": slot["call"], **told}]
+
+    yes = SIGNERS["Bob"].sign(call.confirm(), expires_at=LATER)
+    forged = rewritten(snapshot, vote).with_decisions([yes])
+    waiting, _ = desk.stopped("done", snapshot=forged)
+    assert (waiting.votes, desk.paid) == (("Bob",), [])
+
+
+@pytest.mark.parametrize("on_unknown", ["ask", "a lookup"])
+def test_what_is_denied_today_runs_by_nobody_s_yes_after_a_crash(on_unknown: str) -> None:
+    """Also where nobody could look up how it went: today's policy is asked, as for any other."""
+    journal, ran = MemoryJournal(), list[int]()
+
+    def fails(arguments: Any, key: Any) -> Any:
+        raise ConnectionError("away")
+
+    def agent(rule: Any, *script: Any) -> Agent[Any]:
+        @tool(on_unknown=fails if on_unknown == "a lookup" else "ask")
+        def pay(amount: int) -> str:
+            """Pay."""
+            ran.append(amount)
+            raise KeyboardInterrupt
+
+        ui = Refusing(0)
+        asks = {"pay": BlockingConfirmationStrategy(rule, ui)}
+        model = ScriptedChatGenerator(*script)
+        return Agent(
+            chat_generator=model, tools=[pay], confirmation_strategies=asks, journal=journal
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        agent(AlwaysAskPolicy(), CALL).run("go", run_id="r")
+    result = agent(RuleList([], otherwise="deny"), "done").resume("r")
+    assert (ran, result.text) == ([900], "done")
 
 
 @pytest.mark.parametrize("name", ["Ada", "Bob"])

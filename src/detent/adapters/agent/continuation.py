@@ -56,7 +56,7 @@ def taken_up(  # noqa: PLR0917 - what a run is stored as, and the ports that go 
     is_copy = journal is not None and require_current(journal, spec, run, is_decided=is_decided)
     # RULE: what nobody can look at again counts where it was said, and in nothing handed in
     is_word = approvers is not None and not keeps_proofs(approvers)
-    run = (unsaid if is_copy or is_word else proven)(spec, run)
+    run = unsaid(spec, run) if is_copy or is_word else proven(spec, run, clock.now())
     who = people(approvers, spec, run, stored.decisions)
     run, _ = decided_run(spec, run, stored.decisions, clock.now(), who)
     run = step(spec, run, Resumed(chance.new_id(), clock.now()))

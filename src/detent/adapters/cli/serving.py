@@ -146,12 +146,13 @@ class _Pages:
     """The web page of a host, in its event loop. Where it fails, the process ends."""
 
     def __init__(self, host: StoredHost, listener: socket.socket, people: Tokens | None) -> None:
-        from detent.adapters.web.app import web_app
-
         try:
             import uvicorn
+
+            from detent.adapters.web.app import web_app
         except ModuleNotFoundError as error:
-            raise ImportError("--web needs uvicorn: pip install 'detent[web]'") from error
+            told = f"--web needs {error.name}: pip install 'detent[web]'"
+            raise ImportError(told) from error
 
         class Server(uvicorn.Server):
             @contextmanager

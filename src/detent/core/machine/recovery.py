@@ -7,9 +7,10 @@ from typing import Any
 from attrs import evolve
 
 from detent.core.machine.binding import binding_of, digest_of
+from detent.core.machine.calls import not_entitled
 from detent.core.machine.delegation import inner_name
 from detent.core.machine.questions import posed
-from detent.core.run.approval import Ask
+from detent.core.run.approval import Ask, Confirmed
 from detent.core.run.effects import Vouches
 from detent.core.run.events import (
     Attempted,
@@ -113,7 +114,9 @@ def after_lookup(spec: AgentSpec[Any], run: Run[Any], slot: Slot, event: ToolRai
     To run it again might do it twice, and the model, told of a failure, may well call again.
     """
     why = f"lookup {event.attempt}", event.fault.message  # each has an attempt of its own
-    return unsettled(slot, _question(spec, run, slot, event.attempt, event.at, why))
+    asked = _question(spec, run, slot, event.attempt, event.at, why)
+    # RULE: what had the call begun were the rules of a process that is gone: today's are asked
+    return unsettled(slot, evolve(asked, is_stale=True))
 
 
 def after_loss(
@@ -168,14 +171,14 @@ def _with_slots(run: Run[S], slots: list[Slot]) -> Run[S]:
     return evolve(run, phase=Acting(run.phase.reply, tuple(slots)))
 
 
-def proven(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
+def proven(spec: AgentSpec[S], run: Run[S], at: float) -> Run[S]:
     """A run that somebody hands in, without what they may have written into it of a human's yes.
 
-    Where the agent knows who approves, votes count as far as their proof does, each person's once.
-    What is remembered, and what has let a call run that has not begun, have none that fits: they
-    are asked for again.
+    Where the agent knows who approves, votes count as far as their proof does at this time, each
+    person's once, where it is a yes and theirs to give. What is remembered, and what has let a call
+    run that has not begun, have none that fits: they are asked for again.
     """
-    return run if spec.vouches is None else _said_by(spec, run, spec.vouches)
+    return run if spec.vouches is None else _said_by(spec, run, spec.vouches, at)
 
 
 def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
@@ -183,31 +186,31 @@ def unsaid(spec: AgentSpec[S], run: Run[S]) -> Run[S]:
 
     RULE: a decision counts once. What was said counts for the run that it was said of.
     """
-    return _said_by(spec, run, lambda event, call, tool: False)
+    return _said_by(spec, run, lambda event, call, tool: False, 0.0)
 
 
-def _said_by(spec: AgentSpec[S], run: Run[S], vouches: Vouches) -> Run[S]:
+def _said_by(spec: AgentSpec[S], run: Run[S], vouches: Vouches, at: float) -> Run[S]:
     sure = evolve(run, grants=())
-    return _with_slots(sure, [_proven(spec, slot, vouches) for slot in run.slots])
+    return _with_slots(sure, [_proven(spec, run, slot, vouches, at) for slot in run.slots])
 
 
-def _proven(spec: AgentSpec[Any], slot: Slot, vouches: Vouches) -> Slot:
+def _proven(spec: AgentSpec[Any], run: Run[Any], slot: Slot, vouches: Vouches, at: float) -> Slot:
     status, clear = slot.status, slot.clearance
     if clear is not None and isinstance(status, NOT_BEGUN | AT_WORK):
         # also one that no human has given: it may say that a human has changed the call
         status, clear = AwaitingPolicy() if isinstance(status, NOT_BEGUN) else status, None
     match status:
         case Delegated(name, inner):
-            status = Delegated(name, _said_by(spec.agents[name], inner, vouches))
-        case AwaitingDecision(digest, votes=(_, *_) as votes):
-            tool = spec.tools[slot.call.tool_name]
+            status = Delegated(name, _said_by(spec.agents[name], inner, vouches, at))
+        case AwaitingDecision(digest, ask=ask, votes=(_, *_) as votes):
+            tool, by = spec.tools[slot.call.tool_name], run.started_by
             sure = {
                 vote.who and vote.who.name: vote
                 for vote in votes
-                if vouches(
-                    HumanDecided(slot.ref, digest, vote.decision, vote.by, vote.at, vote.who),
-                    slot.call,
-                    tool,
+                if isinstance(yes := vote.decision, Confirmed)
+                and not_entitled(ask.approvers, yes, vote.who, (), by) is None
+                and vouches(
+                    HumanDecided(slot.ref, digest, yes, vote.by, at, vote.who), slot.call, tool
                 )
             }
             status = evolve(status, votes=tuple(sure.values()))
