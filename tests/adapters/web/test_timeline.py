@@ -43,6 +43,16 @@ def test_each_thing_stands_in_its_lane_from_its_begin_to_its_end() -> None:
     ]
 
 
+def test_who_has_decided_is_waited_for_no_more() -> None:
+    """Though a policy is asked again after a resume, and leaves it at that; nor is one bar two."""
+    asked = {"ref": [1, 0], "verdict": {"$type": "Ask"}}
+    again = entries((15.0, "Judged", asked), (20.5, "Judged", asked))
+    began = (21.0, "ToolStarted", {"ref": [1, 0], "attempt": 1})
+    run = [*RUN[:6], again[0], RUN[6], again[1], *entries(began)]
+    found = [(bar.begin, bar.end, bar.failed) for bar in bars_of(run) if bar.lane == "waits"]
+    assert found == [(12.0, 20.0, False), (20.5, 21.0, False)]
+
+
 def test_an_agent_inside_has_lanes_of_its_own() -> None:
     """Its events stand in those of the run around it."""
     inner = {"$type": "ModelReplied", **replied(1, "dig")}

@@ -95,11 +95,14 @@ class _Drawing:
                 self.bars.append(Bar(f"{lane}model", "model", since, at, failed, name))
                 self._note_calls(lane, data)
             case "Judged" if data.get("verdict", {}).get("$type") == "Ask":
-                name = self._tool(lane, ref)
-                self._begin((lane, "wait", ref), Bar(f"{lane}waits", "wait", at, label=name))
-            case "HumanDecided":
+                if (lane, "wait", ref) not in self._open:  # or it is only looked at once more
+                    name = self._tool(lane, ref)
+                    self._begin((lane, "wait", ref), Bar(f"{lane}waits", "wait", at, label=name))
+            case "HumanDecided" | "Judged":
                 self._end((lane, "wait", ref), at)
             case "ToolStarted":
+                # a policy may have been asked again, and have left it at what was decided
+                self._end((lane, "wait", ref), at)
                 name = self._tool(lane, ref)
                 self._begin((lane, "tool", ref), Bar(f"{lane}{name}", "tool", at, label=name))
             case "ToolReturned" | "ToolRaised" | "ToolNeverRan" | "ToolLost":

@@ -291,4 +291,4 @@ def test_pending_shows_what_waits(path: str, monkeypatch: pytest.MonkeyPatch) ->
     (whole,) = document("pending", "order", "--app", app(monkeypatch))["pending"]
     assert whole["digest"]
     assert whole["masked"] == ["pin"]
-    assert "Nobody is waited for." in call("pending", "talk").stderr
+    assert "Nobody is waited for in " in call("pending", "talk").stderr

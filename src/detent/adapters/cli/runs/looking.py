@@ -26,6 +26,7 @@ from detent.adapters.cli.runs.printing import (
 )
 from detent.adapters.cli.runs.remote import RemoteHost
 from detent.adapters.cli.runs.stores import every_run, is_driven, run_named
+from detent.adapters.cli.runs.stores import shown as name_of
 from detent.adapters.cli.runs.views import costs, timeline, totals, tree
 from detent.adapters.stories.steps import compact
 from detent.adapters.stories.story import Story, story_of
@@ -67,7 +68,7 @@ def list_runs(
         put_json({"runs": [asdict(run) for run in runs], "next": following})
         return
     if not runs:
-        say("There are no such runs.")
+        say(f"There are no such runs in {name_of(store)}.")
         return
     console = Console()
     names = ["RUN", "STATUS", "AGENT", "THREAD", "LAST", "ENTRIES", "WAITS FOR"]
@@ -113,7 +114,7 @@ def pending(
     """
     if run_id is None and isinstance(store, RemoteHost):
         found = [_of_host(one) for one in store.pending(limit)]
-        _put_pending(found, store.option, as_json=as_json)
+        _put_pending(found, name_of(store), store.option, as_json=as_json)
         return
     if run_id is not None:
         ids = [run_named(store, run_id)]
@@ -124,7 +125,7 @@ def pending(
     needs = "" if app else " --app module:name"
     needs = store.option if isinstance(store, RemoteHost) else needs
     found = [one for each in ids for one in _waiting(store, each, app)]
-    _put_pending(found, needs, as_json=as_json)
+    _put_pending(found, name_of(store), needs, as_json=as_json)
 
 
 def _of_host(asked: dict[str, Any]) -> dict[str, Any]:
@@ -132,13 +133,15 @@ def _of_host(asked: dict[str, Any]) -> dict[str, Any]:
     return {**asked["call"], "agent": asked["agent"], "asked_at": asked["cursor"][0]}
 
 
-def _put_pending(found: list[dict[str, Any]], needs: str = "", *, as_json: bool) -> None:
+def _put_pending(
+    found: list[dict[str, Any]], where: str, needs: str = "", *, as_json: bool
+) -> None:
     """What waits, and how one goes on from there."""
     if as_json:
         put_json({"pending": found})
         return
     if not found:
-        say("Nobody is waited for.")
+        say(f"Nobody is waited for in {where}.")
     put_lines([line for one in found for line in _question(one)])
     if found:
         run_id = shlex.quote(found[0]["run_id"])
