@@ -188,7 +188,9 @@ def test_what_is_denied_today_runs_by_nobody_s_yes_after_a_crash(on_unknown: str
         def pay(amount: int) -> str:
             """Pay."""
             ran.append(amount)
-            raise KeyboardInterrupt
+            if len(ran) == 1:
+                raise KeyboardInterrupt
+            return "paid"
 
         ui = Refusing(0)
         asks = {"pay": BlockingConfirmationStrategy(rule, ui)}

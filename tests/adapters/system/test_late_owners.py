@@ -5,12 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from attrs import evolve
 
+from detent.adapters.drivers.leases import Keeper
+from detent.adapters.drivers.steps import at_once
+from detent.adapters.journals.directory_claims import DirectoryClaims
+from detent.adapters.system.clocks import ManualClock
 from detent.adapters.system.processes import LateOwners, this_process
-from detent.core.control.claims import Owner
+from detent.core.control.claims import Claim, Owner, RunBusyError
 
 CHILD = """
 from detent.adapters.system.processes import this_process
@@ -52,3 +57,19 @@ def test_of_others_nobody_knows_whether_they_live() -> None:
     ours = this_process("ours", 10.0)
     assert late.has_stood_still(ours)
     assert late.has_stood_still(evolve(ours, host="another"))
+
+
+def test_a_clock_that_was_set_takes_no_run_from_who_lives(
+    other: tuple[Owner, subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """To a process whose clock is ahead every claim seems over; that of one that is gone is."""
+    owner, process = other
+    claims = DirectoryClaims(tmp_path)
+    claims.keep(owner)
+    assert claims.swap("r", None, Claim(owner.id, 1, 0.0))
+    ahead = Keeper(claims, 15.0, ManualClock(owner.until + 30), renews=False)
+    with pytest.raises(RunBusyError, match="'r' is driven by process"):
+        at_once(ahead.take_steps("r"))
+    process.kill()
+    process.wait()
+    assert at_once(ahead.take_steps("r")).epoch == 2

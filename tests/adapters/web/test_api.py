@@ -236,6 +236,7 @@ def test_what_is_not_there_is_said_so(path: str, status: int) -> None:
     answer: httpx.Response = visited(visit)
     assert answer.status_code == status
     assert {*answer.json()["error"]} == {"why", "text", "faults"}
+    assert "invalid literal" not in answer.text
 
 
 def test_a_run_is_cancelled_in_the_name_of_who_asks() -> None:

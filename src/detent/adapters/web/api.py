@@ -161,11 +161,18 @@ def _said(request: Request, **kinds: type) -> list[Any]:
 def _page(request: Request) -> dict[str, Any]:
     """Which page is asked for."""
     query = request.query_params
-    limit = int(query.get("limit", "50"))
+    limit = _whole("limit", query.get("limit", "50"))
     before = json.loads(query["before"]) if "before" in query else None
     if before is not None and not isinstance(before, list):
         raise ValueError("before is the `next` of a page, as JSON: [time, id]")
     return {"limit": min(limit, LIMIT_MAX), "before": before}
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ApiError(422, "invalid", f"{name}: expected a number, got {text[:40]!r}") from None
 
 
 def _named(request: Request, *names: str) -> dict[str, Any]:
@@ -215,7 +222,8 @@ async def entries(request: Request) -> Response:
 
 
 def _after(request: Request) -> int:
-    return int(request.headers.get("last-event-id") or request.query_params.get("after") or -1)
+    said = request.headers.get("last-event-id") or request.query_params.get("after")
+    return _whole("after", said or "-1")
 
 
 async def watch(request: Request) -> Response:
