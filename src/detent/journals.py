@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from detent.core.control.claims import Claim as Claim
     from detent.core.control.claims import Owner as Owner
     from detent.core.control.claims import RunBusyError as RunBusyError
+    from detent.core.errors import RunEndedError as RunEndedError
     from detent.ports.claims import Claims as Claims
     from detent.ports.journal import Checkpoint as Checkpoint
     from detent.ports.journal import Entry as Entry
@@ -58,6 +59,7 @@ else:
             "adapters.journals.redacted": "RedactedJournal",
             "adapters.journals.sqlite": "SQLiteJournal",
             "core.control.claims": "Claim Owner RunBusyError",
+            "core.errors": "RunEndedError",
             "ports.claims": "Claims",
             "ports.journal": (
                 "Checkpoint Entry Journal JournalConflictError JournalDamagedError JournalError "

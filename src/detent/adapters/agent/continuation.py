@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from detent.adapters.drivers.history import labels_of
 from detent.adapters.drivers.loading import Loaded, loaded, require_current
 from detent.adapters.system.threads_and_loops import in_background
+from detent.core.chat.labels import labels_of
 from detent.core.chat.messages import ChatMessage, ChatRole
 from detent.core.control.pending import ToolExecutionDecision, decided_run, pending
 from detent.core.errors import DetentError
@@ -192,6 +192,7 @@ def continued(
         raise ValueError(
             f"run {after.run_id!r} has not ended: go on with itself, by its snapshot or its id"
         )
+    messages = [*after.run.unread, *messages]  # said to that run, and not heard any more
     state = after.state
     if state.fields is not spec.state.fields:  # of another agent: each value has to fit this one
         state = spec.state.update(initial_writes(state.data))
@@ -215,6 +216,7 @@ def behind(
     run = labelled(run, labels_of(messages))
     if before is None:
         return run
+    run = labelled(run, labels_of(before.run.unread))
     return evolve_run(labelled(run, before.run.labels), spent=before.run.spent)
 
 

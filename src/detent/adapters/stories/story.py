@@ -240,6 +240,8 @@ def _take(story: Story, at: float, kind: str, data: Json) -> None:
         _turn(story, int(data.get("turn", 1)), at).failures.append(text)
     elif kind == "CancelRequested":
         story.notes.append(f"cancelled: {data.get('reason', '')}")
+    elif kind == "MessageReceived":
+        story.notes.append(f"said: {text_in(object_of(data.get('message')))}")
     elif kind == "AnswerRejected":
         story.notes.append(f"the answer was sent back: {data.get('text', '')}")
     elif kind == "Resumed":
