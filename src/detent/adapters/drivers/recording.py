@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -91,6 +92,21 @@ class RunExistsError(JournalConflictError):
         )
 
 
+class ForkedRunError(JournalError):
+    """This process is a fork of the one that drives the run. Nothing was written.
+
+    A tool has forked, and the child has come back from it: what it does there its parent does, too.
+    """
+
+    def __init__(self, run_id: str, pid: int) -> None:
+        super().__init__(
+            f"run {run_id!r} is driven by process {pid}, and process {os.getpid()} is a fork of it "
+            "which has come back from a tool: end such a child by os._exit, or start it by "
+            "subprocess; nothing of it was written"
+        )
+        self.run_id, self.pid = run_id, pid
+
+
 class Recorder:
     """Writes what happens to one run to a journal, from where it stands there.
 
@@ -111,7 +127,7 @@ class Recorder:
         listing: Listing = NO_LISTING,
         holds: object = None,
     ) -> None:
-        self._journal = journal
+        self._journal, self._pid = journal, os.getpid()
         self._submit = submit_of(journal)
         self.waits = self._submit is not None
         self._spec = spec
@@ -249,6 +265,8 @@ class Recorder:
         may_wait: bool = False,
     ) -> Steps[None]:
         """Write entries; then this recorder knows that they are there, and `known` as well."""
+        if self._pid != os.getpid():
+            raise ForkedRunError(run.id, self._pid)
         status, at, length = status_of(run), self._clock.now(), self._length
         listing, change = self._listed, None
         if run.labels != self._quiet.labels:  # and so what is listed is not this one any more

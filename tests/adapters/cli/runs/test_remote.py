@@ -131,8 +131,7 @@ def test_more_is_said_over_a_host(site: Site) -> None:
     call("cancel", "one")
     site.wait_for("one")
     behind = document("send", "one", "more")["run_id"]
-    assert behind != "one"
-    assert f"run {behind} is told" in call("send", behind, "more").output
+    assert behind.startswith("one.")
 
 
 @pytest.mark.parametrize("command", ["resume", "fork", "replay", "clean", "backup", "verify"])
