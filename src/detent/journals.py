@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from detent.adapters.agent.continuation import ThreadNotEndedError as ThreadNotEndedError
+    from detent.adapters.drivers.forks import ForkedRunError as ForkedRunError
     from detent.adapters.drivers.history import Runs as Runs
     from detent.adapters.drivers.progress import Progress as Progress
-    from detent.adapters.drivers.recording import ForkedRunError as ForkedRunError
     from detent.adapters.drivers.recording import RunExistsError as RunExistsError
     from detent.adapters.journals.audited import Audit as Audit
     from detent.adapters.journals.audited import AuditedJournal as AuditedJournal
@@ -49,9 +49,10 @@ else:
         __name__,
         {
             "adapters.agent.continuation": "ThreadNotEndedError",
+            "adapters.drivers.forks": "ForkedRunError",
             "adapters.drivers.history": "Runs",
             "adapters.drivers.progress": "Progress",
-            "adapters.drivers.recording": "ForkedRunError RunExistsError",
+            "adapters.drivers.recording": "RunExistsError",
             "adapters.journals.audited": "Audit AuditedJournal verify_audit",
             "adapters.journals.directory": "DirectoryJournal",
             "adapters.journals.encrypted": "EncryptedJournal",

@@ -7,13 +7,13 @@ from typing import Any
 
 from attrs import define, field
 
+from detent.adapters.drivers.mark_words import words_in
 from detent.adapters.stories.entries import (
     Json,
     list_of,
     messages_in,
     object_of,
     text_in,
-    words_in,
 )
 from detent.core.tools.masking import MASK, masked
 from detent.core.tools.wording import PROCESS_ENDED
