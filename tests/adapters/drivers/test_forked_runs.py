@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ from tests.adapters.journals.test_watching import journal_in
 @tool
 def fork() -> str:
     """Be two processes; the first waits for the second."""
+    if os.environ.get(TENDED):  # somebody else has written to the run, and it is tended meanwhile
+        threads = threading.active_count()
+        forking.send("r", "more")
+        while threading.active_count() == threads:
+            os.sched_yield()
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -37,17 +43,32 @@ def drive(agent: Agent[Any]) -> str:
     return f"{result.text} {result.messages[2].tool_call_results[0].text}"
 
 
+BEGUN = ["Started", "ModelReplied", "ToolStarted"]
+TENDED = "DETENT_TEST_TENDED"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody can fork here")
+@pytest.mark.parametrize("tended", ["", "yes"])
 @pytest.mark.parametrize("store", ["directory", "sqlite"])
-def test_a_child_that_comes_back_from_a_tool_writes_nothing(store: str, tmp_path: Path) -> None:
+def test_a_child_that_comes_back_from_a_tool_writes_nothing(
+    store: str, tended: str, tmp_path: Path
+) -> None:
     """It is told so, and its parent goes on as if it had not been."""
     command = [sys.executable, "-W", "ignore", "-m", __name__, str(tmp_path), store]
 
-    said = subprocess.run(command, check=True, timeout=60, stdout=subprocess.PIPE, text=True)
+    said = subprocess.run(
+        command,
+        check=True,
+        timeout=60,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {TENDED: tended},
+    )
 
     assert said.stdout.splitlines() == ["r is refused in a fork of True", "Done. parent"]
     kinds = [entry.kind for entry in journal_in(tmp_path, store).read("r")]
-    assert kinds == ["Started", "ModelReplied", "ToolStarted", "ToolReturned", "ModelReplied"]
+    told = ["MessageReceived"] if tended else []
+    assert kinds == [*BEGUN, *told, "ToolReturned", "ModelReplied"]
 
 
 if __name__ == "__main__":
