@@ -293,6 +293,11 @@ LATER = acting(slot(LOOKED, SEEN), slot(PAID, AwaitingPolicy()))
     [
         other_trace("no_outcome_is_lost", evolve(OFFERED, run=acting(slot(LOOKED, Running())))),
         other_trace("limits_hold", change(START, acting(*[slot(LOOKED, Running())] * 3))),
+        other_trace(
+            "what_is_said_is_read_once",
+            change(START, START, TICK),
+            change(TOLD, step(SPEC, TOLD, Resumed("p")), TICK),
+        ),
         other_trace("what_is_said_is_read_once", change(TOLD, evolve(TOLD, phase=Thinking(2)))),
         other_trace(
             "what_is_spent_is_spent",

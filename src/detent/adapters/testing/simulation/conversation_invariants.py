@@ -9,7 +9,7 @@ from detent.adapters.testing.simulation.nested_runs import everywhere
 from detent.adapters.testing.simulation.trace import Trace, changes
 from detent.core.chat.messages import ChatMessage
 from detent.core.run.events import Event, MessageReceived, Resumed
-from detent.core.run.run import Run, Thinking
+from detent.core.run.run import Pausing, Run, Thinking
 from detent.core.run.spec import AgentSpec
 
 
@@ -39,10 +39,12 @@ def what_is_said_is_read_once(spec: AgentSpec[Any], trace: Trace) -> Iterator[st
         said = _said(before, event)
         count = _newly_read(before, event, after)
         read = after.messages[max(0, len(after.messages) - count) :] if count else ()
-        if [*read, *after.unread] != said:
-            yield f"{len(said)} messages were said, {count} are read, {len(after.unread)} are not"
         has_moved = (after.turn, after.phase) != (before.turn, before.phase)
         is_asked_anew = has_moved or isinstance(event, Resumed)
+        if [*read, *after.unread] != said:
+            yield f"{len(said)} messages were said, {count} are read, {len(after.unread)} are not"
+        elif count and not (is_asked_anew or isinstance(after.phase, Pausing)):
+            yield f"{count} messages are read in turn {after.turn}, which was asked without them"
         if after.unread and is_asked_anew and isinstance(after.phase, Thinking):
             yield f"the model is asked in turn {after.turn}, and {len(after.unread)} are not read"
 

@@ -291,7 +291,8 @@ def _reasons(
         case ClockTicked(at) if before.deadline is not None and before.deadline <= at:
             return {"max_seconds"}, set()
         case ModelReplied(_, _, reply) if not reply.message.tool_calls and before.unread:
-            return set(), answers | limits | {before.exhausted or "text", reply.finish_reason}
+            ends = answers | {before.exhausted or "text", reply.finish_reason}
+            return set(), limits | (ends if limits else ends & {"output_tries"})
         case ModelReplied(_, _, reply) if not reply.message.tool_calls and answers:
             return set(), answers | limits | {reply.finish_reason}
         case ModelReplied(_, _, reply) if not reply.message.tool_calls:
@@ -300,7 +301,8 @@ def _reasons(
             pass
     must = _ends_of_calls(spec, before, event, list(after.messages[len(before.messages) :]))
     if before.unread:  # an answer that knows nothing of it ends the run where a limit does
-        return must & {"tool_failure"}, must | answers | limits
+        ends = must | answers
+        return must & {"tool_failure"}, limits | (ends if limits else ends & {"output_tries"})
     is_last = before.exhausted is not None or not spec.limits.final_answer
     return (must | limits, answers) if is_last else (must, answers | limits)
 
