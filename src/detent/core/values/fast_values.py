@@ -58,12 +58,14 @@ def fast_evolve(kind: type[Any]) -> Callable[..., Any]:
     """`attrs.evolve` for instances of one frozen class, whose fields have no converters."""
     every = [field.name for field in fields(kind)]
     evolve: Callable[..., Any] = _function(
-        f"evolve(value, *, {', '.join(f'{name}=KEPT' for name in every)})",
+        "evolve(value, **changes)",
         "new = TWIN()",
-        *(f"new.{name} = value.{name} if {name} is KEPT else {name}" for name in every),
+        *(f"new.{name} = value.{name}" for name in every),
+        "for name in changes:",  # a name that it has not is an AttributeError
+        "    setattr(new, name, changes[name])",
         "new.__class__ = KIND",
         "return new",
-        names={"KEPT": object(), "KIND": kind, "TWIN": _twin(kind)},
+        names={"KIND": kind, "TWIN": _twin(kind)},
     )
     return evolve
 
